@@ -1,0 +1,21 @@
+//! Quantities as the field writes them: `"600 ms"`, `"50 Mbps"`, `"10 MB"`, `"0.1 %"`.
+//!
+//! Every quantity is a newtype over one integer (or, for [`Ratio`], one float), so that a rate cannot be
+//! added to a delay. Text is parsed by [`std::str::FromStr`], printed by [`std::fmt::Display`], and both
+//! survive a round trip; serde and JSON Schema use the same text. Errors name the text that was wrong and
+//! the units that are allowed.
+//!
+//! Decimal prefixes are powers of ten (`1 MB` = 10⁶ bytes, `1 Mbps` = 10⁶ bits per second); binary ones
+//! (`KiB`, `MiB`, `GiB`) are powers of two.
+
+mod bytes;
+mod parse;
+mod rate;
+mod ratio;
+mod time;
+
+pub use bytes::Bytes;
+pub use parse::UnitError;
+pub use rate::Rate;
+pub use ratio::Ratio;
+pub use time::{Span, Time};

@@ -1,0 +1,167 @@
+//! Splitting `"<number> <unit>"` and the serde glue that every quantity shares.
+
+use thiserror::Error;
+
+/// Why a text is not a quantity. Carries the text as it was given.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnitError {
+    /// The text does not start with a number.
+    #[error("`{text}` does not start with a number; write for example `{example}`")]
+    NoNumber {
+        /// The text as given.
+        text: String,
+        /// A valid text of the same kind.
+        example: &'static str,
+    },
+    /// The number stands without a unit, or with one that is not known.
+    #[error("`{text}` has {} for a {kind}; allowed units: {allowed}", unit_phrase(.unit))]
+    Unit {
+        /// The text as given.
+        text: String,
+        /// The unit found, empty when there was none.
+        unit: String,
+        /// What was expected, for example `rate`.
+        kind: &'static str,
+        /// The allowed units, comma-separated.
+        allowed: String,
+    },
+    /// The number is negative, not finite, or too large to hold.
+    #[error("`{text}` is out of range for a {kind}; allowed: {allowed}")]
+    Range {
+        /// The text as given.
+        text: String,
+        /// What was expected.
+        kind: &'static str,
+        /// The allowed range in words.
+        allowed: &'static str,
+    },
+}
+
+fn unit_phrase(unit: &str) -> String {
+    if unit.is_empty() {
+        "no unit".to_owned()
+    } else {
+        format!("the wrong unit `{unit}`")
+    }
+}
+
+/// One unit: its spellings, the first being the one that is printed, and its size in base units.
+pub(crate) struct Unit {
+    pub names: &'static [&'static str],
+    pub size: f64,
+}
+
+/// What a quantity needs to be parsed.
+pub(crate) struct Kind {
+    pub name: &'static str,
+    pub example: &'static str,
+    pub range: &'static str,
+    pub units: &'static [Unit],
+}
+
+impl Kind {
+    fn allowed(&self) -> String {
+        let names: Vec<&str> = self.units.iter().map(|unit| unit.names[0]).collect();
+        names.join(", ")
+    }
+
+    /// The value of `text` in base units, rounded to the nearest integer.
+    pub fn parse(&self, text: &str) -> Result<u64, UnitError> {
+        let trimmed = text.trim();
+        let end = trimmed
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_')))
+            .unwrap_or(trimmed.len());
+        let (number, unit) = trimmed.split_at(end);
+        let value: f64 = number.replace('_', "").parse().map_err(|_| UnitError::NoNumber {
+            text: text.to_owned(),
+            example: self.example,
+        })?;
+        let unit = unit.trim();
+        let found = self
+            .units
+            .iter()
+            .find(|candidate| candidate.names.contains(&unit))
+            .ok_or_else(|| UnitError::Unit {
+                text: text.to_owned(),
+                unit: unit.to_owned(),
+                kind: self.name,
+                allowed: self.allowed(),
+            })?;
+        let base = value * found.size;
+        // 2^53: beyond it a float no longer counts single units.
+        if !(0.0..=9_007_199_254_740_992.0).contains(&base) {
+            return Err(UnitError::Range { text: text.to_owned(), kind: self.name, allowed: self.range });
+        }
+        Ok(base.round() as u64)
+    }
+
+    /// `base` in the largest unit that keeps it exact to a few decimals, so that parsing gives `base` again.
+    pub fn print(&self, base: u64) -> String {
+        for unit in self.units {
+            if base as f64 >= unit.size && unit.size >= 1.0 {
+                let text = format!("{} {}", base as f64 / unit.size, unit.names[0]);
+                if text.len() <= 14 && self.parse(&text) == Ok(base) {
+                    return text;
+                }
+            }
+        }
+        let smallest = self.units.iter().find(|unit| unit.size == 1.0);
+        format!("{base} {}", smallest.map_or("", |unit| unit.names[0]))
+    }
+}
+
+/// Implements `FromStr`, `Display`, `Debug`, serde and JSON Schema for a `u64` newtype with a [`Kind`].
+macro_rules! quantity {
+    ($type:ident, $kind:expr, $pattern:literal) => {
+        impl std::str::FromStr for $type {
+            type Err = $crate::UnitError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $kind.parse(text).map(Self)
+            }
+        }
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(&$kind.print(self.0))
+            }
+        }
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&$kind.print(self.0))
+            }
+        }
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl serde::de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(f, "a {} such as \"{}\"", $kind.name, $kind.example)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Visitor)
+            }
+        }
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "description": format!("A {} such as \"{}\"", $kind.name, $kind.example),
+                    "pattern": $pattern,
+                    "examples": [$kind.example],
+                })
+            }
+        }
+    };
+}
+pub(crate) use quantity;
