@@ -1,0 +1,297 @@
+//! A connection that several tasks share: the protocol state, and who waits for which of its events.
+
+use crate::clock::Clock;
+use bentpipe_units::Time;
+use bytes::Bytes;
+use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// A handle on one connection. Clones are handles on the same one.
+///
+/// Applications (HTTP/3 among them) use it from futures; the endpoint that owns the connection drives it. The lock is
+/// never held across an await, and never contended under the virtual clock.
+#[derive(Clone)]
+pub struct Conn(Arc<Mutex<State>>);
+
+/// What tasks and the endpoint see of a connection.
+pub(crate) struct State {
+    pub quic: Connection,
+    pub now: Time,
+    clock: Clock,
+    streams: BTreeMap<StreamId, StreamWaiters>,
+    /// Waiters for streams the peer opens, by direction.
+    accept: [Vec<Waker>; 2],
+    /// Waiters for permission to open a stream, by direction.
+    open: [Vec<Waker>; 2],
+    closed: Option<ConnectionError>,
+    connected: Option<Time>,
+    /// Streams whose application has more to write than windows and send buffer admit.
+    blocked_writers: usize,
+}
+
+#[derive(Default)]
+struct StreamWaiters {
+    read: Option<Waker>,
+    write: Option<Waker>,
+}
+
+/// What a read found.
+pub(crate) enum Read {
+    /// Pieces were handed to the sink; more may come later.
+    More,
+    /// The stream has ended: everything was handed over.
+    Finished,
+    /// The peer gave the stream up with this code.
+    Reset(u64),
+}
+
+impl std::fmt::Debug for Conn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conn").finish_non_exhaustive()
+    }
+}
+
+impl Conn {
+    pub(crate) fn new(quic: Connection, now: Time, clock: Clock) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            quic,
+            now,
+            clock,
+            streams: BTreeMap::new(),
+            accept: [Vec::new(), Vec::new()],
+            open: [Vec::new(), Vec::new()],
+            closed: None,
+            connected: None,
+            blocked_writers: 0,
+        })))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while holding the lock leaves counters, not protocol state, half-written; the panic itself is reported.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time of the event being handled.
+    pub fn now(&self) -> Time {
+        self.lock().now
+    }
+
+    /// When the handshake completed on this side.
+    pub fn connected_at(&self) -> Option<Time> {
+        self.lock().connected
+    }
+
+    /// Why the connection ended, where it has.
+    pub fn closed(&self) -> Option<ConnectionError> {
+        self.lock().closed.clone()
+    }
+
+    /// Whether early data was accepted by the server (RFC 9001 §4.6.2); meaningful once connected.
+    pub fn accepted_0rtt(&self) -> bool {
+        self.lock().quic.accepted_0rtt()
+    }
+
+    /// Whether keys for early data were there when the connection began.
+    pub fn has_0rtt(&self) -> bool {
+        self.lock().quic.has_0rtt()
+    }
+
+    /// Counters of the transport.
+    pub fn stats(&self) -> noq_proto::ConnectionStats {
+        self.lock().quic.stats()
+    }
+
+    /// Ends the connection with an application error code; `reason` is shown to the peer.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        let mut state = self.lock();
+        let at = state.clock.instant(state.now);
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        state.quic.close(at, code, Bytes::copy_from_slice(reason));
+        state.end(ConnectionError::LocallyClosed);
+    }
+
+    pub(crate) fn poll_accept(&self, dir: Dir, cx: &mut Context<'_>) -> Poll<Result<StreamId, ConnectionError>> {
+        let mut state = self.lock();
+        if let Some(id) = state.quic.streams().accept(dir) {
+            return Poll::Ready(Ok(id));
+        }
+        if let Some(error) = &state.closed {
+            return Poll::Ready(Err(error.clone()));
+        }
+        wait(&mut state.accept[dir as usize], cx);
+        Poll::Pending
+    }
+
+    pub(crate) fn poll_open(&self, dir: Dir, cx: &mut Context<'_>) -> Poll<Result<StreamId, ConnectionError>> {
+        let mut state = self.lock();
+        if let Some(error) = &state.closed {
+            return Poll::Ready(Err(error.clone()));
+        }
+        if let Some(id) = state.quic.streams().open(dir) {
+            return Poll::Ready(Ok(id));
+        }
+        wait(&mut state.open[dir as usize], cx);
+        Poll::Pending
+    }
+
+    /// Writes as much of `data` as windows admit; waits where they admit nothing.
+    pub(crate) fn poll_write(
+        &self,
+        id: StreamId,
+        data: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<usize, StreamFailure>> {
+        let mut state = self.lock();
+        if let Some(error) = &state.closed {
+            return Poll::Ready(Err(StreamFailure::Connection(error.clone())));
+        }
+        match state.quic.send_stream(id).write(data) {
+            Ok(written) => Poll::Ready(Ok(written)),
+            Err(WriteError::Blocked) => {
+                let waiters = state.streams.entry(id).or_default();
+                if waiters.write.replace(cx.waker().clone()).is_none() {
+                    state.blocked_writers += 1;
+                }
+                Poll::Pending
+            }
+            Err(WriteError::Stopped(code)) => Poll::Ready(Err(StreamFailure::Terminated(code.into_inner()))),
+            Err(WriteError::ClosedStream) => Poll::Ready(Err(StreamFailure::Closed)),
+        }
+    }
+
+    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at most about `limit` bytes.
+    /// Waits where nothing is there.
+    pub(crate) fn poll_read(
+        &self,
+        id: StreamId,
+        limit: u64,
+        cx: &mut Context<'_>,
+        mut sink: impl FnMut(u64, Bytes),
+    ) -> Poll<Result<Read, StreamFailure>> {
+        use noq_proto::ReadError;
+        let mut state = self.lock();
+        let mut taken = 0u64;
+        let outcome = {
+            let mut stream = state.quic.recv_stream(id);
+            let Ok(mut chunks) = stream.read(false) else {
+                return Poll::Ready(Err(StreamFailure::Closed));
+            };
+            loop {
+                if taken >= limit {
+                    break Some(Ok(Read::More));
+                }
+                match chunks.next(usize::MAX) {
+                    Ok(Some(chunk)) => {
+                        taken += chunk.bytes.len() as u64;
+                        sink(chunk.offset, chunk.bytes);
+                    }
+                    Ok(None) => break Some(Ok(Read::Finished)),
+                    Err(ReadError::Blocked) if taken > 0 => break Some(Ok(Read::More)),
+                    Err(ReadError::Blocked) => break None,
+                    Err(ReadError::Reset(code)) => break Some(Ok(Read::Reset(code.into_inner()))),
+                }
+            }
+        };
+        match outcome {
+            Some(result) => Poll::Ready(result),
+            None => {
+                if let Some(error) = &state.closed {
+                    return Poll::Ready(Err(StreamFailure::Connection(error.clone())));
+                }
+                state.streams.entry(id).or_default().read = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self, id: StreamId) -> Result<(), StreamFailure> {
+        use noq_proto::FinishError;
+        match self.lock().quic.send_stream(id).finish() {
+            Ok(()) => Ok(()),
+            Err(FinishError::Stopped(code)) => Err(StreamFailure::Terminated(code.into_inner())),
+            Err(FinishError::ClosedStream) => Err(StreamFailure::Closed),
+        }
+    }
+
+    pub(crate) fn reset(&self, id: StreamId, code: u64) {
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        // A stream that is closed already needs no reset.
+        let _ = self.lock().quic.send_stream(id).reset(code);
+    }
+
+    pub(crate) fn stop(&self, id: StreamId, code: u64) {
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        // A stream that has ended already needs no stop.
+        let _ = self.lock().quic.recv_stream(id).stop(code);
+    }
+}
+
+/// Why a stream cannot go on.
+#[derive(Debug, Clone)]
+pub(crate) enum StreamFailure {
+    /// The connection ended.
+    Connection(ConnectionError),
+    /// The peer stopped or reset the stream with this code.
+    Terminated(u64),
+    /// The stream was finished, stopped or reset on this side.
+    Closed,
+}
+
+fn wait(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !waiters.iter().any(|waker| waker.will_wake(cx.waker())) {
+        waiters.push(cx.waker().clone());
+    }
+}
+
+impl State {
+    /// Turns the transport's events into wake-ups. Called by the endpoint after every input.
+    pub fn dispatch_events(&mut self) {
+        while let Some(event) = self.quic.poll() {
+            match event {
+                Event::Stream(StreamEvent::Readable { id }) => {
+                    if let Some(waker) = self.streams.get_mut(&id).and_then(|waiters| waiters.read.take()) {
+                        waker.wake();
+                    }
+                }
+                Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
+                    if let Some(waker) = self.streams.get_mut(&id).and_then(|waiters| waiters.write.take()) {
+                        self.blocked_writers -= 1;
+                        waker.wake();
+                    }
+                }
+                Event::Stream(StreamEvent::Opened { dir }) => wake_all(&mut self.accept[dir as usize]),
+                Event::Stream(StreamEvent::Available { dir }) => wake_all(&mut self.open[dir as usize]),
+                Event::Stream(StreamEvent::Finished { id }) => {
+                    self.streams.remove(&id);
+                }
+                Event::Connected => {
+                    self.connected = Some(self.now);
+                    // Stream limits came with the peer's transport parameters, without an event of their own.
+                    self.open.iter_mut().for_each(wake_all);
+                }
+                Event::ConnectionLost { reason } => self.end(reason),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether an application has more to write than windows and send buffer admit.
+    pub fn writers_blocked(&self) -> bool {
+        self.blocked_writers > 0
+    }
+
+    fn end(&mut self, reason: ConnectionError) {
+        self.closed.get_or_insert(reason);
+        self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
+        for waiters in std::mem::take(&mut self.streams).into_values() {
+            waiters.read.into_iter().chain(waiters.write).for_each(Waker::wake);
+        }
+        self.blocked_writers = 0;
+    }
+}
+
+fn wake_all(waiters: &mut Vec<Waker>) {
+    waiters.drain(..).for_each(Waker::wake);
+}

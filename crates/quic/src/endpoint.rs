@@ -1,0 +1,300 @@
+//! One socket's worth of QUIC, without a socket.
+
+use crate::clock::Clock;
+use crate::conn::Conn;
+use crate::probe::Probe;
+use bentpipe_units::Time;
+use bytes::BytesMut;
+use futures_util::stream::{FuturesUnordered, Stream};
+use noq_proto::{
+    ClientConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple, Incoming,
+    ServerConfig,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// What an application does with a connection: a future that ends when it has done so.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a server does with a connection that begins: the configuration it gets, the probe that watches its sender,
+/// and the application that serves it. `None` ignores it.
+pub type Acceptor = Box<dyn FnMut(SocketAddr) -> Option<Accept> + Send>;
+
+/// A server's answer to a connection that begins.
+pub struct Accept {
+    /// Configuration of this connection; settled before its first flight.
+    pub config: Arc<ServerConfig>,
+    /// Watches the connection's sender, where its transport configuration carries the same probe.
+    pub probe: Option<Probe>,
+    /// Makes the application.
+    pub app: Box<dyn FnOnce(Conn) -> Task + Send>,
+}
+
+/// Datagrams in one buffer, as segmentation offload wants them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where they go.
+    pub destination: SocketAddr,
+    /// The ECN code point they carry (RFC 3168).
+    pub ecn: Option<EcnCodepoint>,
+    /// Bytes of each datagram but the last, which may be shorter.
+    pub segment_size: usize,
+}
+
+/// Several connections of one address, sans-IO.
+///
+/// Call order: after [`Endpoint::connect`], [`Endpoint::handle_datagram`] or [`Endpoint::handle_timeout`], call
+/// [`Endpoint::poll_transmit`] until it returns `None`, then wait for a datagram or for
+/// [`Endpoint::next_timeout`]. `now` never goes back. Applications run inside these calls.
+pub struct Endpoint {
+    noq: noq_proto::Endpoint,
+    clock: Clock,
+    connections: BTreeMap<usize, Entry>,
+    /// Next timeout of each connection that has one.
+    timeouts: BTreeSet<(Time, usize)>,
+    /// Connections that may have something to transmit.
+    ready: VecDeque<usize>,
+    /// Datagrams that the endpoint itself answers with: version negotiation, stateless reset, retry.
+    responses: VecDeque<(Transmit, Vec<u8>)>,
+    acceptor: Option<Acceptor>,
+    scratch: Vec<u8>,
+    max_segments: NonZeroUsize,
+}
+
+struct Entry {
+    conn: Conn,
+    tasks: FuturesUnordered<Task>,
+    timeout: Option<Time>,
+    queued: bool,
+    probe: Option<Probe>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// An endpoint that only begins connections, or, with an `acceptor`, answers them too.
+    ///
+    /// `max_segments`: how many datagrams one [`Transmit`] may hold.
+    pub fn new(
+        config: EndpointConfig,
+        clock: Clock,
+        server: Option<(Arc<ServerConfig>, Acceptor)>,
+        max_segments: NonZeroUsize,
+    ) -> Self {
+        let (server_config, acceptor) = server.unzip();
+        Self {
+            noq: noq_proto::Endpoint::new(Arc::new(config), server_config, true),
+            clock,
+            connections: BTreeMap::new(),
+            timeouts: BTreeSet::new(),
+            ready: VecDeque::new(),
+            responses: VecDeque::new(),
+            acceptor,
+            scratch: Vec::new(),
+            max_segments,
+        }
+    }
+
+    /// Begins a connection to `remote`, certified as `server_name`, and runs `app` on it.
+    ///
+    /// # Errors
+    /// The address or the name is impossible, or no connection identifiers are left.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        config: ClientConfig,
+        remote: SocketAddr,
+        server_name: &str,
+        probe: Option<Probe>,
+        app: impl FnOnce(Conn) -> Task,
+    ) -> Result<Conn, ConnectError> {
+        let (handle, connection) = self.noq.connect(self.clock.instant(now), config, remote, server_name)?;
+        let conn = Conn::new(connection, now, self.clock);
+        let task = app(conn.clone());
+        self.adopt(handle.0, conn.clone(), task, probe, now);
+        Ok(conn)
+    }
+
+    fn adopt(&mut self, key: usize, conn: Conn, task: Task, probe: Option<Probe>, now: Time) {
+        let tasks = FuturesUnordered::new();
+        tasks.push(task);
+        self.connections.insert(key, Entry { conn, tasks, timeout: None, queued: false, probe });
+        self.run(key, now);
+    }
+
+    /// Connections that are not yet forgotten.
+    pub fn open_connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Takes a datagram that arrived from `remote`.
+    pub fn handle_datagram(&mut self, now: Time, remote: SocketAddr, ecn: Option<EcnCodepoint>, data: BytesMut) {
+        let instant = self.clock.instant(now);
+        let path = FourTuple::new(remote, None);
+        self.scratch.clear();
+        match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
+            Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
+                if let Some(entry) = self.connections.get(&key) {
+                    let mut state = entry.conn.lock();
+                    state.now = now;
+                    state.quic.handle_event(event);
+                    drop(state);
+                    self.run(key, now);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
+            Some(DatagramEvent::Response(transmit)) => self.respond(transmit),
+            None => {}
+        }
+    }
+
+    fn accept(&mut self, now: Time, incoming: Incoming) {
+        let accept = self.acceptor.as_mut().and_then(|acceptor| acceptor(incoming.remote_address()));
+        let Some(Accept { config, probe, app }) = accept else {
+            self.noq.ignore(incoming);
+            return;
+        };
+        self.scratch.clear();
+        match self.noq.accept(incoming, self.clock.instant(now), &mut self.scratch, Some(config)) {
+            Ok((handle, connection)) => {
+                let conn = Conn::new(connection, now, self.clock);
+                let task = app(conn.clone());
+                self.adopt(handle.0, conn, task, probe, now);
+            }
+            Err(error) => {
+                if let Some(transmit) = error.response {
+                    self.respond(transmit);
+                }
+            }
+        }
+    }
+
+    fn respond(&mut self, transmit: noq_proto::Transmit) {
+        let datagram = self.scratch[..transmit.size].to_vec();
+        self.responses.push_back((convert(&transmit), datagram));
+        self.scratch.clear();
+    }
+
+    /// When [`Endpoint::handle_timeout`] is due.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.timeouts.first().map(|&(time, _)| time)
+    }
+
+    /// Lets every timer that is due by `now` expire.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(time, key)) = self.timeouts.first() {
+            if time > now {
+                break;
+            }
+            self.timeouts.remove(&(time, key));
+            let Some(entry) = self.connections.get_mut(&key) else { continue };
+            entry.timeout = None;
+            let mut state = entry.conn.lock();
+            state.now = now;
+            state.quic.handle_timeout(self.clock.instant(now));
+            drop(state);
+            self.run(key, now);
+        }
+    }
+
+    /// Lets a connection's applications act on what has happened, and forgets it where it is over.
+    fn run(&mut self, key: usize, now: Time) {
+        let Some(entry) = self.connections.get_mut(&key) else { return };
+        let mut cx = Context::from_waker(Waker::noop());
+        loop {
+            let mut state = entry.conn.lock();
+            state.now = now;
+            while let Some(event) = state.quic.poll_endpoint_events() {
+                if let Some(answer) = self.noq.handle_event(ConnectionHandle(key), event) {
+                    state.quic.handle_event(answer);
+                }
+            }
+            state.dispatch_events();
+            drop(state);
+            // The set remembers who was woken, so nothing but woken tasks is polled here.
+            match Pin::new(&mut entry.tasks).poll_next(&mut cx) {
+                Poll::Ready(Some(())) => {}
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        if entry.conn.lock().quic.is_drained() {
+            if let Some(timeout) = entry.timeout {
+                self.timeouts.remove(&(timeout, key));
+            }
+            self.connections.remove(&key);
+            return;
+        }
+        if !entry.queued {
+            entry.queued = true;
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Appends what is to be sent next to `buffer`. Call until `None`.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some((transmit, datagram)) = self.responses.pop_front() {
+            buffer.extend_from_slice(&datagram);
+            return Some(transmit);
+        }
+        let instant = self.clock.instant(now);
+        while let Some(&key) = self.ready.front() {
+            let Some(entry) = self.connections.get_mut(&key) else {
+                self.ready.pop_front();
+                continue;
+            };
+            let mut state = entry.conn.lock();
+            state.now = now;
+            if let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
+                return Some(convert(&transmit));
+            }
+            self.ready.pop_front();
+            entry.queued = false;
+            let blocked = state.writers_blocked();
+            let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at).max(now));
+            drop(state);
+            if let Some(probe) = &entry.probe {
+                probe.writers_blocked(blocked, now);
+            }
+            if entry.timeout != timeout {
+                if let Some(old) = entry.timeout {
+                    self.timeouts.remove(&(old, key));
+                }
+                if let Some(new) = timeout {
+                    self.timeouts.insert((new, key));
+                }
+                entry.timeout = timeout;
+            }
+            // Sending may have produced events of its own (an endpoint event, a stream made writable).
+            self.settle(key);
+        }
+        None
+    }
+
+    /// Passes on endpoint events that sending produced.
+    fn settle(&mut self, key: usize) {
+        let Some(entry) = self.connections.get_mut(&key) else { return };
+        let mut state = entry.conn.lock();
+        while let Some(event) = state.quic.poll_endpoint_events() {
+            if let Some(answer) = self.noq.handle_event(ConnectionHandle(key), event) {
+                state.quic.handle_event(answer);
+            }
+        }
+    }
+}
+
+fn convert(transmit: &noq_proto::Transmit) -> Transmit {
+    Transmit {
+        destination: transmit.destination,
+        ecn: transmit.ecn,
+        segment_size: transmit.segment_size.unwrap_or(transmit.size),
+    }
+}

@@ -1,0 +1,251 @@
+//! The transport traits of the `h3` crate over a [`Conn`]: HTTP/3 exists once, whatever clock drives the connection.
+//!
+//! Streams are read unordered and put in order by a [`Reassembler`] (its module says why).
+
+use crate::conn::{Conn, Read, StreamFailure};
+use crate::reader::Reassembler;
+use bytes::{Buf, Bytes};
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, WriteBuf};
+use noq_proto::{ConnectionError, Dir, StreamId};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// A connection as `h3` wants it: `h3::client::new(Http3::new(conn, window))`.
+#[derive(Debug, Clone)]
+pub struct Http3 {
+    conn: Conn,
+    stream_window: u64,
+}
+
+impl Http3 {
+    /// Wraps `conn`, whose streams were given a receive window of `stream_window` bytes: no reader holds back more
+    /// than twice that.
+    pub fn new(conn: Conn, stream_window: u64) -> Self {
+        Self { conn, stream_window }
+    }
+
+    /// The connection underneath.
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    fn send(&self, id: StreamId) -> SendStream {
+        SendStream { conn: self.conn.clone(), id, pending: None }
+    }
+
+    fn recv(&self, id: StreamId) -> RecvStream {
+        RecvStream {
+            conn: self.conn.clone(),
+            id,
+            reader: Reassembler::default(),
+            limit: self.stream_window.saturating_mul(2),
+            ended: false,
+        }
+    }
+
+    fn bidi(&self, id: StreamId) -> BidiStream {
+        BidiStream { send: self.send(id), recv: self.recv(id) }
+    }
+}
+
+/// Maps the transport's reasons to those of `h3`.
+fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
+    match error {
+        ConnectionError::ApplicationClosed(close) => {
+            ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into_inner() }
+        }
+        ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
+        other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
+    }
+}
+
+fn stream_error(failure: StreamFailure) -> StreamErrorIncoming {
+    match failure {
+        StreamFailure::Connection(error) => {
+            StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
+        }
+        StreamFailure::Terminated(error_code) => StreamErrorIncoming::StreamTerminated { error_code },
+        StreamFailure::Closed => StreamErrorIncoming::Unknown("the stream is closed on this side".into()),
+    }
+}
+
+impl quic::Connection<Bytes> for Http3 {
+    type RecvStream = RecvStream;
+    type OpenStreams = Self;
+
+    fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        let id = ready!(self.conn.poll_accept(Dir::Uni, cx)).map_err(connection_error)?;
+        Poll::Ready(Ok(self.recv(id)))
+    }
+
+    fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
+        let id = ready!(self.conn.poll_accept(Dir::Bi, cx)).map_err(connection_error)?;
+        Poll::Ready(Ok(self.bidi(id)))
+    }
+
+    fn opener(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl quic::OpenStreams<Bytes> for Http3 {
+    type BidiStream = BidiStream;
+    type SendStream = SendStream;
+
+    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
+        let id = ready!(self.conn.poll_open(Dir::Bi, cx))
+            .map_err(|error| stream_error(StreamFailure::Connection(error)))?;
+        Poll::Ready(Ok(self.bidi(id)))
+    }
+
+    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+        let id = ready!(self.conn.poll_open(Dir::Uni, cx))
+            .map_err(|error| stream_error(StreamFailure::Connection(error)))?;
+        Poll::Ready(Ok(self.send(id)))
+    }
+
+    fn close(&mut self, code: h3::error::Code, reason: &[u8]) {
+        self.conn.close(code.value(), reason);
+    }
+}
+
+/// The sending half of a stream.
+pub struct SendStream {
+    conn: Conn,
+    id: StreamId,
+    pending: Option<WriteBuf<Bytes>>,
+}
+
+impl quic::SendStream<Bytes> for SendStream {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        while let Some(pending) = &mut self.pending {
+            if !pending.has_remaining() {
+                break;
+            }
+            let written = ready!(self.conn.poll_write(self.id, pending.chunk(), cx)).map_err(stream_error)?;
+            pending.advance(written);
+        }
+        self.pending = None;
+        Poll::Ready(Ok(()))
+    }
+
+    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        if self.pending.is_some() {
+            return Err(StreamErrorIncoming::Unknown("send_data before poll_ready said ready".into()));
+        }
+        self.pending = Some(data.into());
+        Ok(())
+    }
+
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        ready!(self.poll_ready(cx))?;
+        Poll::Ready(self.conn.finish(self.id).map_err(stream_error))
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        self.conn.reset(self.id, reset_code);
+    }
+
+    fn send_id(&self) -> quic::StreamId {
+        h3_id(self.id)
+    }
+}
+
+/// The receiving half of a stream.
+pub struct RecvStream {
+    conn: Conn,
+    id: StreamId,
+    reader: Reassembler,
+    limit: u64,
+    ended: bool,
+}
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        loop {
+            if let Some(bytes) = self.reader.pop() {
+                return Poll::Ready(Ok(Some(bytes)));
+            }
+            if self.ended {
+                return Poll::Ready(Ok(None));
+            }
+            // A peer that leaves a hole and keeps sending behind it is cut off here, not fed with credit for ever.
+            let room = self.limit.saturating_sub(self.reader.held());
+            if room == 0 {
+                self.conn.stop(self.id, h3::error::Code::H3_EXCESSIVE_LOAD.value());
+                return Poll::Ready(Err(StreamErrorIncoming::Unknown(
+                    format!("{} bytes wait behind a hole, allowed: {}", self.reader.held(), self.limit).into(),
+                )));
+            }
+            let reader = &mut self.reader;
+            let read = self.conn.poll_read(self.id, room, cx, |offset, bytes| reader.insert(offset, bytes));
+            match ready!(read).map_err(stream_error)? {
+                Read::More => {}
+                Read::Finished => self.ended = true,
+                Read::Reset(error_code) => {
+                    return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
+                }
+            }
+        }
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        self.conn.stop(self.id, error_code);
+    }
+
+    fn recv_id(&self) -> quic::StreamId {
+        h3_id(self.id)
+    }
+}
+
+/// Both halves of a stream.
+pub struct BidiStream {
+    send: SendStream,
+    recv: RecvStream,
+}
+
+impl quic::SendStream<Bytes> for BidiStream {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_ready(cx)
+    }
+    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        self.send.send_data(data)
+    }
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_finish(cx)
+    }
+    fn reset(&mut self, reset_code: u64) {
+        self.send.reset(reset_code);
+    }
+    fn send_id(&self) -> quic::StreamId {
+        self.send.send_id()
+    }
+}
+
+impl quic::RecvStream for BidiStream {
+    type Buf = Bytes;
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        self.recv.poll_data(cx)
+    }
+    fn stop_sending(&mut self, error_code: u64) {
+        self.recv.stop_sending(error_code);
+    }
+    fn recv_id(&self) -> quic::StreamId {
+        self.recv.recv_id()
+    }
+}
+
+impl quic::BidiStream<Bytes> for BidiStream {
+    type SendStream = SendStream;
+    type RecvStream = RecvStream;
+    fn split(self) -> (SendStream, RecvStream) {
+        (self.send, self.recv)
+    }
+}
+
+fn h3_id(id: StreamId) -> quic::StreamId {
+    // noq's identifier is a QUIC integer, which is all that `h3` asks of one.
+    quic::StreamId::try_from(u64::from(id)).unwrap_or_else(|_| unreachable!("stream id {id} below 2^62"))
+}

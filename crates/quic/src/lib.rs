@@ -1,0 +1,37 @@
+//! The QUIC endpoint of Bentpipe: noq-proto driven without sockets or clocks of its own, and HTTP/3 over it.
+//!
+//! The same code runs under the virtual clock, where a simulator hands over datagrams, and under the real one, where
+//! a UDP socket does:
+//!
+//! - [`Endpoint`] holds connections and runs their applications;
+//! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
+//! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
+//! - [`Probe`] watches a sender through its congestion controller;
+//! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
+//! - [`seeded`] replaces what is random by what is reproducible.
+
+mod clock;
+mod conn;
+mod endpoint;
+mod h3;
+mod probe;
+pub mod qlog;
+mod raw;
+mod reader;
+pub mod seeded;
+mod settings;
+pub mod tls;
+
+pub use crate::clock::{Clock, EpochClock};
+pub use crate::conn::Conn;
+pub use crate::endpoint::{Accept, Acceptor, Endpoint, Task, Transmit};
+pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
+pub use crate::probe::{Probe, Record, SenderSeries};
+pub use crate::raw::RawStream;
+pub use crate::reader::Reassembler;
+pub use crate::settings::{
+    AckRatio, AckRatioError, Congestion, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, Settings,
+    SettingsError, UDP_HEADER,
+};
+/// The stack underneath, for the types that stand in this crate's interface.
+pub use noq_proto;

@@ -1,0 +1,288 @@
+//! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
+
+use bentpipe_units::{Bytes, Span};
+use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Bytes of IPv4 and UDP headers in front of every QUIC datagram (RFC 791, RFC 768).
+pub const IP_UDP_HEADER: u32 = IP_HEADER + UDP_HEADER;
+/// Bytes of an IPv4 header without options.
+pub const IP_HEADER: u32 = 20;
+/// Bytes of a UDP header.
+pub const UDP_HEADER: u32 = 8;
+/// Smallest UDP payload a QUIC path must carry (RFC 9000 §14).
+pub const MIN_UDP_PAYLOAD: u16 = 1200;
+
+/// A congestion controller by the name that scenarios use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// CUBIC as the stack has it.
+    #[default]
+    Cubic,
+    /// NewReno as the stack has it (RFC 9002 appendix B).
+    NewReno,
+}
+
+impl Congestion {
+    /// The name that scenarios and results use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::NewReno => "newreno",
+        }
+    }
+}
+
+/// What runs above the QUIC streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Http {
+    /// HTTP/3 (RFC 9114).
+    #[default]
+    H3,
+    /// One bare stream per object: shows what HTTP/3 framing costs.
+    Raw,
+}
+
+/// How a connection begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum Handshake {
+    /// A full handshake: the request leaves after one round trip.
+    #[default]
+    #[serde(rename = "1rtt")]
+    OneRtt,
+    /// Resumed: the request leaves with the first flight (RFC 9001 §4.6).
+    #[serde(rename = "0rtt")]
+    ZeroRtt,
+}
+
+/// How often the data sender asks to be acknowledged (draft-ietf-quic-ack-frequency).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AckRatio {
+    /// No request: the peer acknowledges every other packet (RFC 9000 §13.2.2).
+    #[default]
+    Stack,
+    /// One ACK for so many ack-eliciting packets.
+    Ratio(u32),
+}
+
+/// The text is neither `stack` nor `1:N` with N from 1 to 1000.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{0}` is no ACK ratio; allowed: \"stack\", or \"1:N\" with N from 1 to 1000")]
+pub struct AckRatioError(String);
+
+impl std::str::FromStr for AckRatio {
+    type Err = AckRatioError;
+    fn from_str(text: &str) -> Result<Self, AckRatioError> {
+        if text == "stack" {
+            return Ok(Self::Stack);
+        }
+        text.strip_prefix("1:")
+            .and_then(|packets| packets.parse().ok())
+            .filter(|packets| (1..=1000).contains(packets))
+            .map(Self::Ratio)
+            .ok_or_else(|| AckRatioError(text.to_owned()))
+    }
+}
+impl std::fmt::Display for AckRatio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stack => f.write_str("stack"),
+            Self::Ratio(packets) => write!(f, "1:{packets}"),
+        }
+    }
+}
+impl Serialize for AckRatio {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+impl<'de> Deserialize<'de> for AckRatio {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+impl JsonSchema for AckRatio {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "AckRatio".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^(stack|1:[1-9][0-9]{0,3})$", "examples": ["stack", "1:10"] })
+    }
+}
+
+/// Settings of both endpoints of one flow. Plain values: whoever builds them has already resolved "auto".
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Controller of both senders.
+    pub congestion: Congestion,
+    /// What runs above QUIC.
+    pub http: Http,
+    /// What each sender asks of its receiver.
+    pub ack: AckRatio,
+    /// Longest time an ACK may wait (RFC 9000 §18.2, max_ack_delay; 25 ms there), asked for with `ack`.
+    pub max_ack_delay: Span,
+    /// Round trip assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
+    pub initial_rtt: Span,
+    /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two datagrams).
+    pub initial_window: u32,
+    /// Flow-control window of a stream.
+    pub stream_window: Bytes,
+    /// Flow-control window of the connection.
+    pub connection_window: Bytes,
+    /// Most bytes written but not yet acknowledged, whatever the peer allows: the send buffer.
+    pub send_window: Bytes,
+    /// UDP payload the connection starts with, bytes.
+    pub initial_mtu: u16,
+    /// UDP payload that path MTU discovery may reach; where it equals `initial_mtu` nothing is probed.
+    pub max_mtu: u16,
+    /// Silence after which a connection is given up.
+    pub idle_timeout: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            congestion: Congestion::default(),
+            http: Http::default(),
+            ack: AckRatio::default(),
+            max_ack_delay: Span::from_millis(25),
+            initial_rtt: Span::from_millis(333),
+            initial_window: 10,
+            stream_window: Bytes::new(1_250_000),
+            connection_window: Bytes::new(1_250_000),
+            send_window: Bytes::from_mb(10),
+            initial_mtu: 1472,
+            max_mtu: 1472,
+            idle_timeout: Span::from_secs(60),
+        }
+    }
+}
+
+/// A value that QUIC cannot express.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SettingsError {
+    /// A window or timeout beyond 2^62 (RFC 9000 §16).
+    #[error("{name} of {value} does not fit a QUIC integer; allowed: at most 2^62 - 1")]
+    TooLarge {
+        /// Which setting.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// A UDP payload below what QUIC needs.
+    #[error("{name} of {value} bytes; allowed: {MIN_UDP_PAYLOAD} to 65527 bytes of UDP payload")]
+    Mtu {
+        /// Which setting.
+        name: &'static str,
+        /// Its value.
+        value: u16,
+    },
+    /// An initial window of nothing.
+    #[error("initial_window of {0} datagrams; allowed: 1 to 10000")]
+    InitialWindow(u32),
+}
+
+fn varint(name: &'static str, value: u64) -> Result<VarInt, SettingsError> {
+    VarInt::from_u64(value).map_err(|_| SettingsError::TooLarge { name, value })
+}
+
+impl Settings {
+    /// The stack's configuration, without controller observation and qlog, which the endpoint adds.
+    ///
+    /// # Errors
+    /// A value that QUIC cannot express.
+    pub fn transport(&self) -> Result<TransportConfig, SettingsError> {
+        for (name, value) in [("initial_mtu", self.initial_mtu), ("max_mtu", self.max_mtu)] {
+            if !(MIN_UDP_PAYLOAD..=65_527).contains(&value) {
+                return Err(SettingsError::Mtu { name, value });
+            }
+        }
+        let mut config = TransportConfig::default();
+        let idle_ms = self.idle_timeout.as_nanos() / 1_000_000;
+        config
+            .initial_rtt(self.initial_rtt.into())
+            .stream_receive_window(varint("stream_window", self.stream_window.get())?)
+            .receive_window(varint("connection_window", self.connection_window.get())?)
+            .send_window(self.send_window.get())
+            .initial_mtu(self.initial_mtu)
+            .max_idle_timeout(Some(IdleTimeout::from(varint("idle_timeout in ms", idle_ms)?)))
+            .max_concurrent_bidi_streams(VarInt::from_u32(1000))
+            .max_concurrent_uni_streams(VarInt::from_u32(100))
+            .datagram_receive_buffer_size(None);
+        if self.max_mtu > self.initial_mtu {
+            let mut discovery = MtuDiscoveryConfig::default();
+            discovery.upper_bound(self.max_mtu);
+            config.mtu_discovery_config(Some(discovery));
+        } else {
+            config.mtu_discovery_config(None);
+        }
+        if let AckRatio::Ratio(packets) = self.ack {
+            let mut frequency = AckFrequencyConfig::default();
+            // The frame's threshold counts the packets that may pass *without* an ACK: one less than the ratio.
+            frequency
+                .ack_eliciting_threshold(VarInt::from_u32(packets.saturating_sub(1)))
+                .max_ack_delay(Some(self.max_ack_delay.into()));
+            config.ack_frequency_config(Some(frequency));
+        }
+        Ok(config)
+    }
+
+    /// The stack's own controller, started at [`Settings::initial_window`].
+    ///
+    /// # Errors
+    /// A window of no datagrams, or of absurdly many.
+    pub fn controller(&self) -> Result<Arc<dyn ControllerFactory + Send + Sync>, SettingsError> {
+        if !(1..=10_000).contains(&self.initial_window) {
+            return Err(SettingsError::InitialWindow(self.initial_window));
+        }
+        // RFC 9002 §7.2: datagrams times their size, limited to the larger of 14,720 bytes and two datagrams at ten of them.
+        let datagrams = u64::from(self.initial_window);
+        let bytes = (datagrams * u64::from(self.initial_mtu)).min(datagrams * 1472);
+        Ok(match self.congestion {
+            Congestion::Cubic => {
+                let mut config = CubicConfig::default();
+                config.initial_window(bytes);
+                Arc::new(config)
+            }
+            Congestion::NewReno => {
+                let mut config = NewRenoConfig::default();
+                config.initial_window(bytes);
+                Arc::new(config)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ack_ratios_read_as_people_write_them() {
+        assert_eq!("1:10".parse(), Ok(AckRatio::Ratio(10)));
+        assert_eq!("stack".parse(), Ok(AckRatio::Stack));
+        for wrong in ["1:0", "2:1", "1:", "1:1001", "auto", ""] {
+            let error = wrong.parse::<AckRatio>().unwrap_err().to_string();
+            assert!(error.contains("1:N"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_window_beyond_a_quic_integer_is_refused_with_its_value() {
+        let settings = Settings { stream_window: Bytes::MAX, ..Settings::default() };
+        assert!(settings.transport().unwrap_err().to_string().contains("18446744073709551615"));
+    }
+
+    #[test]
+    fn a_datagram_below_1200_bytes_is_refused() {
+        let settings = Settings { initial_mtu: 1199, ..Settings::default() };
+        assert!(settings.transport().is_err());
+    }
+}
