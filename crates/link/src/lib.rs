@@ -1,1 +1,81 @@
-//! placeholder
+//! What one direction of one hop does to a packet: queue, rate, frame, loss, delay.
+//!
+//! A [`Link`] is a pure state machine: it reads no clock, opens no file and knows nothing of what packets carry. The same
+//! object serves under virtual and under wall time.
+//!
+//! # Stages
+//!
+//! A packet passes, in this order:
+//!
+//! 1. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or CoDel (RFC 8289) within
+//!    such a limit, which marks instead of dropping where it may;
+//! 2. the **transmitter**: one packet at a time at a constant rate, one that changes in steps, or a trace's opportunities;
+//! 3. the **frame**, where the link has frames: packets whose transmission ended within one leave together at its end;
+//! 4. the **loss** processes: a packet lost here has used the link's capacity, as on air (one dropped by the queue has not);
+//! 5. the **delay**: constant, with jitter, or changing in time.
+//!
+//! Several ports share one queue and one transmitter: terminals on one carrier.
+//!
+//! # Order of calls
+//!
+//! * [`Link::enqueue`] hands a packet in. Time never runs backwards between calls.
+//! * [`Link::next_deadline`] then says when the link wants to be polled; it may change with every call, in either direction.
+//! * [`Link::poll`] at or after that time tells of packets delivered or lost, one per call, in order of time; call it until it
+//!   returns `None`, then ask for the next deadline. A delivery carries no time of its own: it happened at the deadline
+//!   polled for, so a simulation polls at deadlines exactly.
+//!
+//! A packet that is enqueued at the same instant at which another leaves the transmitter finds the room the other has
+//! left, whether or not the caller has polled in between.
+//!
+//! ```
+//! use bentpipe_link::{DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, Packet};
+//! use bentpipe_units::{Rate, Span, Time};
+//! use std::path::Path;
+//!
+//! // 12 Mbps: 1500 bytes take a millisecond.
+//! let model = DirectionConfig::new(Rate::from_mbps(12), Span::from_millis(300)).load(Path::new("."))?;
+//! let context = LinkContext { rtt: Span::from_millis(600), seed: 1, run: 0, name: "forward".into() };
+//! let mut link = Link::new(&model, &context, 1);
+//!
+//! for payload in ["first", "second"] {
+//!     let packet = Packet { bytes: 1500, ecn: Ecn::Ect0, payload };
+//!     assert_eq!(link.enqueue(Time::ZERO, 0, packet), Enqueue::Queued);
+//! }
+//! let mut delivered = Vec::new();
+//! while let Some(now) = link.next_deadline() {
+//!     while let Some(event) = link.poll(now) {
+//!         if let Event::Delivered { packet, .. } = event {
+//!             delivered.push((now, packet.payload));
+//!         }
+//!     }
+//! }
+//! assert_eq!(delivered, [(Time::from_millis(301), "first"), (Time::from_millis(302), "second")]);
+//! # Ok::<(), bentpipe_link::LinkError>(())
+//! ```
+
+mod codel;
+mod config;
+mod counters;
+mod delay;
+mod error;
+mod link;
+mod loss;
+mod model;
+mod packet;
+pub mod presets;
+mod queue;
+pub mod random;
+mod rate;
+mod timeline;
+mod trace;
+
+pub use config::{
+    CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig, LossModel,
+    LossProcessConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+};
+pub use counters::{Counters, Tally};
+pub use error::{ConfigError, LinkError};
+pub use link::{Link, LinkContext};
+pub use model::DirectionModel;
+pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet};
+pub use presets::{LongBursts, LossPreset, loss_presets};

@@ -1,0 +1,135 @@
+//! How fast a link sends.
+
+use super::schedule::check_starts;
+use super::written::{Written, read_as_written};
+use crate::ConfigError;
+use bentpipe_units::{Rate, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+/// How fast a link sends: `"50 Mbps"`, a table with `schedule`, or a table with `trace`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RateConfig {
+    /// Always the same, above zero.
+    Constant(Rate),
+    /// Steps in time.
+    Schedule {
+        /// The steps, the first at zero, rising. A rate of zero is an outage; not all may be.
+        schedule: Vec<RateStep>,
+        /// Starts over after this long.
+        repeat: Option<Span>,
+    },
+    /// Delivery opportunities in the format of mahimahi: one line per opportunity, its time in whole milliseconds.
+    /// See [`DirectionConfig::load`](crate::DirectionConfig::load) for how they are used.
+    Trace {
+        /// The file, relative to the scenario.
+        file: PathBuf,
+    },
+}
+
+/// One step of a rate schedule: from `at` on the link sends at `rate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// When the step begins, counted from the beginning of the run (or of each repetition).
+    pub at: Span,
+    /// The rate from then on; zero for an outage.
+    pub rate: Rate,
+}
+
+/// A rate as a table: either `schedule`, with `repeat` if it starts over, or `trace`.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "RateTable")]
+pub(super) struct Table {
+    /// Steps in time, the first at "0 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<Vec<RateStep>>,
+    /// The schedule starts over after this long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<Span>,
+    /// A mahimahi trace: a file with one line per delivery opportunity of 1504 bytes, its time in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<PathBuf>,
+}
+
+const SPELLINGS: &str =
+    "a rate such as \"50 Mbps\", a table { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] } or { trace = \"file\" }";
+
+impl RateConfig {
+    /// Refuses what no link can do.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Constant(rate) if rate.is_zero() => {
+                Err(ConfigError::refused(format!("rate = {rate}"), "sends nothing", "a rate above zero"))
+            }
+            Self::Schedule { schedule, repeat } => {
+                check_starts("rate", schedule.iter().map(|step| step.at), *repeat)?;
+                if schedule.iter().all(|step| step.rate.is_zero()) {
+                    let problem = "is the rate of every step in the schedule, so that nothing is ever sent";
+                    return Err(ConfigError::refused("rate = 0 bps", problem, "at least one step above zero"));
+                }
+                Ok(())
+            }
+            Self::Constant(_) | Self::Trace { .. } => Ok(()),
+        }
+    }
+
+    fn checked(self) -> Result<Self, ConfigError> {
+        self.check().map(|()| self)
+    }
+}
+
+impl Written for RateConfig {
+    const EXPECTED: &'static str = SPELLINGS;
+    type Table = Table;
+    type List = IgnoredAny;
+
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        Self::Constant(text.parse()?).checked()
+    }
+    fn from_table(table: Table) -> Result<Self, ConfigError> {
+        match table {
+            Table { schedule: Some(schedule), repeat, trace: None } => Self::Schedule { schedule, repeat }.checked(),
+            Table { schedule: None, repeat: None, trace: Some(file) } => Ok(Self::Trace { file }),
+            Table { schedule: None, repeat: Some(repeat), trace: Some(_) } => {
+                Err(ConfigError::refused(format!("repeat = {repeat}"), "stands beside `trace`, which repeats anyway", "no `repeat`"))
+            }
+            Table { schedule: Some(_), trace: Some(file), .. } => {
+                let value = format!("trace = {}", file.display());
+                Err(ConfigError::refused(value, "stands beside `schedule`", "one of the two"))
+            }
+            Table { schedule: None, trace: None, .. } => {
+                Err(ConfigError::refused("rate", "has neither `schedule` nor `trace`", SPELLINGS))
+            }
+        }
+    }
+}
+read_as_written!(RateConfig);
+
+impl Serialize for RateConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.clone() {
+            Self::Constant(rate) => rate.serialize(serializer),
+            Self::Schedule { schedule, repeat } => {
+                Table { schedule: Some(schedule), repeat, trace: None }.serialize(serializer)
+            }
+            Self::Trace { file } => Table { schedule: None, repeat: None, trace: Some(file) }.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for RateConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "RateConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "How fast a link sends: a rate, steps in time, or a trace",
+            "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
+        })
+    }
+}

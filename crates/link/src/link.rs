@@ -1,0 +1,332 @@
+//! One direction of one hop at work.
+
+use crate::counters::{Counters, Tally};
+use crate::delay::DelayLine;
+use crate::loss::LossProcess;
+use crate::model::DirectionModel;
+use crate::queue::{Held, Queue, Taken};
+use crate::random::stream;
+use crate::rate::Transmitter;
+use crate::{DropCause, Enqueue, Event, Packet};
+use bentpipe_units::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// What a link needs to know of the run it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkContext {
+    /// Base round trip of the whole path, which sizes queues in BDP.
+    pub rtt: Span,
+    /// The experiment's seed.
+    pub seed: u64,
+    /// The run's number.
+    pub run: u64,
+    /// The link's name, unique in the run: with a purpose after it (`name/loss/0`, `name/delay`, `name/frame`) it
+    /// keys the link's random streams.
+    pub name: String,
+}
+
+/// One direction of one hop: a pure state machine over packets with any payload.
+///
+/// The stages and the order of calls are described at the [crate root](crate).
+#[derive(Debug, Clone)]
+pub struct Link<P> {
+    transmitter: Transmitter,
+    stage: Stage<P>,
+    queue: Queue<P>,
+    frames: Option<Frames>,
+    losses: Vec<(LossProcess, Tally)>,
+    line: DelayLine<P>,
+    /// Packets that are gone and not yet told of, by when they went.
+    gone: VecDeque<(Time, DropCause, Held<P>)>,
+    counters: Counters,
+    /// Per port; empty with one port, whose counters are the link's.
+    ports: Vec<Counters>,
+    /// Per port, what waits in the queue; empty with one port.
+    waiting: Vec<Tally>,
+    /// The latest time seen.
+    now: Time,
+}
+
+/// What the transmitter does.
+#[derive(Debug, Clone)]
+enum Stage<P> {
+    /// Nothing, and nothing waits.
+    Idle,
+    /// It begins with the queue's head then: an outage, or the next opportunity of a trace.
+    Waiting(Time),
+    /// It sends a packet.
+    Sending { begin: Time, end: Time, held: Held<P> },
+}
+
+/// Frames of one length, in which packets leave together.
+#[derive(Debug, Clone)]
+struct Frames {
+    length: Span,
+    /// When the first one ends.
+    phase: Span,
+}
+
+impl Frames {
+    /// The end of the frame in which a transmission ended at `at`.
+    fn end(&self, at: Time) -> Time {
+        let first = Time::ZERO + self.phase;
+        let into = at.since(first).as_nanos() % self.length.as_nanos();
+        if at <= first {
+            first
+        } else if into == 0 {
+            at
+        } else {
+            at + (self.length - Span::from_nanos(into))
+        }
+    }
+}
+
+impl<P> Link<P> {
+    /// A link that nothing has passed yet, with so many ports (at least one).
+    pub fn new(model: &DirectionModel, context: &LinkContext, ports: usize) -> Self {
+        let LinkContext { rtt, seed, run, name } = context;
+        let random = |purpose: &str| stream(*seed, *run, &format!("{name}/{purpose}"));
+        let losses = model.losses.iter().enumerate();
+        let several = if ports > 1 { ports } else { 0 };
+        Self {
+            transmitter: Transmitter::new(&model.rate),
+            stage: Stage::Idle,
+            queue: Queue::new(model.queue_limit(*rtt), model.codel()),
+            frames: model.frame.map(|length| Frames {
+                length,
+                phase: Span::from_nanos(random("frame").below(length.as_nanos())),
+            }),
+            losses: losses
+                .map(|(index, loss)| (LossProcess::new(loss, random(&format!("loss/{index}"))), Tally::default()))
+                .collect(),
+            line: DelayLine::new(&model.delay, || random("delay")),
+            gone: VecDeque::new(),
+            counters: Counters::default(),
+            ports: vec![Counters::default(); several],
+            waiting: vec![Tally::default(); several],
+            now: Time::ZERO,
+        }
+    }
+
+    /// Takes a packet at `now` on `port`, or hands it back where the queue is full.
+    ///
+    /// # Panics
+    /// On a port that the link does not have.
+    pub fn enqueue(&mut self, now: Time, port: usize, packet: Packet<P>) -> Enqueue<P> {
+        assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
+        self.advance(now);
+        let now = self.now;
+        let bytes = packet.bytes;
+        self.count(port as u32, |counters| counters.offered(bytes));
+        let held = Held { sent: now, port: port as u32, packet };
+        if matches!(self.stage, Stage::Idle) {
+            let begin = self.transmitter.begin(now, true);
+            if begin == now {
+                self.count(held.port, |counters| counters.in_flight.add(bytes));
+                self.send(now, held);
+                return Enqueue::Queued;
+            }
+            // Only what the queue has room for makes the transmitter wait.
+            if self.queue.has_room(bytes) {
+                self.stage = Stage::Waiting(begin);
+            }
+        }
+        if !self.queue.has_room(bytes) {
+            self.count(held.port, |counters| counters.dropped(DropCause::QueueFull, bytes));
+            return Enqueue::Dropped(DropCause::QueueFull, held.packet);
+        }
+        self.count(held.port, |counters| counters.in_flight.add(bytes));
+        self.wait(held);
+        Enqueue::Queued
+    }
+
+    /// When to call [`Self::poll`] next; `None` while nothing will happen unless a packet comes.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let next = self.step_due().min(self.line.due()).min(self.gone_due());
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// Does what is due by `now` and tells of the next packet that is delivered or lost, in order of time. Call until `None`.
+    pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
+        loop {
+            let (step, arrival, gone) = (self.step_due(), self.line.due(), self.gone_due());
+            let next = step.min(arrival).min(gone);
+            if next > now || next == Time::MAX {
+                self.now = self.now.max(now);
+                return None;
+            }
+            self.now = self.now.max(next);
+            if gone == next {
+                let (at, cause, held) = self.gone.pop_front()?;
+                self.count(held.port, |counters| counters.dropped(cause, held.packet.bytes));
+                return Some(Event::Lost { cause, at, port: held.port as usize, packet: held.packet });
+            }
+            if arrival == next {
+                let Held { sent, port, packet } = self.line.arrive()?;
+                self.count(port, |counters| counters.delivered(packet.bytes));
+                return Some(Event::Delivered { port: port as usize, sent, packet });
+            }
+            self.step(next);
+        }
+    }
+
+    /// What the whole link has counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What one port has counted; its queue maxima are those of its own packets.
+    ///
+    /// # Panics
+    /// On a port that the link does not have.
+    pub fn port_counters(&self, port: usize) -> &Counters {
+        if self.ports.is_empty() && port == 0 { &self.counters } else { &self.ports[port] }
+    }
+
+    /// How many ports there are.
+    pub fn port_count(&self) -> usize {
+        self.ports.len().max(1)
+    }
+
+    /// What each loss process has lost, in the scenario's order.
+    pub fn loss_tallies(&self) -> impl Iterator<Item = Tally> {
+        self.losses.iter().map(|(_, tally)| *tally)
+    }
+
+    /// Bytes that wait, the packet being sent excluded.
+    pub fn queue_bytes(&self) -> u64 {
+        self.queue.tally().bytes
+    }
+
+    /// Packets that wait, the one being sent excluded.
+    pub fn queue_packets(&self) -> u64 {
+        self.queue.tally().packets
+    }
+
+    /// What waits of one port's packets.
+    ///
+    /// # Panics
+    /// On a port that the link does not have.
+    pub fn port_queue(&self, port: usize) -> Tally {
+        if self.waiting.is_empty() && port == 0 { self.queue.tally() } else { self.waiting[port] }
+    }
+
+    /// The rate in force at `now`; for a trace, that of the opportunities in the 100 ms that begin then.
+    pub fn rate_at(&self, now: Time) -> Rate {
+        self.transmitter.rate_at(now)
+    }
+
+    fn count(&mut self, port: u32, mut what: impl FnMut(&mut Counters)) {
+        what(&mut self.counters);
+        if let Some(counters) = self.ports.get_mut(port as usize) {
+            what(counters);
+        }
+    }
+
+    /// When the transmitter has something to do.
+    fn step_due(&self) -> Time {
+        match self.stage {
+            Stage::Idle => Time::MAX,
+            Stage::Waiting(begin) => begin,
+            Stage::Sending { end, .. } => end,
+        }
+    }
+
+    fn gone_due(&self) -> Time {
+        self.gone.front().map_or(Time::MAX, |(at, _, _)| *at)
+    }
+
+    /// Brings the transmitter up to `now`, so that a packet that arrives finds the queue as it is then, whether or not the
+    /// caller has polled.
+    fn advance(&mut self, now: Time) {
+        debug_assert!(now >= self.now, "time ran backwards on a link: {now} after {}", self.now);
+        loop {
+            let next = self.step_due();
+            if next > now || next == Time::MAX {
+                break;
+            }
+            self.step(next);
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// The transmitter ends a packet and begins the next one.
+    fn step(&mut self, at: Time) {
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Idle => {}
+            Stage::Waiting(_) => self.send_next(at),
+            Stage::Sending { begin, held, .. } => {
+                self.leave(begin, at, held);
+                if !self.queue.is_empty() {
+                    match self.transmitter.begin(at, false) {
+                        begin if begin == at => self.send_next(at),
+                        begin => self.stage = Stage::Waiting(begin),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins with the first packet in the queue that CoDel lets pass.
+    fn send_next(&mut self, now: Time) {
+        let Self { queue, gone, waiting, .. } = self;
+        let mut left = |held: &Held<P>| {
+            if let Some(tally) = waiting.get_mut(held.port as usize) {
+                tally.remove(held.packet.bytes);
+            }
+        };
+        let taken = queue.take(now, |held| {
+            left(&held);
+            announce(gone, now, DropCause::Aqm, held);
+        });
+        if let Some(Taken { held, marked }) = taken {
+            left(&held);
+            if marked {
+                self.count(held.port, |counters| counters.marked_ce += 1);
+            }
+            self.send(now, held);
+        }
+    }
+
+    fn send(&mut self, begin: Time, held: Held<P>) {
+        let end = self.transmitter.finish(begin, held.packet.bytes);
+        self.stage = Stage::Sending { begin, end, held };
+    }
+
+    fn wait(&mut self, held: Held<P>) {
+        let (port, bytes) = (held.port as usize, held.packet.bytes);
+        self.queue.push(held);
+        self.counters.waiting(self.queue.tally());
+        if let (Some(counters), Some(tally)) = (self.ports.get_mut(port), self.waiting.get_mut(port)) {
+            tally.add(bytes);
+            counters.waiting(*tally);
+        }
+    }
+
+    /// A packet leaves the transmitter: into its frame, past the loss processes, onto its way.
+    fn leave(&mut self, begin: Time, end: Time, held: Held<P>) {
+        let busy = self.transmitter.busy(begin, end, held.packet.bytes);
+        self.count(held.port, |counters| counters.busy += busy);
+        let at = self.frames.as_ref().map_or(end, |frames| frames.end(end));
+        // Every process sees every packet, so that none depends on what others lose.
+        let mut cause = None;
+        for (index, (process, _)) in self.losses.iter_mut().enumerate() {
+            if process.loses(at) && cause.is_none() {
+                cause = Some(index);
+            }
+        }
+        match cause {
+            None => self.line.send(at, held),
+            Some(index) => {
+                self.losses[index].1.add(held.packet.bytes);
+                announce(&mut self.gone, at, DropCause::Loss(index as u8), held);
+            }
+        }
+    }
+}
+
+/// Puts a packet that goes at `at` where its time falls: behind a frame's end, CoDel may drop before an earlier loss is told.
+fn announce<P>(gone: &mut VecDeque<(Time, DropCause, Held<P>)>, at: Time, cause: DropCause, held: Held<P>) {
+    let later = gone.iter().rev().take_while(|(other, _, _)| *other > at).count();
+    gone.insert(gone.len() - later, (at, cause, held));
+}

@@ -1,0 +1,130 @@
+//! Reading traces.
+
+use crate::{ConfigError, LinkError};
+use bentpipe_units::{Bytes, Rate, Span};
+use std::path::{Path, PathBuf};
+
+/// Delivery opportunities over time, as mahimahi writes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeliveryTrace {
+    /// Milliseconds, never falling; the last one is also the period.
+    pub millis: Vec<u32>,
+}
+
+impl DeliveryTrace {
+    /// What an opportunity carries. Mahimahi counts packets as its TUN device hands them over, with 4 bytes before the
+    /// IP header; its opportunity of 1504 bytes is one packet of 1500.
+    pub const OPPORTUNITY: u32 = 1504;
+    /// The bytes that the TUN device puts before each packet.
+    pub const OVERHEAD: u32 = 4;
+
+    pub fn period(&self) -> Span {
+        Span::from_millis(self.millis.last().copied().unwrap_or(1).into())
+    }
+
+    /// The rate at which the trace carries full packets of 1500 bytes.
+    pub fn mean_rate(&self) -> Rate {
+        Self::rate(self.millis.len() as u64, self.period())
+    }
+
+    /// The rate of so many opportunities in `span`.
+    pub fn rate(opportunities: u64, span: Span) -> Rate {
+        let bits = u128::from(opportunities * u64::from(Self::OPPORTUNITY - Self::OVERHEAD)) * 8;
+        let bps = bits * 1_000_000_000 / u128::from(span.as_nanos().max(1));
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+
+    fn parse(text: &str) -> Result<Self, (usize, ConfigError)> {
+        let mut millis: Vec<u32> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let refused = |problem: String, allowed: &str| (index + 1, ConfigError::refused(line, problem, allowed));
+            let at = line
+                .trim()
+                .parse()
+                .map_err(|_| refused("is no time".to_owned(), "whole milliseconds, one delivery opportunity per line"))?;
+            if let Some(last) = millis.last().filter(|last| at < **last) {
+                return Err(refused(format!("comes before the line above, {last}"), "times that never fall"));
+            }
+            millis.push(at);
+        }
+        match millis.last() {
+            None => Err((1, ConfigError::refused("", "holds no delivery opportunity", "at least one line"))),
+            Some(0) => {
+                let problem = "is the last time, so that the trace takes no time";
+                Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
+            }
+            Some(_) => Ok(Self { millis }),
+        }
+    }
+
+    pub fn load(path: &Path) -> Result<Self, LinkError> {
+        read(path, Self::parse)
+    }
+}
+
+/// Reads a loss trace: `0` for a packet received, `1` for one lost.
+pub(crate) fn load_losses(path: &Path) -> Result<Vec<bool>, LinkError> {
+    read(path, parse_losses)
+}
+
+fn parse_losses(text: &str) -> Result<Vec<bool>, (usize, ConfigError)> {
+    let mut lost = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let content = line.split('#').next().unwrap_or_default();
+        for fate in content.chars().filter(|c| !c.is_whitespace()) {
+            lost.push(match fate {
+                '0' => false,
+                '1' => true,
+                other => {
+                    let allowed = "0 for a packet received, 1 for one lost, # before a comment";
+                    return Err((index + 1, ConfigError::refused(other, "is no fate of a packet", allowed)));
+                }
+            });
+        }
+    }
+    if lost.is_empty() {
+        return Err((1, ConfigError::refused("", "holds no packet", "at least one 0 or 1")));
+    }
+    Ok(lost)
+}
+
+fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>) -> Result<T, LinkError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| LinkError::Read { path: PathBuf::from(path), source })?;
+    parse(&text).map_err(|(line, error)| LinkError::Trace { path: PathBuf::from(path), line, error })
+}
+
+/// The size of a queue that holds what `rate` sends in `span`, at least one full packet.
+pub(crate) fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
+    rate.bytes_in(span).max(Bytes::new(1500))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_every_millisecond_is_12_mbps() {
+        let trace = DeliveryTrace::parse("1\n2\n3\n4\n").unwrap();
+        assert_eq!(trace.mean_rate(), Rate::from_mbps(12));
+        assert_eq!(trace.period(), Span::from_millis(4));
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        for (text, line, word) in
+            [("1\nx\n", 2, "`x`"), ("", 1, "no delivery"), ("5\n3\n", 2, "`3`"), ("0\n0\n", 2, "no time"), ("1\n\n", 2, "``")]
+        {
+            let (at, error) = DeliveryTrace::parse(text).unwrap_err();
+            assert_eq!(at, line, "{text:?}: {error}");
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn losses_are_zeros_and_ones() {
+        assert_eq!(parse_losses("01 # two\n1\n").unwrap(), [false, true, true]);
+        assert_eq!(parse_losses("0\n2").unwrap_err().0, 2);
+        assert!(parse_losses("# nothing\n").is_err());
+    }
+}
