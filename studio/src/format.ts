@@ -1,0 +1,145 @@
+/** What stands for a value that does not exist. */
+export const NONE = "–";
+
+/** A number with `digits` significant digits at most, never in exponent form for everyday sizes. */
+export function significant(x: number, digits = 3): string {
+  if (!Number.isFinite(x)) return NONE;
+  if (x === 0) return "0";
+  const magnitude = Math.floor(Math.log10(Math.abs(x)));
+  if (magnitude >= 15 || magnitude < -6) return x.toExponential(digits - 1);
+  const decimals = Math.max(0, digits - 1 - magnitude);
+  const text = x.toFixed(Math.min(decimals, 12));
+  return grouped(text.startsWith("-0") && Number(text) === 0 ? text.slice(1) : text);
+}
+
+/** Thousands set apart by thin spaces from 10 000 up. */
+function grouped(text: string): string {
+  const [whole = "", rest] = text.split(".");
+  const sign = whole.startsWith("-") ? "−" : "";
+  const digits = whole.replace("-", "");
+  const spaced = digits.length > 4 ? digits.replace(/\B(?=(\d{3})+$)/g, "\u202f") : digits;
+  return sign + spaced + (rest === undefined ? "" : `.${rest}`);
+}
+
+/** A count as people write it: 12 345. */
+export function count(x: number): string {
+  return Number.isFinite(x) ? grouped(String(Math.round(x))) : NONE;
+}
+
+/** Unit and divisor that suit values up to `max` (decimal units, as on the link). */
+export interface Scale {
+  unit: string;
+  divisor: number;
+}
+
+/** Scale of bytes. */
+export function byteScale(max: number): Scale {
+  for (const [unit, divisor] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]] as const) if (max >= divisor) return { unit, divisor };
+  return { unit: "B", divisor: 1 };
+}
+
+/** Scale of rates given in Mbps. */
+export function rateScale(maxMbps: number): Scale {
+  if (maxMbps >= 1000) return { unit: "Gbps", divisor: 1000 };
+  if (maxMbps >= 1 || maxMbps === 0) return { unit: "Mbps", divisor: 1 };
+  return { unit: "kbps", divisor: 1e-3 };
+}
+
+/** Bytes with a suitable unit: 4.06 MB. */
+export function bytes(x: number): string {
+  const s = byteScale(Math.abs(x));
+  return `${significant(x / s.divisor)}\u00a0${s.unit}`;
+}
+
+/** Milliseconds as such below ten seconds, else seconds. */
+export function ms(x: number): string {
+  return Math.abs(x) < 10_000 ? `${significant(x, x < 1 ? 2 : 4).replace(/\.0+$/, "")}\u00a0ms` : `${significant(x / 1000)}\u00a0s`;
+}
+
+/** Seconds with three significant digits, milliseconds below a tenth. */
+export function seconds(x: number): string {
+  return Math.abs(x) < 0.1 && x !== 0 ? `${significant(x * 1000)}\u00a0ms` : `${significant(x)}\u00a0s`;
+}
+
+/** A share of one as per cent. */
+export function percent(x: number): string {
+  return `${significant(x * 100)}\u00a0%`;
+}
+
+/** How a metric is named, scaled and judged. */
+export interface Metric {
+  key: string;
+  label: string;
+  /** Unit of the stored values. */
+  unit: string;
+  /** Which direction is the good one, where there is one. */
+  better: "lower" | "higher" | null;
+}
+
+const LABELS: Record<string, string> = {
+  completion_s: "Completion time",
+  goodput_mbps: "Goodput",
+  first_byte_s: "Time to first byte",
+  handshake_s: "Handshake time",
+  flow_control_blocked_s: "Time blocked by flow control",
+  packets_sent: "Packets sent",
+  packets_lost_queue: "Packets dropped by a queue",
+  packets_lost_random: "Packets lost at random",
+  packets_declared_lost: "Packets declared lost",
+  return_packets: "Packets on the return link",
+  rtt_min_ms: "Smallest RTT",
+  rtt_mean_ms: "Mean RTT",
+  rtt_p99_ms: "RTT, 99th percentile",
+};
+
+/** Looks a metric up; unknown names are made readable and take their unit from the ending. */
+export function metricOf(key: string): Metric {
+  const unit = key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
+  const words = key.replace(/_(s|ms|mbps)$/, "").replaceAll("_", " ").replaceAll(".", " ");
+  const label = Object.hasOwn(LABELS, key) ? LABELS[key]! : words.charAt(0).toUpperCase() + words.slice(1);
+  const better = key === "goodput_mbps" ? "higher" : unit === "s" || unit === "ms" || /lost/.test(key) ? "lower" : null;
+  return { key, label, unit, better };
+}
+
+/** A value of a metric with its unit. */
+export function metricValue(m: Metric, x: number | null | undefined): string {
+  if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
+  if (m.unit === "s") return seconds(x);
+  if (m.unit === "ms") return ms(x);
+  if (m.unit === "B") return bytes(x);
+  if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
+  return Number.isInteger(x) ? count(x) : significant(x);
+}
+
+/** A value of a metric without its unit, for columns that name the unit in their head. */
+export function plainValue(x: number | null | undefined): string {
+  if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
+  return Number.isInteger(x) && Math.abs(x) >= 1000 ? count(x) : significant(x, Math.abs(x) >= 100 ? 4 : 3);
+}
+
+/** Decimals that neighbouring ticks `step` apart need. */
+export function stepDecimals(step: number): number {
+  return Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+}
+
+/** Round tick positions inside [lo, hi], about `target` of them. */
+export function ticks(lo: number, hi: number, target: number): number[] {
+  if (!(hi > lo)) return [lo];
+  const raw = (hi - lo) / Math.max(1, target);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 2.5, 5, 10].find((m) => m * power >= raw * 0.999) ?? 10) * power;
+  const out: number[] = [];
+  for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + step * 1e-9; k++) out.push(k * step);
+  return out;
+}
+
+/** Labels of ticks, all with the same number of decimals. */
+export function tickLabels(values: number[]): string[] {
+  let decimals = 0;
+  if (values.length > 1) {
+    const step = values[1]! - values[0]!;
+    decimals = stepDecimals(step);
+    if (Math.abs(step / 10 ** -decimals - Math.round(step / 10 ** -decimals)) > 1e-6) decimals++;
+  } else if (values.length === 1 && !Number.isInteger(values[0]!)) return [significant(values[0]!)];
+  return values.map((v) => grouped((Math.abs(v) < 1e-12 ? 0 : v).toFixed(decimals)));
+}

@@ -1,0 +1,94 @@
+import { h, replace, type Child } from "./dom.ts";
+import { count, NONE, significant } from "./format.ts";
+import { pathView } from "./pathview.ts";
+import type { Expectation, Report } from "./types.ts";
+
+type Theme = "auto" | "light" | "dark";
+
+/** Follows the system's colour scheme until the reader chooses one; `changed` is called when the colours change. */
+export function themeToggle(changed: () => void): HTMLElement {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen: Theme = "auto";
+  let printing = false;
+  const group = h("div", { class: "toggle", role: "group", "aria-label": "Colours" });
+  const apply = (): void => {
+    const dark = !printing && (chosen === "dark" || (chosen === "auto" && system.matches));
+    root.dataset["theme"] = dark ? "dark" : "light";
+    replace(
+      group,
+      (["auto", "light", "dark"] as const).map((t) =>
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": String(t === chosen),
+            click: () => {
+              chosen = t;
+              apply();
+              group.querySelectorAll("button")[["auto", "light", "dark"].indexOf(t)]?.focus();
+            },
+          },
+          t,
+        ),
+      ),
+    );
+    changed();
+  };
+  system.addEventListener("change", apply);
+  addEventListener("beforeprint", () => {
+    printing = true;
+    apply();
+  });
+  addEventListener("afterprint", () => {
+    printing = false;
+    apply();
+  });
+  apply();
+  return group;
+}
+
+function expectation(e: Expectation): HTMLElement {
+  const [mark, word, kind] = e.held === null ? ["?", "not decided", "open"] : e.held ? ["✓", "held", "held"] : ["✗", "not held", "failed"];
+  return h(
+    "li",
+    { class: kind },
+    h("span", { class: "mark", "aria-hidden": "true" }, mark),
+    h("span", { class: "word" }, word),
+    h("span", { class: "what" }, e.text, e.measured !== null && h("span", { class: "measured" }, ` measured ${significant(e.measured, 4)}`)),
+  );
+}
+
+function expectations(list: Expectation[]): Child {
+  if (list.length === 0) return null;
+  const held = list.filter((e) => e.held === true).length;
+  return h(
+    "section",
+    { class: "card expectations", "aria-labelledby": "expect-title" },
+    h("h2", { id: "expect-title" }, held === list.length ? `Expectations: all ${list.length} held` : `Expectations: ${held} of ${list.length} held`),
+    h("ul", {}, list.map(expectation)),
+  );
+}
+
+/** Title, facts, path and expectations. */
+export function header(report: Report): HTMLElement {
+  const repeats = new Set(report.runs.map((r) => r.run)).size;
+  const fact = (name: string, value: string): Child => [h("dt", {}, name), h("dd", {}, value || NONE)];
+  return h(
+    "header",
+    { class: "intro" },
+    h("h1", {}, report.title),
+    report.description && h("p", { class: "lead" }, report.description),
+    h(
+      "dl",
+      { class: "chips" },
+      h("div", {}, fact("scenario", report.scenario)),
+      h("div", {}, fact("seed", String(report.seed))),
+      h("div", {}, fact("clock", report.clock)),
+      h("div", {}, fact("bentpipe", report.version)),
+      h("div", {}, fact("runs", `${count(report.runs.length)} (${report.variants.length} variants${report.sweep.length ? `, ${report.sweep.map((s) => s.values.length).join(" × ")} points` : ""}, ${repeats} repeat${repeats === 1 ? "" : "s"})`)),
+    ),
+    report.path && pathView(report.path),
+    expectations(report.expectations),
+  );
+}

@@ -1,0 +1,79 @@
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+import { h, replace } from "./dom.ts";
+import { emptyState } from "./empty.ts";
+import { dataSection } from "./exports.ts";
+import { header, themeToggle } from "./header.ts";
+import { embedded, normalise } from "./load.ts";
+import { resultsSection } from "./results.ts";
+import { parseHash, Store } from "./state.ts";
+import { flowKey, flowsOf, metricsOf } from "./stats.ts";
+import { tableSection } from "./table.ts";
+import { TraceSection } from "./traces.ts";
+import type { Report } from "./types.ts";
+
+const app = document.getElementById("app")!;
+let recolour = (): void => {};
+const toggle = themeToggle(() => recolour());
+
+function topBar(links: [string, string][]): HTMLElement {
+  return h(
+    "div",
+    { class: "topbar" },
+    h("span", { class: "brand" }, "Bentpipe"),
+    h("nav", { "aria-label": "Sections" }, links.map(([id, name]) => h("a", { href: `#${id}`, click: (e: MouseEvent) => jump(e, id) }, name))),
+    toggle,
+  );
+}
+
+/** Scrolls without touching the address, which holds the view. */
+function jump(event: MouseEvent, id: string): void {
+  event.preventDefault();
+  document.getElementById(id)?.scrollIntoView({ behavior: "smooth" });
+}
+
+function show(report: Report, traces: string | null): void {
+  document.title = `${report.title} – Bentpipe`;
+  const flows = flowsOf(report);
+  const store = new Store(
+    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", zoom: null },
+    parseHash(location.hash),
+  );
+  if (!report.traces[store.state.run]) store.state.run = 0;
+  if (!report.traces[store.state.versus]) store.state.versus = -1;
+  const series = new TraceSection(report, store, traces);
+  const results = resultsSection(report, store, (variant, point, run) => series.open(variant, point, run));
+  const table = tableSection(report, store);
+  const draw = (): void => {
+    results.draw();
+    table.draw();
+  };
+  store.on((changed) => {
+    if (changed.has("metric") || changed.has("flow") || changed.has("point")) draw();
+  });
+  recolour = () => {
+    draw();
+    series.recolour();
+  };
+  draw();
+  replace(
+    app,
+    topBar([["results", "Results"], ["table", "Table"], ["series", "Inside a run"], ["data", "Data"]]),
+    h("main", {}, header(report), results.el, table.el, series.el, dataSection(report)),
+    h("footer", {}, `Bentpipe ${report.version} · scenario ${report.scenario} · seed ${report.seed} · ${report.clock} clock`),
+  );
+}
+
+function empty(problem: string | null): void {
+  replace(app, topBar([]), h("main", {}, emptyState(problem, (report) => show(report, null))));
+}
+
+const text = embedded("bentpipe-report");
+if (text === null) empty(null);
+else {
+  try {
+    show(normalise(JSON.parse(text)), embedded("bentpipe-traces"));
+  } catch (error) {
+    empty(`The report in this page cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,186 @@
+import type { Layer } from "./chart.ts";
+import { eachDot, eachLinePoint, type DotWindow } from "./pyramid.ts";
+
+/** Where a plot is drawn on its canvas (device pixels), and the window of data that it shows. */
+export interface Frame {
+  ctx: CanvasRenderingContext2D;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+  dpr: number;
+}
+
+/** Dots a layer may cost per frame before it is drawn coarser. */
+const BUDGET = 12_000;
+
+/** Draws one series. */
+export function drawLayer(f: Frame, layer: Layer): void {
+  const { ctx, dpr } = f;
+  ctx.globalAlpha = 1;
+  ctx.setLineDash((layer.dash ?? []).map((d) => d * dpr));
+  ctx.strokeStyle = layer.colour();
+  ctx.fillStyle = ctx.strokeStyle;
+  ctx.lineWidth = (layer.width ?? 1.6) * dpr;
+  ctx.lineJoin = "bevel";
+  if (layer.style === "line" || layer.style === "step") drawLine(f, layer);
+  else if (layer.style === "rug") drawRug(f, layer);
+  else drawDots(f, layer);
+  ctx.setLineDash([]);
+  ctx.globalAlpha = 1;
+}
+
+function drawLine(f: Frame, layer: Layer): void {
+  const { ctx } = f;
+  const sx = f.width / (f.x1 - f.x0);
+  const sy = f.height / (f.y1 - f.y0);
+  const bottom = f.top + f.height;
+  const step = layer.style === "step";
+  // Far outside the plot a coordinate says no more than just outside it.
+  const far = f.width * 4;
+  const line = new Path2D();
+  let down = true;
+  let firstX = 0;
+  let x = 0;
+  let y = 0;
+  eachLinePoint(layer.data, f.x0, f.x1, Math.max(1, Math.round(f.width)), (t, v) => {
+    if (Number.isNaN(v)) {
+      down = true;
+      return;
+    }
+    const px = Math.max(f.left - far, Math.min(f.left + far, f.left + (t - f.x0) * sx));
+    const py = bottom - (v - f.y0) * sy;
+    if (down) {
+      line.moveTo(px, py);
+      firstX = px;
+      down = false;
+    } else {
+      if (step && py !== y) line.lineTo(px, y);
+      line.lineTo(px, py);
+    }
+    x = px;
+    y = py;
+  });
+  if (layer.fill && !down) {
+    const area = new Path2D(line);
+    area.lineTo(x, bottom);
+    area.lineTo(firstX, bottom);
+    ctx.globalAlpha = 0.16;
+    ctx.fill(area);
+    ctx.globalAlpha = 1;
+  }
+  ctx.stroke(line);
+}
+
+function drawDots(f: Frame, layer: Layer): void {
+  const { ctx, dpr } = f;
+  const sx = f.width / (f.x1 - f.x0);
+  const sy = f.height / (f.y1 - f.y0);
+  const bottom = f.top + f.height;
+  const plain = layer.style === "dots";
+  const window: DotWindow = { x0: f.x0, x1: f.x1, y0: f.y0, y1: f.y1, width: f.width, height: f.height };
+  for (const cell of plain ? [1, 2, 4] : [3, 6, 12]) {
+    const path = new Path2D();
+    const r = (plain ? 1.15 : 3.6) * dpr;
+    const fits = eachDot(layer.data, window, cell * dpr, BUDGET, (t, v) => {
+      const x = f.left + (t - f.x0) * sx;
+      const y = bottom - (v - f.y0) * sy;
+      if (plain) path.rect(x - r, y - r, 2 * r, 2 * r);
+      else if (layer.style === "cross") {
+        path.moveTo(x - r, y - r);
+        path.lineTo(x + r, y + r);
+        path.moveTo(x + r, y - r);
+        path.lineTo(x - r, y + r);
+      } else if (layer.style === "plus") {
+        path.moveTo(x - r * 1.2, y);
+        path.lineTo(x + r * 1.2, y);
+        path.moveTo(x, y - r * 1.2);
+        path.lineTo(x, y + r * 1.2);
+      } else {
+        path.moveTo(x - r, y - r);
+        path.lineTo(x + r, y - r);
+        path.lineTo(x, y + r);
+        path.closePath();
+      }
+    });
+    if (!fits) continue;
+    if (plain || layer.style === "triangle") ctx.fill(path);
+    else ctx.stroke(path);
+    return;
+  }
+  // Too scattered for dots: the band between minimum and maximum of each pixel column.
+  ctx.lineWidth = dpr;
+  drawLine(f, { ...layer, style: "line", fill: false });
+}
+
+/** Short strokes at the bottom, one per pixel that has an event. */
+function drawRug(f: Frame, layer: Layer): void {
+  const { ctx, dpr } = f;
+  const sx = f.width / (f.x1 - f.x0);
+  const bottom = f.top + f.height;
+  const path = new Path2D();
+  const window: DotWindow = { x0: f.x0, x1: f.x1, y0: -Infinity, y1: Infinity, width: f.width, height: 0 };
+  eachDot(layer.data, window, 2 * dpr, 4 * BUDGET, (t) => {
+    const x = f.left + (t - f.x0) * sx;
+    path.moveTo(x, bottom);
+    path.lineTo(x, bottom - 9 * dpr);
+  });
+  ctx.stroke(path);
+}
+
+/** Draws a level with short dashes. */
+export function drawReference(f: Frame, value: number, colour: string): void {
+  const { ctx, dpr } = f;
+  const y = Math.round(f.top + f.height - ((value - f.y0) / (f.y1 - f.y0)) * f.height) + 0.5;
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = dpr;
+  ctx.setLineDash([2 * dpr, 3 * dpr]);
+  ctx.beginPath();
+  ctx.moveTo(f.left, y);
+  ctx.lineTo(f.left + f.width, y);
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+/** Draws named instants: a line through the plot and, with `labels`, their names above it in up to two rows. */
+export function drawMarks(f: Frame, marks: { t: number; label: string }[], labels: boolean, line: string, ink: string): void {
+  const { ctx, dpr } = f;
+  const ends = [-Infinity, -Infinity];
+  ctx.save();
+  ctx.font = `${12 * dpr}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif`;
+  ctx.textBaseline = "alphabetic";
+  ctx.textAlign = "left";
+  for (const { t, label } of marks) {
+    if (t < f.x0 || t > f.x1) continue;
+    const x = Math.round(f.left + ((t - f.x0) / (f.x1 - f.x0)) * f.width) + 0.5;
+    let top = f.top;
+    if (labels) {
+      const text = label.length > 40 ? `${label.slice(0, 39)}…` : label;
+      const width = ctx.measureText(text).width;
+      // To the left of its line where there is no room at the right.
+      const from = x + 5 * dpr + width > f.left + f.width ? x - 5 * dpr - width : x + 5 * dpr;
+      // The upper row first, unless the line down from it would cross a name in the lower one.
+      const gap = 8 * dpr;
+      const row = from > ends[1]! + gap && x > ends[0]! ? 1 : from > ends[0]! + gap ? 0 : -1;
+      if (row >= 0 && from > f.left - 60 * dpr) {
+        ends[row] = Math.max(from + width, x);
+        top = f.top - (row === 0 ? 16 : 32) * dpr;
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = ink;
+        ctx.fillText(text, from, top + 11 * dpr);
+      }
+    }
+    ctx.globalAlpha = 0.55;
+    ctx.strokeStyle = line;
+    ctx.lineWidth = dpr;
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, f.top + f.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}

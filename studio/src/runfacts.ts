@@ -1,0 +1,84 @@
+import { h, type Child } from "./dom.ts";
+import { bytes, count, metricOf, metricValue, percent, seconds } from "./format.ts";
+import { flowIn, pointKey } from "./stats.ts";
+import type { Flow, Report, Trace } from "./types.ts";
+
+const SHOWN = [
+  "completion_s",
+  "goodput_mbps",
+  "handshake_s",
+  "first_byte_s",
+  "rtt_min_ms",
+  "rtt_mean_ms",
+  "rtt_p99_ms",
+  "packets_sent",
+  "packets_lost_queue",
+  "packets_lost_random",
+  "packets_declared_lost",
+  "flow_control_blocked_s",
+  "return_packets",
+] as const satisfies readonly (keyof Flow)[];
+
+function objects(flow: Flow): Child {
+  if (flow.objects.length < 2) return null;
+  const end = Math.max(...flow.objects.map((o) => o.completion_s ?? o.start_s), 1e-9);
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${count(flow.objects.length)} objects`),
+    h(
+      "div",
+      { class: "table-wrap short", tabindex: 0, role: "region", "aria-label": "Objects of this flow" },
+      h(
+        "table",
+        {},
+        h("thead", {}, h("tr", {}, ["Object", "Size", "From", "Done", ""].map((t, i) => h("th", { scope: "col", class: i > 0 && i < 4 ? "num" : null }, t)))),
+        h(
+          "tbody",
+          {},
+          flow.objects.map((o) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, o.name),
+              h("td", { class: "num" }, bytes(o.bytes)),
+              h("td", { class: "num" }, seconds(o.start_s)),
+              h("td", { class: "num" }, o.completion_s === null ? "not done" : seconds(o.completion_s)),
+              h(
+                "td",
+                { class: "waterfall" },
+                o.completion_s !== null &&
+                  h("span", { style: `margin-left: ${((100 * o.start_s) / end).toFixed(2)}%; width: ${Math.max(0.5, (100 * (o.completion_s - o.start_s)) / end).toFixed(2)}%` }),
+              ),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** What one flow of one run measured, in a few numbers. */
+export function runFacts(report: Report, trace: Trace, id: { name: string; visit: number }, title: string): HTMLElement | null {
+  const run = report.runs.find((r) => r.variant === trace.variant && r.run === trace.run && pointKey(r.point) === pointKey(trace.point));
+  const flow = run && flowIn(run, id);
+  if (!run || !flow) return null;
+  const fact = (name: string, value: string): Child => h("div", {}, h("dt", {}, name), h("dd", {}, value));
+  const what = [flow.transport, flow.congestion, flow.direction, Number.isFinite(flow.bytes) ? bytes(flow.bytes) : "", flow.completed ? "" : "not completed"];
+  return h(
+    "div",
+    { class: "card run-card" },
+    h("h3", {}, title, h("small", {}, ` ${what.filter(Boolean).join(", ")}`)),
+    h(
+      "dl",
+      { class: "grid-facts" },
+      SHOWN.map((key) => {
+        const value = flow[key];
+        return value === null || value === undefined ? null : fact(metricOf(key).label, metricValue(metricOf(key), value));
+      }),
+      Object.entries(flow.return_bytes).map(([layer, n]) => fact(`Return bytes, ${layer}`, bytes(n))),
+      run.links.map((l) => (Number.isFinite(l.utilisation) ? fact(`${l.name} used`, percent(l.utilisation)) : null)),
+    ),
+    objects(flow),
+  );
+}

@@ -1,0 +1,273 @@
+import { TimeChart, type PanelSpec } from "./chart.ts";
+import { inflateBase64 } from "./decode.ts";
+import { button, download, fileName, h, onWidth, replace, select } from "./dom.ts";
+import { runFacts } from "./runfacts.ts";
+import { extentOf, panelsOf, SeriesCache } from "./panels.ts";
+import { lowerBound } from "./pyramid.ts";
+import type { State, Store } from "./state.ts";
+import { flowKey, pointKey, pointLabel } from "./stats.ts";
+import { delimited } from "./table.ts";
+import { Timeline } from "./timeline.ts";
+import type { Report, Trace, TraceFlow } from "./types.ts";
+
+/** A trace in words. */
+export function traceLabel(report: Report, trace: Trace): string {
+  const several = report.traces.some((t) => t.run !== trace.run);
+  const point = pointLabel(trace.point);
+  return [trace.variant, point, several || report.runs.some((r) => r.run !== 0) ? `run ${trace.run}` : ""].filter(Boolean).join(" · ");
+}
+
+/** One column of plots: a run and the specs of its plots. */
+interface Column {
+  trace: Trace;
+  flow: TraceFlow;
+  t0: number;
+  panels: PanelSpec[];
+}
+
+/** The section with the time series of one run, or of two side by side. */
+export class TraceSection {
+  readonly el: HTMLElement;
+  readonly #timeline: Timeline;
+  readonly #controls = h("div", { class: "controls" });
+  readonly #bar = h("div", { class: "timebar" });
+  readonly #where = h("span", { class: "where" });
+  readonly #cursor = h("span", { class: "where" });
+  readonly #facts = h("div", { class: "run-facts" });
+  readonly #stack: HTMLElement;
+  readonly #said = h("p", { class: "note", role: "status", hidden: true });
+  #cache: Promise<SeriesCache> | null = null;
+  #columns: Column[] = [];
+  #build = 0;
+  #writing: ReturnType<typeof setTimeout> | undefined;
+  #fresh = true;
+
+  constructor(
+    readonly report: Report,
+    readonly store: Store,
+    readonly data: string | null,
+  ) {
+    this.#timeline = new Timeline(() => this.#tell());
+    this.#stack = h("div", { class: "stack", tabindex: 0, role: "group", "aria-label": "Time plots. Arrow keys move the window, plus and minus zoom, 0 shows everything, comma and full stop move the cursor.", keydown: (e: KeyboardEvent) => this.#key(e) });
+    replace(
+      this.#bar,
+      this.#where,
+      this.#cursor,
+      h("span", { class: "spacer" }),
+      button("−", () => this.#zoom(1.6), { "aria-label": "Zoom out", class: "square" }),
+      button("+", () => this.#zoom(1 / 1.6), { "aria-label": "Zoom in", class: "square" }),
+      button("Whole run", () => this.#timeline.show(this.#timeline.home)),
+      button("Save window as CSV", () => this.#save()),
+    );
+    this.el = h(
+      "section",
+      { id: "series", "aria-labelledby": "series-title" },
+      h("div", { class: "section-head" }, h("h2", { id: "series-title" }, "Inside a run"), this.#controls),
+      this.#said,
+      this.#facts,
+    );
+    if (report.traces.length === 0 || !data) {
+      this.#say("No time series were recorded with this report.");
+      this.#controls.remove();
+      return;
+    }
+    this.el.append(
+      this.#bar,
+      h("p", { class: "howto" }, "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to move, double-click for the whole run. From the keyboard: arrows, + and −, 0; comma and full stop move the cursor."),
+      this.#stack,
+    );
+    store.on((changed) => {
+      if (["run", "versus", "traceFlow", "origin"].some((k) => changed.has(k as keyof State))) void this.show();
+    });
+    onWidth(this.#stack, () => this.#fit());
+    // Unpacking waits until the reader comes near.
+    const watch = new IntersectionObserver((entries) => {
+      if (!entries.some((e) => e.isIntersecting)) return;
+      watch.disconnect();
+      void this.show();
+    }, { rootMargin: "800px" });
+    watch.observe(this.el);
+    this.#drawControls();
+  }
+
+  /** Redraws with the colours of the theme. */
+  recolour(): void {
+    if (this.#columns.length) this.#mount();
+  }
+
+  /** Selects the trace of a run; says so when it has none. */
+  open(variant: string, point: string, run: number): void {
+    const i = this.report.traces.findIndex((t) => t.variant === variant && pointKey(t.point) === point && t.run === run);
+    if (i < 0) {
+      this.#say(`No time series was recorded for run ${run} of ${variant}.`);
+    } else {
+      this.#said.hidden = true;
+      this.store.set({ run: i, zoom: null });
+    }
+    this.el.scrollIntoView({ behavior: "smooth" });
+  }
+
+  #say(words: string): void {
+    this.#said.textContent = words;
+    this.#said.hidden = false;
+  }
+
+  #trace(i: number): Trace | null {
+    return this.report.traces[i] ?? null;
+  }
+
+  #flow(trace: Trace): TraceFlow | null {
+    return trace.flows.find((f) => flowKey(f) === this.store.state.traceFlow) ?? trace.flows[0] ?? null;
+  }
+
+  #drawControls(): void {
+    const { state } = this.store;
+    const options = this.report.traces.map((t, i) => ({ value: String(i), text: traceLabel(this.report, t) }));
+    const a = this.#trace(state.run) ?? this.report.traces[0]!;
+    const shift = a.flows.some((f) => f.start_s > 0);
+    replace(
+      this.#controls,
+      select("Run", options, String(state.run), (v) => this.store.set({ run: Number(v) })),
+      options.length > 1 && select("Beside it", [{ value: "-1", text: "nothing" }, ...options], String(state.versus), (v) => this.store.set({ versus: Number(v) })),
+      a.flows.length > 1 &&
+        select("Flow", a.flows.map((f) => ({ value: flowKey(f), text: a.flows.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name })), flowKey(this.#flow(a)!), (v) => this.store.set({ traceFlow: v, zoom: null })),
+      shift &&
+        select("Time from", [{ value: "flow", text: "the flow's first packet" }, { value: "run", text: "the run's beginning" }], state.origin, (v) => this.store.set({ origin: v as State["origin"], zoom: null })),
+    );
+  }
+
+  /** Unpacks the traces if that has not been done, and shows what the state asks for. */
+  async show(): Promise<void> {
+    this.#drawControls();
+    const build = ++this.#build;
+    let cache: SeriesCache;
+    try {
+      if (!this.#cache) {
+        this.#say("Unpacking the time series…");
+        // A frame for the words above to appear.
+        await new Promise((done) => setTimeout(done, 20));
+        this.#cache = inflateBase64(this.data!).then((blob) => new SeriesCache(blob));
+      }
+      cache = await this.#cache;
+    } catch (error) {
+      this.#say(`The time series could not be read: ${error instanceof Error ? error.message : String(error)}`);
+      return;
+    }
+    if (build !== this.#build) return;
+    this.#said.hidden = true;
+    const { state } = this.store;
+    this.#columns = [state.run, state.versus].flatMap((i) => {
+      const trace = this.#trace(i);
+      const flow = trace && this.#flow(trace);
+      if (!trace || !flow) return [];
+      return [{ trace, flow, t0: state.origin === "flow" ? flow.start_s : 0, panels: panelsOf(trace, flow, this.report.path, cache) }];
+    });
+    if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
+    if (this.#columns.every((c) => c.panels.length === 0)) this.#say("This run has no time series.");
+    let full: [number, number] | null = null;
+    let home: [number, number] | null = null;
+    for (const c of this.#columns) {
+      const join = (r: [number, number] | null, e: [number, number] | null): [number, number] | null => (e ? (r ? [Math.min(r[0], e[0] - c.t0), Math.max(r[1], e[1] - c.t0)] : [e[0] - c.t0, e[1] - c.t0]) : r);
+      full = join(full, extentOf(c.panels.flatMap((p) => p.layers)));
+      // The flow's own series say how long it took; links may have been busy before and after.
+      const own = extentOf(c.panels.filter((p) => ["sequence", "window", "rtt"].includes(p.id)).flatMap((p) => p.layers)) ?? extentOf(c.panels.flatMap((p) => p.layers));
+      home = join(home, own && [Math.min(own[0], c.flow.start_s), own[1]]);
+    }
+    full ??= [0, 1];
+    home ??= full;
+    const pad = (home[1] - home[0]) * 0.015 || 0.5;
+    home = [home[0], home[1] + pad];
+    full = [Math.min(full[0], home[0]), Math.max(full[1], home[1])];
+    const keep = this.#fresh ? state.zoom : state.zoom && !this.#timeline.atHome ? this.#timeline.view : null;
+    this.#fresh = false;
+    this.#timeline.reset(full, home, keep);
+    this.#mount();
+    replace(this.#facts, this.#columns.map((c) => runFacts(this.report, c.trace, c.flow, traceLabel(this.report, c.trace))));
+  }
+
+  #mount(): void {
+    for (const chart of this.#timeline.charts) chart.destroy();
+    this.#timeline.charts = [];
+    const ids = [...new Set(this.#columns.flatMap((c) => c.panels.map((p) => p.id)))];
+    const width = this.#columnWidth();
+    const two = this.#columns.length > 1;
+    const figures = ids.map((id) => {
+      const first = this.#columns.flatMap((c) => c.panels.filter((p) => p.id === id))[0]!;
+      const cells = this.#columns.map((c) => {
+        const spec = c.panels.find((p) => p.id === id);
+        const name = two && h("p", { class: "column-name" }, traceLabel(this.report, c.trace));
+        if (!spec) return h("div", { class: "cell" }, name, h("p", { class: "note" }, "This run has no such series."));
+        const chart = new TimeChart(spec, this.#timeline, c.t0, width);
+        this.#timeline.charts.push(chart);
+        return h("div", { class: "cell" }, name, chart.el);
+      });
+      return h("figure", { class: "card panel", "data-panel": id }, h("h3", {}, first.title), h("div", { class: two ? "cells two" : "cells" }, cells), h("p", { class: "howto" }, first.howto));
+    });
+    const from = this.store.state.origin === "flow" ? "the flow's first packet" : "the run's beginning";
+    replace(this.#stack, figures, h("p", { class: "howto axis-note" }, `Time counts from ${from}.`));
+    this.#fit();
+  }
+
+  #columnWidth(): number {
+    const inside = this.#stack.clientWidth - 34;
+    const two = this.#columns.length > 1 && this.#stack.clientWidth >= 900;
+    return Math.max(200, Math.floor(two ? (inside - 24) / 2 : inside));
+  }
+
+  #fit(): void {
+    const width = this.#columnWidth();
+    for (const chart of this.#timeline.charts) chart.resize(width);
+    if (this.#timeline.charts.length) this.#timeline.redraw();
+  }
+
+  #zoom(factor: number): void {
+    const [a, b] = this.#timeline.view;
+    this.#timeline.zoom(factor, this.#timeline.cursor ?? (a + b) / 2);
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.target === this.#stack)) return;
+    const [a, b] = this.#timeline.view;
+    const cursor = this.#timeline.cursor ?? (a + b) / 2;
+    const small = (b - a) / 100;
+    const acts: Record<string, () => void> = {
+      ArrowLeft: () => this.#timeline.pan(-0.15),
+      ArrowRight: () => this.#timeline.pan(0.15),
+      "+": () => this.#zoom(1 / 1.6),
+      "=": () => this.#zoom(1 / 1.6),
+      "-": () => this.#zoom(1.6),
+      "0": () => this.#timeline.show(this.#timeline.home),
+      ",": () => this.#timeline.point(Math.max(a, cursor - small)),
+      ".": () => this.#timeline.point(Math.min(b, cursor + small)),
+      Escape: () => this.#timeline.point(null),
+    };
+    const act = Object.hasOwn(acts, event.key) ? acts[event.key] : undefined;
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  /** Window and cursor in words; the address follows once the gesture is over. */
+  #tell(): void {
+    const { view, cursor, atHome } = this.#timeline;
+    const digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(view[1] - view[0]))));
+    this.#where.textContent = `${view[0].toFixed(digits)} to ${view[1].toFixed(digits)}\u00a0s`;
+    this.#cursor.textContent = cursor === null ? "" : `cursor ${cursor.toFixed(digits + 1)}\u00a0s`;
+    clearTimeout(this.#writing);
+    this.#writing = setTimeout(() => this.store.set({ zoom: atHome ? null : [view[0], view[1]] }), 150);
+  }
+
+  #save(): void {
+    const c = this.#columns[0];
+    if (!c) return;
+    const [a, b] = this.#timeline.view;
+    const lines: (string | number)[][] = [["plot", "series", "unit", "t_s", "value"]];
+    for (const p of c.panels) {
+      for (const { name, data } of p.layers) {
+        const end = lowerBound(data.t, b + c.t0);
+        for (let i = lowerBound(data.t, a + c.t0); i < end; i++) lines.push([p.id, name, p.unit, Number((data.t[i]! - c.t0).toFixed(9)), data.v[i]!]);
+      }
+    }
+    download(fileName(this.report.scenario, traceLabel(this.report, c.trace), "series.csv"), "text/csv", delimited(lines, ","));
+  }
+}

@@ -1,0 +1,148 @@
+/** The data a report page gets. README.md is the reference of this format. */
+export interface Report {
+  scenario: string;
+  title: string;
+  description?: string;
+  seed: number;
+  clock: string;
+  version: string;
+  /** The scenario as resolved (TOML). Empty when only results were loaded. */
+  source: string;
+  /** Absent when only results were loaded. */
+  path?: PathInfo;
+  /** In order: a variant's colour goes by its index. */
+  variants: string[];
+  sweep: { key: string; values: string[] }[];
+  runs: Run[];
+  summary: Summary[];
+  expectations: Expectation[];
+  published: Published[];
+  traces: Trace[];
+}
+
+/** Values of the swept keys, as text. */
+export type Point = Record<string, string>;
+
+/** The path under test, from the client's side to the server's. */
+export interface PathInfo {
+  name: string;
+  hops: { name: string; forward: string; return: string }[];
+  rtt_ms: number;
+  bdp_bytes: number;
+  profile?: string;
+  source?: string;
+}
+
+/** One run of one variant at one sweep point. */
+export interface Run {
+  variant: string;
+  point: Point;
+  run: number;
+  flows: Flow[];
+  links: LinkResult[];
+}
+
+/** What one flow measured in one run; null stands for what did not happen. */
+export interface Flow {
+  name: string;
+  visit: number;
+  transport: string;
+  congestion: string;
+  direction: string;
+  bytes: number;
+  completed: boolean;
+  start_s: number;
+  handshake_s: number | null;
+  first_byte_s: number | null;
+  completion_s: number | null;
+  goodput_mbps: number | null;
+  packets_sent: number;
+  packets_lost_queue: number;
+  packets_lost_random: number;
+  packets_declared_lost: number;
+  flow_control_blocked_s: number | null;
+  return_packets: number;
+  return_bytes: Record<string, number>;
+  rtt_min_ms: number | null;
+  rtt_mean_ms: number | null;
+  rtt_p99_ms: number | null;
+  objects: { name: string; bytes: number; start_s: number; completion_s: number | null }[];
+}
+
+/** Totals of one direction of one hop. */
+export interface LinkResult {
+  name: string;
+  packets: number;
+  bytes: number;
+  dropped_queue: number;
+  dropped_loss: number;
+  queue_max_bytes: number;
+  utilisation: number;
+}
+
+/** One metric over the repeats of one variant at one point. */
+export interface Summary {
+  variant: string;
+  point: Point;
+  flow: string;
+  visit: number;
+  metric: string;
+  n: number;
+  median: number | null;
+  p5: number | null;
+  p95: number | null;
+  mean: number | null;
+  ci95_low: number | null;
+  ci95_high: number | null;
+}
+
+/** What the scenario asked for, and whether it held. */
+export interface Expectation {
+  text: string;
+  held: boolean | null;
+  measured: number | null;
+}
+
+/** A number from a published document, to stand beside ours. */
+export interface Published {
+  label: string;
+  kind: "objective" | "measured";
+  metric: string;
+  variant?: string;
+  point: Point;
+  value: number;
+  source: string;
+}
+
+/** Time series of one run. */
+export interface Trace {
+  variant: string;
+  point: Point;
+  run: number;
+  flows: TraceFlow[];
+  links: TraceLink[];
+}
+
+/** Time series of one flow; times count from the run's beginning. */
+export interface TraceFlow {
+  name: string;
+  visit: number;
+  start_s: number;
+  series: Record<string, SeriesRef>;
+  marks: { t_s: number; label: string }[];
+}
+
+/** Time series of one direction of one hop. */
+export interface TraceLink {
+  name: string;
+  rate_mbps: number | null;
+  queue_limit_bytes: number | null;
+  series: Record<string, SeriesRef>;
+}
+
+/** Where a series lies in the blob: n float64 times, then n float32 values. */
+export interface SeriesRef {
+  offset: number;
+  n: number;
+  unit: string;
+}
