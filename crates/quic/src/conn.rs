@@ -1,6 +1,7 @@
 //! A connection that several tasks share: the protocol state, and who waits for which of its events.
 
 use crate::clock::Clock;
+use crate::endpoint::Task;
 use bentpipe_units::Time;
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
@@ -29,6 +30,8 @@ pub(crate) struct State {
     connected: Option<Time>,
     /// Streams whose application has more to write than windows and send buffer admit.
     blocked_writers: usize,
+    /// Tasks that applications started and the endpoint has not yet taken over.
+    pub spawned: Vec<Task>,
 }
 
 #[derive(Default)]
@@ -65,6 +68,7 @@ impl Conn {
             closed: None,
             connected: None,
             blocked_writers: 0,
+            spawned: Vec::new(),
         })))
     }
 
@@ -101,6 +105,11 @@ impl Conn {
     /// Counters of the transport.
     pub fn stats(&self) -> noq_proto::ConnectionStats {
         self.lock().quic.stats()
+    }
+
+    /// Runs `task` beside the connection's other tasks, until it ends or the connection is forgotten.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.lock().spawned.push(Box::pin(task));
     }
 
     /// Ends the connection with an application error code; `reason` is shown to the peer.

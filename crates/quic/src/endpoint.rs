@@ -206,6 +206,14 @@ impl Endpoint {
         }
     }
 
+    /// Lets every connection act on what was done to it from outside: [`Conn::close`], [`Conn::spawn`].
+    pub fn wake(&mut self, now: Time) {
+        let keys: Vec<usize> = self.connections.keys().copied().collect();
+        for key in keys {
+            self.run(key, now);
+        }
+    }
+
     /// Lets a connection's applications act on what has happened, and forgets it where it is over.
     fn run(&mut self, key: usize, now: Time) {
         let Some(entry) = self.connections.get_mut(&key) else { return };
@@ -219,11 +227,14 @@ impl Endpoint {
                 }
             }
             state.dispatch_events();
+            let spawned = std::mem::take(&mut state.spawned);
             drop(state);
+            entry.tasks.extend(spawned);
             // The set remembers who was woken, so nothing but woken tasks is polled here.
             match Pin::new(&mut entry.tasks).poll_next(&mut cx) {
                 Poll::Ready(Some(())) => {}
-                Poll::Ready(None) | Poll::Pending => break,
+                Poll::Ready(None) | Poll::Pending if entry.conn.lock().spawned.is_empty() => break,
+                Poll::Ready(None) | Poll::Pending => {}
             }
         }
         if entry.conn.lock().quic.is_drained() {

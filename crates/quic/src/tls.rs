@@ -3,6 +3,7 @@
 use crate::clock::EpochClock;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rand_core::{Rng, SeedableRng};
+use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, GetRandomFailed, SecureRandom, ring as provider};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::cell::RefCell;
@@ -168,7 +169,10 @@ pub fn server(
     QuicServerConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
 }
 
-/// A client's TLS side that trusts exactly `identity` and keeps the tickets it is given.
+/// A client's TLS side that trusts exactly `identity` and keeps the tickets it is given in `tickets`.
+///
+/// With `early_data` a ticket lets requests leave with the first flight; without, it only shortens the handshake's
+/// cryptography.
 ///
 /// # Errors
 /// rustls refuses the certificate as a root.
@@ -177,6 +181,8 @@ pub fn client(
     alpn: &[u8],
     randomness: Randomness,
     epoch: EpochClock,
+    tickets: Resumption,
+    early_data: bool,
 ) -> Result<QuicClientConfig, TlsError> {
     let mut roots = rustls::RootCertStore::empty();
     for certificate in &identity.certificates {
@@ -187,7 +193,8 @@ pub fn client(
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![alpn.to_vec()];
-    config.enable_early_data = true;
+    config.enable_early_data = early_data;
+    config.resumption = tickets;
     QuicClientConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
 }
 

@@ -1,1 +1,25 @@
-//! The virtual clock.
+//! The virtual clock: hosts, links, routes and one event queue.
+//!
+//! A [`RunSpec`] says what a run consists of, [`run`] plays it to its end and returns a [`RunOutcome`]. The
+//! endpoints are those of `bentpipe-quic`, which do not know that the time is not real; the links are those of
+//! `bentpipe-link`. Nothing here does I/O, reads a clock or draws unseeded randomness: the outcome is a function of
+//! the spec.
+
+mod agenda;
+mod app;
+mod capture;
+mod datagram;
+mod error;
+mod flow;
+mod outcome;
+mod progress;
+mod recorder;
+mod spec;
+mod world;
+
+pub use error::SimError;
+pub use outcome::{
+    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
+};
+pub use spec::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
+pub use world::run;

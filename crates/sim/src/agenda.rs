@@ -1,0 +1,85 @@
+//! The one event queue: what happens next, and to whom.
+
+use bentpipe_units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Index of something that wants to be woken: a link, a host, a flow.
+pub type Component = u32;
+
+/// A heap of (time, sequence, component).
+///
+/// Components move their deadlines far more often than deadlines pass (a QUIC endpoint re-arms its timers with each
+/// packet). So a deadline that moves back leaves its entry where it is: the component is then woken too early, finds
+/// nothing due, and is scheduled anew. Only a deadline that moves forward pushes an entry.
+#[derive(Debug, Default)]
+pub struct Agenda {
+    heap: BinaryHeap<Reverse<(Time, u64, Component)>>,
+    /// The entry of each component that counts; others of the same component are stale.
+    due: Vec<Time>,
+    sequence: u64,
+}
+
+impl Agenda {
+    /// An agenda for components `0..count`.
+    pub fn new(count: usize) -> Self {
+        Self { heap: BinaryHeap::with_capacity(4 * count), due: vec![Time::MAX; count], sequence: 0 }
+    }
+
+    /// Sees to it that `component` is woken by `deadline`.
+    pub fn schedule(&mut self, component: Component, deadline: Option<Time>) {
+        let Some(deadline) = deadline else { return };
+        let due = &mut self.due[component as usize];
+        if deadline < *due {
+            *due = deadline;
+            self.sequence += 1;
+            self.heap.push(Reverse((deadline, self.sequence, component)));
+        }
+    }
+
+    /// The next component to wake, and when. Equal times come in the order in which they were scheduled.
+    pub fn pop(&mut self) -> Option<(Time, Component)> {
+        while let Some(Reverse((time, _, component))) = self.heap.pop() {
+            let due = &mut self.due[component as usize];
+            if *due == time {
+                *due = Time::MAX;
+                return Some((time, component));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_deadline_comes_first_and_ties_keep_their_order() {
+        let mut agenda = Agenda::new(3);
+        agenda.schedule(2, Some(Time::from_millis(5)));
+        agenda.schedule(0, Some(Time::from_millis(5)));
+        agenda.schedule(1, Some(Time::from_millis(1)));
+        let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).map(|(_, component)| component).collect();
+        assert_eq!(order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_deadline_moved_forward_replaces_the_later_one() {
+        let mut agenda = Agenda::new(1);
+        agenda.schedule(0, Some(Time::from_millis(9)));
+        agenda.schedule(0, Some(Time::from_millis(3)));
+        assert_eq!(agenda.pop(), Some((Time::from_millis(3), 0)));
+        assert_eq!(agenda.pop(), None);
+    }
+
+    #[test]
+    fn a_deadline_moved_back_wakes_once_too_early() {
+        let mut agenda = Agenda::new(1);
+        agenda.schedule(0, Some(Time::from_millis(3)));
+        agenda.schedule(0, Some(Time::from_millis(9)));
+        assert_eq!(agenda.pop(), Some((Time::from_millis(3), 0)));
+        agenda.schedule(0, Some(Time::from_millis(9)));
+        assert_eq!(agenda.pop(), Some((Time::from_millis(9), 0)));
+    }
+}

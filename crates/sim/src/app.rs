@@ -1,0 +1,227 @@
+//! The applications: a client that asks for objects, a server that makes them up, over HTTP/3 or bare streams.
+
+use crate::progress::Progress;
+use crate::spec::Direction;
+use bentpipe_quic::{Conn, Http, Http3, RawStream, Task};
+use bytes::{Buf, Bytes};
+use http::{Method, Request, Response};
+use std::future::poll_fn;
+
+/// What objects consist of. Each DATA frame carries so much, as servers that read files into buffers do.
+static BODY: [u8; 65_536] = [0; 65_536];
+/// Name that the simulated servers are certified for.
+pub const SERVER_NAME: &str = "server.test";
+
+/// The client's application: asks for everything at once.
+pub fn client(conn: Conn, http: Http, stream_window: u64, progress: Progress) -> Task {
+    match http {
+        Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
+        Http::Raw => Box::pin(raw_client(conn, progress)),
+    }
+}
+
+/// The server's application: answers until the connection ends.
+pub fn server(conn: Conn, http: Http, stream_window: u64, progress: Progress) -> Task {
+    match http {
+        Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),
+        Http::Raw => Box::pin(raw_server(conn, progress)),
+    }
+}
+
+/// The sizes asked for and their direction, copied out so that no lock is held while waiting.
+fn plan(progress: &Progress) -> (Direction, Vec<u64>) {
+    let state = progress.state();
+    (state.direction, state.objects.iter().map(|object| object.bytes).collect())
+}
+
+fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
+    let piece = BODY.len() as u64;
+    (0..total.div_ceil(piece)).map(move |index| Bytes::from_static(&BODY[..piece.min(total - index * piece) as usize]))
+}
+
+async fn h3_client(conn: Conn, stream_window: u64, progress: Progress) {
+    // Grease would draw from an unseeded generator, and its frames vary in length.
+    let built = h3::client::builder().send_grease(false).build(Http3::new(conn.clone(), stream_window)).await;
+    let (mut connection, requests) = match built {
+        Ok(built) => built,
+        Err(error) => return progress.failed(format!("HTTP/3: {error}")),
+    };
+    let (direction, sizes) = plan(&progress);
+    for (index, bytes) in sizes.into_iter().enumerate() {
+        let (conn, progress, mut requests) = (conn.clone(), progress.clone(), requests.clone());
+        conn.clone().spawn(async move {
+            progress.started(index, conn.now());
+            let exchange = h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await;
+            match exchange {
+                Ok(()) => progress.ended(index, conn.now()),
+                Err(error) => progress.failed(format!("object {index}: {error}")),
+            }
+        });
+    }
+    // `requests` lives as long as this task: the connection is ended by the flow, not by its last request.
+    let error = poll_fn(|cx| connection.poll_close(cx)).await;
+    progress.failed(format!("HTTP/3 connection ended: {error}"));
+    drop(requests);
+}
+
+async fn h3_exchange(
+    conn: &Conn,
+    requests: &mut h3::client::SendRequest<Http3, Bytes>,
+    direction: Direction,
+    index: usize,
+    bytes: u64,
+    progress: &Progress,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let method = match direction {
+        Direction::Download => Method::GET,
+        Direction::Upload => Method::PUT,
+    };
+    let request =
+        Request::builder().method(method).uri(format!("https://{SERVER_NAME}/{index}/{bytes}")).body(())?;
+    let mut stream = requests.send_request(request).await?;
+    if direction == Direction::Upload {
+        for piece in pieces(bytes) {
+            stream.send_data(piece).await?;
+        }
+    }
+    stream.finish().await?;
+    let response = stream.recv_response().await?;
+    if !response.status().is_success() {
+        return Err(format!("status {}", response.status()).into());
+    }
+    while let Some(data) = stream.recv_data().await? {
+        if direction == Direction::Download {
+            progress.received(index, data.remaining(), conn.now());
+        }
+    }
+    Ok(())
+}
+
+async fn h3_server(conn: Conn, stream_window: u64, progress: Progress) {
+    let built =
+        h3::server::builder().send_grease(false).build::<_, Bytes>(Http3::new(conn.clone(), stream_window)).await;
+    let mut connection = match built {
+        Ok(connection) => connection,
+        Err(error) => return progress.failed(format!("HTTP/3 server: {error}")),
+    };
+    // An error here is how the client's close appears; what matters of it the client reports.
+    while let Ok(Some(resolver)) = connection.accept().await {
+        let (task_conn, progress) = (conn.clone(), progress.clone());
+        conn.spawn(async move {
+            if let Err(error) = h3_answer(&task_conn, resolver, &progress).await {
+                progress.failed(format!("HTTP/3 server: {error}"));
+            }
+        });
+    }
+}
+
+async fn h3_answer(
+    conn: &Conn,
+    resolver: h3::server::RequestResolver<Http3, Bytes>,
+    progress: &Progress,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let (request, mut stream) = resolver.resolve_request().await?;
+    let mut path = request.uri().path().trim_start_matches('/').split('/');
+    let mut number = || path.next().and_then(|text| text.parse::<u64>().ok());
+    let (Some(index), Some(bytes)) = (number(), number()) else {
+        stream.send_response(Response::builder().status(404).body(())?).await?;
+        stream.finish().await?;
+        return Ok(());
+    };
+    if request.method() == Method::PUT {
+        while let Some(data) = stream.recv_data().await? {
+            progress.received(index as usize, data.remaining(), conn.now());
+        }
+        stream.send_response(Response::builder().status(200).body(())?).await?;
+    } else {
+        stream.send_response(Response::builder().status(200).header("content-length", bytes).body(())?).await?;
+        for piece in pieces(bytes) {
+            stream.send_data(piece).await?;
+        }
+    }
+    stream.finish().await?;
+    Ok(())
+}
+
+/// Bytes of a bare request: direction (0 down, 1 up), object, size.
+const RAW_REQUEST: usize = 17;
+
+async fn raw_client(conn: Conn, progress: Progress) {
+    let (direction, sizes) = plan(&progress);
+    for (index, bytes) in sizes.into_iter().enumerate() {
+        let (task_conn, progress) = (conn.clone(), progress.clone());
+        conn.spawn(async move {
+            progress.started(index, task_conn.now());
+            match raw_exchange(&task_conn, direction, index, bytes, &progress).await {
+                Ok(()) => progress.ended(index, task_conn.now()),
+                Err(error) => progress.failed(format!("object {index}: {error}")),
+            }
+        });
+    }
+}
+
+async fn raw_exchange(
+    conn: &Conn,
+    direction: Direction,
+    index: usize,
+    bytes: u64,
+    progress: &Progress,
+) -> Result<(), String> {
+    let mut stream = RawStream::open(conn).await?;
+    let mut request = Vec::with_capacity(RAW_REQUEST);
+    request.push(u8::from(direction == Direction::Upload));
+    request.extend_from_slice(&(index as u64).to_be_bytes());
+    request.extend_from_slice(&bytes.to_be_bytes());
+    stream.write_all(&request).await?;
+    if direction == Direction::Upload {
+        for piece in pieces(bytes) {
+            stream.write_all(&piece).await?;
+        }
+    }
+    stream.finish()?;
+    while let Some(data) = stream.read().await? {
+        if direction == Direction::Download {
+            progress.received(index, data.len(), conn.now());
+        }
+    }
+    Ok(())
+}
+
+async fn raw_server(conn: Conn, progress: Progress) {
+    while let Ok(stream) = RawStream::accept(&conn).await {
+        let (task_conn, progress) = (conn.clone(), progress.clone());
+        conn.spawn(async move {
+            if let Err(error) = raw_answer(&task_conn, stream, &progress).await {
+                progress.failed(format!("server: {error}"));
+            }
+        });
+    }
+}
+
+async fn raw_answer(conn: &Conn, mut stream: RawStream, progress: &Progress) -> Result<(), String> {
+    let mut request = Vec::with_capacity(RAW_REQUEST);
+    let mut surplus = 0;
+    while request.len() < RAW_REQUEST {
+        let Some(data) = stream.read().await? else {
+            return Err(format!("request of {} bytes, expected {RAW_REQUEST}", request.len()));
+        };
+        let head = data.len().min(RAW_REQUEST - request.len());
+        request.extend_from_slice(&data[..head]);
+        surplus = data.len() - head;
+    }
+    let number = |at: usize| request[at..at + 8].iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+    let (index, bytes) = (number(1) as usize, number(9));
+    if request[0] == 1 {
+        if surplus > 0 {
+            progress.received(index, surplus, conn.now());
+        }
+        while let Some(data) = stream.read().await? {
+            progress.received(index, data.len(), conn.now());
+        }
+    } else {
+        for piece in pieces(bytes) {
+            stream.write_all(&piece).await?;
+        }
+    }
+    stream.finish()
+}

@@ -1,0 +1,454 @@
+//! One client, its server, and their connections one after the other.
+
+use crate::app;
+use crate::datagram::{Address, Side};
+use crate::error::SimError;
+use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, QlogFile, ReturnBytes, Series};
+use crate::progress::Progress;
+use crate::spec::{Direction, FlowSpec, Visit};
+use bentpipe_link::{DropCause, random};
+use bentpipe_quic::noq_proto::{
+    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
+};
+use bentpipe_quic::rustls::client::Resumption;
+use bentpipe_quic::qlog::QlogSink;
+use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
+use bentpipe_quic::{
+    Accept, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, Probe, UDP_HEADER, seeded,
+};
+use bentpipe_units::{Span, Time};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Datagrams that one call for transmission may return. The pacer's bursts are about this long.
+const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(10).expect("ten is not zero");
+/// Tickets that a client keeps: more than one server's connections of a run can leave.
+const TICKETS: usize = 64;
+/// H3_NO_ERROR (RFC 9114 §8.1): how a client that has all it wanted leaves.
+const NO_ERROR: u64 = 0x100;
+
+/// What all flows of a run share.
+pub struct Shared {
+    /// Maps time to the stack's instants.
+    pub clock: Clock,
+    /// Wall time of the simulated world.
+    pub epoch: EpochClock,
+    /// Whether series are recorded.
+    pub trace: bool,
+    /// Whether qlog is written.
+    pub qlog: bool,
+    /// Where TLS secrets go, for a capture.
+    pub secrets: Option<SecretLog>,
+    /// Seed and number of the run.
+    pub seed: (u64, u64),
+    /// Time after which a visit is given up.
+    pub time_limit: Span,
+}
+
+/// A flow at work.
+pub struct Flow {
+    spec: FlowSpec,
+    pub client: Endpoint,
+    pub server: Endpoint,
+    /// The client without and with early data; both keep the same tickets and tokens.
+    client_configs: [ClientConfig; 2],
+    server_config: ServerConfig,
+    /// What the server does with the next connection.
+    next_accept: Arc<Mutex<Option<Accept>>>,
+    server_address: Address,
+    running: Option<Running>,
+    next_visit: usize,
+    /// When the next visit begins.
+    begins: Option<Time>,
+    pub results: FlowResults,
+}
+
+/// What the flow's finished visits left.
+#[derive(Default)]
+pub struct FlowResults {
+    /// Reported visits.
+    pub outcomes: Vec<FlowOutcome>,
+    /// Their series.
+    pub traces: Vec<FlowTrace>,
+    /// Their qlog.
+    pub qlog: Vec<QlogFile>,
+}
+
+/// The visit under way.
+struct Running {
+    number: usize,
+    conn: Conn,
+    progress: Progress,
+    /// Watches the data's sender.
+    probe: Probe,
+    sinks: Option<(QlogSink, QlogSink)>,
+    start: Time,
+    gives_up: Time,
+    counts: Counts,
+}
+
+/// Datagrams of the visit under way, as the network sees them.
+#[derive(Default)]
+struct Counts {
+    data_packets: u64,
+    lost_queue: u64,
+    lost_random: u64,
+    return_packets: u64,
+    return_bytes: ReturnBytes,
+    dropped_queue: Vec<(Time, f64)>,
+    dropped_loss: Vec<(Time, f64)>,
+}
+
+impl Flow {
+    /// A flow that has not begun; `index` gives its addresses and random streams.
+    pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Self, SimError> {
+        let seed = |purpose: &str| seed_bytes(shared, &format!("flow/{}/{purpose}", spec.name));
+        let alpn = match spec.settings.http {
+            Http::H3 => tls::ALPN_H3,
+            Http::Raw => tls::ALPN_RAW,
+        };
+        let identity = Identity::self_signed(app::SERVER_NAME, seed("identity"))?;
+        let tickets = Resumption::in_memory_sessions(TICKETS);
+        let tokens = Arc::new(TokenMemoryCache::default());
+        let client_config = |early_data| {
+            let tls =
+                tls::client(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), tickets.clone(), early_data)?;
+            let mut config = ClientConfig::new(Arc::new(tls));
+            config
+                .initial_dst_cid_provider(seeded::initial_cids(half(seed(&format!("initial cid {early_data}")))))
+                .token_store(tokens.clone());
+            Ok::<_, SimError>(config)
+        };
+        let client_configs = [client_config(false)?, client_config(true)?];
+        let server_tls =
+            tls::server(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), shared.secrets.clone())?;
+
+        let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
+        let mut validation = ValidationTokenConfig::default();
+        validation.sent(2).log(Arc::new(seeded::ExactTokenLog::default()));
+        server_config.validation_token_config(validation).time_source(Arc::new(shared.epoch.clone()));
+
+        let endpoint_config = |side: &str| {
+            let cid_seed = half(seed(&format!("{side} cid")));
+            let mut config = EndpointConfig::default();
+            config
+                .rng_seed(Some(seed(side)))
+                // A packet with the fixed bit cleared at random (RFC 9287) would differ from run to run in nothing but that.
+                .grease_quic_bit(false)
+                .cid_generator(Arc::new(move || Box::new(seeded::SeededCids::new(cid_seed))));
+            let payload = spec.settings.max_mtu.max(spec.settings.initial_mtu);
+            config.max_udp_payload_size(payload).map_err(|_| SimError::Settings {
+                flow: spec.name.clone(),
+                source: bentpipe_quic::SettingsError::Mtu { name: "max_mtu", value: payload },
+            })?;
+            Ok::<_, SimError>(config)
+        };
+        let next_accept: Arc<Mutex<Option<Accept>>> = Arc::default();
+        let slot = next_accept.clone();
+        let acceptor = Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let client = Endpoint::new(endpoint_config("client")?, shared.clock, None, MAX_SEGMENTS);
+        let server = Endpoint::new(
+            endpoint_config("server")?,
+            shared.clock,
+            Some((Arc::new(server_config.clone()), acceptor)),
+            MAX_SEGMENTS,
+        );
+        let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.wait + visit.think);
+        Ok(Self {
+            client,
+            server,
+            client_configs,
+            server_config,
+            next_accept,
+            server_address: Address { flow: index, side: Side::Server },
+            running: None,
+            next_visit: 0,
+            begins,
+            results: FlowResults::default(),
+            spec,
+        })
+    }
+
+    /// The terminal its client sits behind.
+    pub fn terminal(&self) -> usize {
+        self.spec.terminal
+    }
+
+    /// True once every visit has ended.
+    pub fn is_over(&self) -> bool {
+        self.running.is_none() && self.begins.is_none()
+    }
+
+    /// The endpoint of one side.
+    pub fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// True where the visit under way has nothing more to do.
+    pub fn visit_is_over(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.progress.is_over())
+    }
+
+    /// When [`Flow::act`] is to be called.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.running.as_ref().map(|running| running.gives_up).or(self.begins)
+    }
+
+    /// Begins the next visit, ends the one under way, or neither, as is due.
+    pub fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        if let Some(running) = &self.running
+            && (running.progress.is_over() || running.gives_up <= now)
+        {
+            self.end_visit(now, shared);
+        }
+        if self.running.is_none() && self.begins.is_some_and(|begins| begins <= now) {
+            self.begin_visit(now, shared)?;
+        }
+        Ok(())
+    }
+
+    fn transport(&self, probe: &Probe, sink: Option<&QlogSink>) -> Result<TransportConfig, SimError> {
+        let fail = |source| SimError::Settings { flow: self.spec.name.clone(), source };
+        let mut transport = self.spec.settings.transport().map_err(fail)?;
+        let controller = self.spec.settings.controller().map_err(fail)?;
+        transport.congestion_controller_factory(probe.around(controller));
+        if let Some(sink) = sink {
+            transport.qlog_factory(Arc::new(sink.clone()));
+        }
+        Ok(transport)
+    }
+
+    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        let number = self.next_visit + 1;
+        let visit = &self.spec.visits[self.next_visit];
+        let trace = shared.trace && visit.reported;
+        let record = |direction| Probe::new(shared.clock, trace && visit.direction == direction);
+        let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
+        let sinks = (shared.qlog && visit.reported).then(|| {
+            let sink = |side| QlogSink::new(&format!("{}-visit{number}-{side}", self.spec.name), shared.clock);
+            (sink("client"), sink("server"))
+        });
+        let progress = Progress::new(visit, trace);
+        let (http, window) = (self.spec.settings.http, self.spec.settings.stream_window.get());
+
+        let mut config = self.server_config.clone();
+        config.transport_config(Arc::new(self.transport(&server_probe, sinks.as_ref().map(|sinks| &sinks.1))?));
+        let server_progress = progress.clone();
+        *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
+            config: Arc::new(config),
+            probe: Some(server_probe.clone()),
+            app: Box::new(move |conn| app::server(conn, http, window, server_progress)),
+        });
+
+        let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
+        config.transport_config(Arc::new(self.transport(&client_probe, sinks.as_ref().map(|sinks| &sinks.0))?));
+        let client_progress = progress.clone();
+        let remote = self.server_address.socket();
+        let conn = self
+            .client
+            .connect(now, config, remote, app::SERVER_NAME, Some(client_probe.clone()), move |conn| {
+                app::client(conn, http, window, client_progress)
+            })
+            .map_err(|error| SimError::Connect { flow: self.spec.name.clone(), reason: error.to_string() })?;
+        if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
+            progress.failed("0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned());
+        }
+        let probe = match visit.direction {
+            Direction::Download => server_probe,
+            Direction::Upload => client_probe,
+        };
+        self.running = Some(Running {
+            number,
+            conn,
+            progress,
+            probe,
+            sinks,
+            start: now,
+            gives_up: now + shared.time_limit,
+            counts: Counts::default(),
+        });
+        self.begins = None;
+        self.next_visit += 1;
+        Ok(())
+    }
+
+    fn end_visit(&mut self, now: Time, shared: &Shared) {
+        let Some(running) = self.running.take() else { return };
+        let visit = self.spec.visits[running.number - 1].clone();
+        if visit.reported {
+            self.results.outcomes.push(self.outcome(&running, &visit, now, shared));
+            if shared.trace {
+                self.results.traces.push(trace(&self.spec.name, &running));
+            }
+            if let Some((client, server)) = &running.sinks {
+                for (side, sink) in [("client", client), ("server", server)] {
+                    let name = format!("{}-visit{}-{side}", self.spec.name, running.number);
+                    self.results.qlog.push(QlogFile { name, bytes: sink.take() });
+                }
+            }
+        }
+        running.conn.close(NO_ERROR, b"");
+        self.client.wake(now);
+        self.begins = self.spec.visits.get(self.next_visit).map(|next| now + next.wait + next.think);
+    }
+
+    fn outcome(&self, running: &Running, visit: &Visit, now: Time, shared: &Shared) -> FlowOutcome {
+        let since = |at: Time| at.since(running.start);
+        let completed_at = running.progress.completion();
+        let progress = running.progress.state();
+        let record = running.probe.record();
+        let mut error = progress.error.clone();
+        if completed_at.is_none() && error.is_none() {
+            let limit = shared.time_limit;
+            error = Some(format!("given up after {}, the time limit of {limit}", now.since(running.start)));
+        }
+        let counts = &running.counts;
+        FlowOutcome {
+            name: self.spec.name.clone(),
+            visit: running.number,
+            transport: "quic",
+            congestion: self.spec.settings.congestion.name().to_owned(),
+            direction: visit.direction,
+            bytes: visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            completed: completed_at.is_some(),
+            start: running.start,
+            handshake: running.conn.connected_at().map(since),
+            first_byte: progress.first_byte.map(since),
+            completion: completed_at.map(since),
+            packets_sent: counts.data_packets,
+            packets_lost_queue: counts.lost_queue,
+            packets_lost_random: counts.lost_random,
+            packets_declared_lost: record.packets_declared_lost,
+            flow_control_blocked: Some(record.window_blocked),
+            return_packets: counts.return_packets,
+            return_bytes: counts.return_bytes,
+            rtt_min: record.rtt_min(),
+            rtt_mean: record.rtt_mean(),
+            rtt_p99: record.rtt_p99(),
+            objects: visit
+                .objects
+                .iter()
+                .zip(&progress.objects)
+                .map(|(object, state)| ObjectOutcome {
+                    name: object.name.clone(),
+                    bytes: state.bytes,
+                    start: state.start.map_or(Span::ZERO, since),
+                    completion: state.completion.map(since),
+                })
+                .collect(),
+            error: error.filter(|_| completed_at.is_none()),
+        }
+    }
+
+    /// The visit under way, which datagrams are tagged with.
+    pub fn visit(&self) -> u32 {
+        self.next_visit as u32
+    }
+
+    /// Whether `side` sends the data of the visit under way, and the position of what it has sent, where recorded.
+    pub fn sender_position(&self, side: Side) -> Option<f64> {
+        let running = self.running.as_ref()?;
+        (side == self.data_side(running)).then(|| running.probe.record().bytes_sent as f64)
+    }
+
+    fn data_side(&self, running: &Running) -> Side {
+        match self.spec.visits[running.number - 1].direction {
+            Direction::Download => Side::Server,
+            Direction::Upload => Side::Client,
+        }
+    }
+
+    /// `side` sent a datagram of `ip_bytes`.
+    pub fn count_sent(&mut self, side: Side, ip_bytes: u32) {
+        let Some(data_side) = self.running.as_ref().map(|running| self.data_side(running)) else { return };
+        let Some(running) = &mut self.running else { return };
+        let counts = &mut running.counts;
+        if side == data_side {
+            counts.data_packets += 1;
+        } else {
+            counts.return_packets += 1;
+            let bytes = &mut counts.return_bytes;
+            bytes.ip += u64::from(IP_HEADER);
+            bytes.udp += u64::from(UDP_HEADER);
+            bytes.quic += u64::from(ip_bytes - IP_HEADER - UDP_HEADER);
+            bytes.total += u64::from(ip_bytes);
+        }
+    }
+
+    /// A datagram that `side` sent during `visit` was lost on a link.
+    pub fn count_lost(&mut self, side: Side, visit: u32, cause: DropCause, position: f64, now: Time, trace: bool) {
+        if visit != self.visit() {
+            return;
+        }
+        let Some(data_side) = self.running.as_ref().map(|running| self.data_side(running)) else { return };
+        let Some(running) = &mut self.running else { return };
+        if side != data_side {
+            return;
+        }
+        let counts = &mut running.counts;
+        let series = match cause {
+            DropCause::QueueFull | DropCause::Aqm => {
+                counts.lost_queue += 1;
+                &mut counts.dropped_queue
+            }
+            DropCause::Loss(_) => {
+                counts.lost_random += 1;
+                &mut counts.dropped_loss
+            }
+        };
+        if trace {
+            series.push((now, position));
+        }
+    }
+}
+
+/// The series of a visit that ends.
+fn trace(name: &str, running: &Running) -> FlowTrace {
+    let mut record = running.probe.record();
+    let sender = record.series.take().unwrap_or_default();
+    let counts = &running.counts;
+    let received = running.progress.state().series.take().unwrap_or_default();
+    let mut series = Vec::new();
+    let mut add = |name, unit, points: Vec<(Time, f64)>| {
+        if !points.is_empty() {
+            series.push(Series { name, unit, points });
+        }
+    };
+    add("sent", "bytes", sender.sent);
+    add("acked", "bytes", sender.acked);
+    add("lost", "bytes", sender.lost);
+    add("dropped_queue", "bytes", counts.dropped_queue.clone());
+    add("dropped_loss", "bytes", counts.dropped_loss.clone());
+    add("received", "bytes", received);
+    add("cwnd", "bytes", sender.cwnd);
+    add("ssthresh", "bytes", sender.ssthresh);
+    add("bytes_in_flight", "bytes", sender.bytes_in_flight);
+    add("pacing_rate", "Mbps", sender.pacing_rate);
+    add("rtt", "ms", sender.rtt);
+    add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    let mut marks = Vec::new();
+    if let Some(at) = running.conn.connected_at() {
+        marks.push((at, "handshake complete".to_owned()));
+    }
+    if let Some(at) = running.progress.state().first_byte {
+        marks.push((at, "first byte".to_owned()));
+    }
+    if let Some(at) = running.progress.completion() {
+        marks.push((at, "complete".to_owned()));
+    }
+    FlowTrace { name: name.to_owned(), visit: running.number, start: running.start, series, marks }
+}
+
+fn seed_bytes(shared: &Shared, purpose: &str) -> [u8; 32] {
+    use rand_core::Rng;
+    let mut bytes = [0; 32];
+    random::stream(shared.seed.0, shared.seed.1, purpose).fill_bytes(&mut bytes);
+    bytes
+}
+
+fn half(seed: [u8; 32]) -> [u8; 16] {
+    std::array::from_fn(|index| seed[index])
+}

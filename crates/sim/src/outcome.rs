@@ -1,0 +1,169 @@
+//! What a run found.
+
+use crate::spec::Direction;
+use bentpipe_link::Counters;
+use bentpipe_units::{Rate, Span, Time};
+
+/// Everything that one run found.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// One entry for each reported visit, in the order of flows and visits.
+    pub flows: Vec<FlowOutcome>,
+    /// One entry for each link.
+    pub links: Vec<LinkOutcome>,
+    /// Time series, where asked for.
+    pub trace: Option<RunTrace>,
+    /// qlog traces, where asked for: both ends of each reported visit.
+    pub qlog: Vec<QlogFile>,
+    /// A capture (pcapng), where asked for.
+    pub capture: Option<Vec<u8>>,
+    /// Events handled, for benchmarks.
+    pub events: u64,
+    /// When the last visit ended.
+    pub end: Time,
+}
+
+/// A trace of one end of one connection: JSON text sequences.
+#[derive(Debug)]
+pub struct QlogFile {
+    /// Name without extension: flow, visit, side.
+    pub name: String,
+    /// Content.
+    pub bytes: Vec<u8>,
+}
+
+/// Bytes that went from the data's receiver to its sender, by layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReturnBytes {
+    /// IP headers.
+    pub ip: u64,
+    /// UDP headers.
+    pub udp: u64,
+    /// QUIC packets: headers, frames and authentication tags.
+    pub quic: u64,
+    /// All of them.
+    pub total: u64,
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectOutcome {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was asked for, since the visit's first packet.
+    pub start: Span,
+    /// When it was complete, likewise.
+    pub completion: Option<Span>,
+}
+
+/// What became of one visit. Spans count from the client's first packet of the visit.
+#[derive(Debug, Clone)]
+pub struct FlowOutcome {
+    /// Name of the flow.
+    pub name: String,
+    /// Number of the visit, from 1.
+    pub visit: usize,
+    /// `quic`.
+    pub transport: &'static str,
+    /// Name of the congestion controller.
+    pub congestion: String,
+    /// Which way the data went.
+    pub direction: Direction,
+    /// Application bytes asked for.
+    pub bytes: u64,
+    /// Whether all of them arrived.
+    pub completed: bool,
+    /// The client's first packet, since the run began.
+    pub start: Time,
+    /// The handshake complete at the client.
+    pub handshake: Option<Span>,
+    /// First application byte at the data's receiver.
+    pub first_byte: Option<Span>,
+    /// All done, as the client sees it: for an upload, the server's answer has arrived.
+    pub completion: Option<Span>,
+    /// Datagrams the data's sender sent.
+    pub packets_sent: u64,
+    /// Of those, dropped by a full or managed queue.
+    pub packets_lost_queue: u64,
+    /// Of those, lost by a loss process.
+    pub packets_lost_random: u64,
+    /// Packets that the sender declared lost, rightly or not.
+    pub packets_declared_lost: u64,
+    /// Time the sender stood still because of flow control or its send buffer.
+    pub flow_control_blocked: Option<Span>,
+    /// Datagrams that the data's receiver sent.
+    pub return_packets: u64,
+    /// Their bytes.
+    pub return_bytes: ReturnBytes,
+    /// Smallest round trip the sender sampled.
+    pub rtt_min: Option<Span>,
+    /// Mean, one sample an ACK.
+    pub rtt_mean: Option<Span>,
+    /// 99th percentile, to 1 %.
+    pub rtt_p99: Option<Span>,
+    /// What was asked for, each.
+    pub objects: Vec<ObjectOutcome>,
+    /// Why it did not complete, where it did not.
+    pub error: Option<String>,
+}
+
+/// What one link did.
+#[derive(Debug, Clone)]
+pub struct LinkOutcome {
+    /// `hop/forward` or `hop/return`, with `#terminal` where terminals have links of their own.
+    pub name: String,
+    /// Its counters.
+    pub counters: Counters,
+    /// Share of the time, from its first packet to its last, that it spent transmitting.
+    pub utilisation: f64,
+}
+
+/// Time series of one run.
+#[derive(Debug)]
+pub struct RunTrace {
+    /// One entry for each reported visit.
+    pub flows: Vec<FlowTrace>,
+    /// One entry for each link.
+    pub links: Vec<LinkTrace>,
+}
+
+/// Time series of one visit.
+#[derive(Debug)]
+pub struct FlowTrace {
+    /// Name of the flow.
+    pub name: String,
+    /// Number of the visit, from 1.
+    pub visit: usize,
+    /// The client's first packet, since the run began.
+    pub start: Time,
+    /// The series.
+    pub series: Vec<Series>,
+    /// Points in time worth a label.
+    pub marks: Vec<(Time, String)>,
+}
+
+/// Time series of one link.
+#[derive(Debug)]
+pub struct LinkTrace {
+    /// Name as in [`LinkOutcome`].
+    pub name: String,
+    /// Its rate, where that is constant.
+    pub rate: Option<Rate>,
+    /// What its queue holds at most, bytes, where that is a fixed number of bytes.
+    pub queue_limit: Option<u64>,
+    /// The series.
+    pub series: Vec<Series>,
+}
+
+/// Points of one quantity over time.
+#[derive(Debug)]
+pub struct Series {
+    /// What it is.
+    pub name: &'static str,
+    /// In what unit.
+    pub unit: &'static str,
+    /// Times since the run began, and values.
+    pub points: Vec<(Time, f64)>,
+}

@@ -1,0 +1,156 @@
+//! What the applications of one visit have achieved, shared between both ends of a flow.
+
+use crate::spec::{Direction, Visit};
+use bentpipe_units::Time;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Shared by the client's and the server's applications of one visit.
+#[derive(Debug, Clone)]
+pub struct Progress(Arc<Mutex<State>>);
+
+/// The state itself.
+#[derive(Debug)]
+pub struct State {
+    /// Which way the objects go.
+    pub direction: Direction,
+    /// Objects that are not complete.
+    open: usize,
+    /// One entry an object.
+    pub objects: Vec<ObjectState>,
+    /// First application byte at the data's receiver.
+    pub first_byte: Option<Time>,
+    /// Application bytes that reached the receiver.
+    pub received: u64,
+    /// (time, bytes received so far) at each arrival, where recorded.
+    pub series: Option<Vec<(Time, f64)>>,
+    /// Why the visit failed, where it did.
+    pub error: Option<String>,
+}
+
+/// One object's state.
+#[derive(Debug)]
+pub struct ObjectState {
+    /// Its size.
+    pub bytes: u64,
+    /// When the client asked for it.
+    pub start: Option<Time>,
+    /// When the client knew it complete.
+    pub completion: Option<Time>,
+    /// Bytes that reached the receiver.
+    pub received: u64,
+}
+
+impl Progress {
+    /// Nothing done yet of `visit`.
+    pub fn new(visit: &Visit, record_series: bool) -> Self {
+        let objects = visit
+            .objects
+            .iter()
+            .map(|object| ObjectState { bytes: object.bytes.get(), start: None, completion: None, received: 0 })
+            .collect();
+        Self(Arc::new(Mutex::new(State {
+            direction: visit.direction,
+            open: visit.objects.len(),
+            objects,
+            first_byte: None,
+            received: 0,
+            series: record_series.then(Vec::new),
+            error: None,
+        })))
+    }
+
+    /// The state, locked for as long as the guard lives.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `bytes` more of object `index` reached the receiver.
+    pub fn received(&self, index: usize, bytes: usize, now: Time) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        state.first_byte.get_or_insert(now);
+        state.received += bytes as u64;
+        if let Some(object) = state.objects.get_mut(index) {
+            object.received += bytes as u64;
+        }
+        let received = state.received as f64;
+        if let Some(series) = &mut state.series {
+            series.push((now, received));
+        }
+    }
+
+    /// Object `index` was asked for.
+    pub fn started(&self, index: usize, now: Time) {
+        if let Some(object) = self.state().objects.get_mut(index) {
+            object.start = Some(now);
+        }
+    }
+
+    /// The exchange of object `index` has ended at the client. It is complete only with every byte received.
+    pub fn ended(&self, index: usize, now: Time) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(object) = state.objects.get_mut(index) else { return };
+        if object.received == object.bytes {
+            object.completion = Some(now);
+            state.open -= 1;
+        } else {
+            let error = format!("object {index} ended after {} of {} bytes", object.received, object.bytes);
+            state.error.get_or_insert(error);
+        }
+    }
+
+    /// Something went wrong; the first reason stays.
+    pub fn failed(&self, reason: String) {
+        self.state().error.get_or_insert(reason);
+    }
+
+    /// When the last object was complete, once all are.
+    pub fn completion(&self) -> Option<Time> {
+        let state = self.state();
+        state.objects.iter().map(|object| object.completion).try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
+    }
+
+    /// Nothing more will happen: all is complete, or something failed.
+    pub fn is_over(&self) -> bool {
+        let state = self.state();
+        state.open == 0 || state.error.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Object;
+    use bentpipe_quic::Handshake;
+    use bentpipe_units::{Bytes, Span};
+
+    fn visit() -> Visit {
+        Visit {
+            handshake: Handshake::OneRtt,
+            wait: Span::ZERO,
+            think: Span::ZERO,
+            direction: Direction::Download,
+            objects: vec![Object { name: "a".into(), bytes: Bytes::new(10) }],
+            reported: true,
+        }
+    }
+
+    #[test]
+    fn an_object_cut_short_is_an_error_not_a_completion() {
+        let progress = Progress::new(&visit(), false);
+        progress.received(0, 9, Time::from_millis(1));
+        progress.ended(0, Time::from_millis(2));
+        assert_eq!(progress.completion(), None);
+        assert!(progress.state().error.as_ref().unwrap().contains("9 of 10"));
+    }
+
+    #[test]
+    fn a_visit_is_complete_with_its_last_object() {
+        let progress = Progress::new(&visit(), false);
+        assert!(!progress.is_over());
+        progress.received(0, 10, Time::from_millis(1));
+        progress.ended(0, Time::from_millis(2));
+        assert_eq!(progress.completion(), Some(Time::from_millis(2)));
+    }
+}
