@@ -65,7 +65,7 @@ export function drawXAxis(root: SVGElement, a: Axis, top: number, bottom: number
 export function drawYAxis(root: SVGElement, a: Axis, left: number, right: number, format?: (v: number) => string): void {
   const height = Math.abs(a.px(a.hi) - a.px(a.lo));
   const parts: Child[] = [];
-  for (const t of axisTicks(a, Math.max(2, Math.floor(height / 42)))) {
+  for (const t of axisTicks(a, Math.max(2, Math.floor(height / 34)))) {
     const y = Math.round(a.px(t.at)) + 0.5;
     parts.push(svg("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
     parts.push(svg("text", { class: "tick", x: left - 7, y: y + 3.5, "text-anchor": "end" }, format ? format(t.at) : t.label));

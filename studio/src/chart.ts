@@ -162,7 +162,8 @@ export class TimeChart {
     for (const { data, style, shown } of this.spec.layers) {
       if (!shown || style === "rug") continue;
       let i0 = lowerBound(data.t, a + this.t0);
-      const i1 = Math.min(data.n, lowerBound(data.t, b + this.t0, i0) + 1);
+      let i1 = lowerBound(data.t, b + this.t0, i0);
+      while (i1 < data.n && data.t[i1]! <= b + this.t0) i1++;
       // A line that comes in from the left has its level from the sample before.
       if ((style === "step" || style === "line") && i0 > 0) i0--;
       const e = extremes(data, i0, i1);

@@ -12,6 +12,11 @@ export function significant(x: number, digits = 3): string {
   return grouped(text.startsWith("-0") && Number(text) === 0 ? text.slice(1) : text);
 }
 
+/** A number with four significant digits and no zeros at its end, or as it is when it has fewer. */
+export function shortest(x: number): string {
+  return Number.isFinite(x) ? significant(Number(x.toPrecision(4)), 4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "") : NONE;
+}
+
 /** Thousands set apart by thin spaces from 10 000 up. */
 function grouped(text: string): string {
   const [whole = "", rest] = text.split(".");
@@ -127,7 +132,7 @@ export function ticks(lo: number, hi: number, target: number): number[] {
   if (!(hi > lo)) return [lo];
   const raw = (hi - lo) / Math.max(1, target);
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 2.5, 5, 10].find((m) => m * power >= raw * 0.999) ?? 10) * power;
+  const step = ([1, 2, 5, 10].find((m) => m * power >= raw * 0.999) ?? 10) * power;
   const out: number[] = [];
   for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + step * 1e-9; k++) out.push(k * step);
   return out;

@@ -1,5 +1,5 @@
 import { h, replace, type Child } from "./dom.ts";
-import { count, NONE, significant } from "./format.ts";
+import { count, NONE, shortest } from "./format.ts";
 import { pathView } from "./pathview.ts";
 import type { Expectation, Report } from "./types.ts";
 
@@ -55,7 +55,7 @@ function expectation(e: Expectation): HTMLElement {
     { class: kind },
     h("span", { class: "mark", "aria-hidden": "true" }, mark),
     h("span", { class: "word" }, word),
-    h("span", { class: "what" }, e.text, e.measured !== null && h("span", { class: "measured" }, ` measured ${significant(e.measured, 4)}`)),
+    h("span", { class: "what" }, e.text, e.measured !== null && [" ", h("span", { class: "measured" }, `measured ${shortest(e.measured)}`)]),
   );
 }
 
@@ -66,7 +66,7 @@ function expectations(list: Expectation[]): Child {
     "section",
     { class: "card expectations", "aria-labelledby": "expect-title" },
     h("h2", { id: "expect-title" }, held === list.length ? `Expectations: all ${list.length} held` : `Expectations: ${held} of ${list.length} held`),
-    h("ul", {}, list.map(expectation)),
+    h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
   );
 }
 

@@ -84,11 +84,20 @@ function drawDots(f: Frame, layer: Layer): void {
   const plain = layer.style === "dots";
   const window: DotWindow = { x0: f.x0, x1: f.x1, y0: f.y0, y1: f.y1, width: f.width, height: f.height };
   for (const cell of plain ? [1, 2, 4] : [3, 6, 12]) {
-    const path = new Path2D();
-    const r = (plain ? 1.15 : 3.6) * dpr;
+    const xs: number[] = [];
+    const ys: number[] = [];
     const fits = eachDot(layer.data, window, cell * dpr, BUDGET, (t, v) => {
-      const x = f.left + (t - f.x0) * sx;
-      const y = bottom - (v - f.y0) * sy;
+      xs.push(f.left + (t - f.x0) * sx);
+      ys.push(bottom - (v - f.y0) * sy);
+    });
+    if (!fits) continue;
+    const path = new Path2D();
+    // Marks shrink where there are many, so that a burst of losses stays a line and not a blot.
+    const r = (plain ? 1.15 : xs.length > 60 ? 2.2 : 3.6) * dpr;
+    if (!plain && xs.length > 60) ctx.lineWidth = 1.2 * dpr;
+    for (let i = 0; i < xs.length; i++) {
+      const x = xs[i]!;
+      const y = ys[i]!;
       if (plain) path.rect(x - r, y - r, 2 * r, 2 * r);
       else if (layer.style === "cross") {
         path.moveTo(x - r, y - r);
@@ -106,8 +115,7 @@ function drawDots(f: Frame, layer: Layer): void {
         path.lineTo(x, y + r);
         path.closePath();
       }
-    });
-    if (!fits) continue;
+    }
     if (plain || layer.style === "triangle") ctx.fill(path);
     else ctx.stroke(path);
     return;

@@ -59,7 +59,7 @@ function satellite(x: number, y: number): Child {
 function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: number): Child {
   const hop = path.hops[i]!;
   const middle = (x0 + x1) / 2;
-  const room = Math.max(8, Math.floor((x1 - x0 - 20) / 6.7));
+  const room = Math.max(8, Math.floor((x1 - x0 - 22) / 6.7));
   const sky = overSatellite(path, i);
   const forward = wrapParts(hop.forward, room);
   const back = wrapParts(hop.return, room);
@@ -68,13 +68,18 @@ function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: numb
     lines.map((line, k) =>
       svg("text", { class: "hop", x: middle, y: y + k * LINE, "text-anchor": "middle" }, k === 0 && svg("tspan", { class: `arrow ${what}` }, `${arrow} `), line),
     );
-  if (sky) {
-    const top = 34;
-    parts.push(svg("path", { class: "beam", d: `M${x0},${ground - 4}L${middle - 30},${top + 9}M${middle + 30},${top + 9}L${x1},${ground - 4}` }));
-    parts.push(satellite(middle, top));
-  }
   const y = ground;
-  parts.push(svg("path", { class: sky ? "wire faint" : "wire", d: `M${x0},${y}H${x1}` }));
+  if (sky) {
+    // Up to the satellite and down again: its name on top, both directions under the beams.
+    const top = 40;
+    parts.push(svg("path", { class: "beam", d: `M${x0},${y - 6}L${middle - 32},${top + 6}M${middle + 32},${top + 6}L${x1},${y - 6}` }));
+    parts.push(satellite(middle, top));
+    parts.push(svg("text", { class: "hop-name", x: middle, y: top - 20, "text-anchor": "middle" }, hop.name));
+    parts.push(label(forward, y + 2, "◂", "forward"));
+    parts.push(label(back, y + 4 + forward.length * LINE, "▸", "return"));
+    return parts;
+  }
+  parts.push(svg("path", { class: "wire", d: `M${x0},${y}H${x1}` }));
   parts.push(svg("text", { class: "hop-name", x: middle, y: y - 12 - forward.length * LINE, "text-anchor": "middle" }, hop.name));
   parts.push(label(forward, y - 10 - (forward.length - 1) * LINE, "◂", "forward"));
   parts.push(label(back, y + 21, "▸", "return"));
@@ -83,13 +88,19 @@ function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: numb
 
 function drawing(path: PathInfo, width: number): SVGSVGElement {
   const hops = path.hops.length;
-  const anySky = path.hops.some((_, i) => overSatellite(path, i));
   const step = (width - 2 * NODE) / hops;
-  const room = Math.max(8, Math.floor((step - NODE) / 6.7));
-  const above = Math.max(...path.hops.map((hop) => wrapParts(hop.forward, room).length)) * LINE + 30;
-  const below = Math.max(...path.hops.map((hop) => wrapParts(hop.return, room).length)) * LINE + 14;
-  const ground = (anySky ? 46 : 6) + above;
-  const height = ground + Math.max(48, below);
+  const room = Math.max(8, Math.floor((step - NODE - 20) / 6.7));
+  let above = 24;
+  let below = 40;
+  path.hops.forEach((hop, i) => {
+    const up = wrapParts(hop.forward, room).length;
+    const down = wrapParts(hop.return, room).length;
+    const sky = overSatellite(path, i);
+    above = Math.max(above, sky ? 118 : up * LINE + 28);
+    below = Math.max(below, (sky ? up + down : down + 0.6) * LINE + 6);
+  });
+  const ground = above;
+  const height = ground + below;
   const root = svg("svg", { class: "path", width, height, role: "img", "aria-label": describe(path) });
   const x = (i: number): number => NODE + i * step;
   path.hops.forEach((_, i) => root.append(svg("g", {}, drawHop(path, i, x(i) + 26, x(i + 1) - 26, ground))));

@@ -26,8 +26,9 @@ function headline(groups: Group[], m: Metric): Child {
   const best = order[0]!;
   const worst = order.at(-1)!;
   const ratio = m.better === "lower" ? worst.median / best.median : best.median / worst.median;
-  if (!(ratio > 1.005)) return null;
-  return h("p", { class: "headline" }, h("b", {}, best.variant), ` ${metricValue(m, best.median)}: ${significant(ratio, 2)} times better than `, h("b", {}, worst.variant), ` ${metricValue(m, worst.median)}`);
+  if (!(ratio > 1.005) || (m.unit !== "s" && m.unit !== "Mbps")) return null;
+  const what = m.key === "goodput_mbps" ? "times the goodput of" : m.better === "lower" ? "times as fast as" : `times the ${m.label} of`;
+  return h("p", { class: "headline" }, h("b", {}, best.variant), ` ${metricValue(m, best.median)}: ${significant(ratio, 2)} ${what} `, h("b", {}, worst.variant), ` ${metricValue(m, worst.median)}`);
 }
 
 function legend(groups: Group[][]): Child {

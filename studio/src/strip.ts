@@ -1,6 +1,6 @@
 import { axis, drawXAxis, niceRange } from "./axes.ts";
 import { h, onWidth, svg, type Child } from "./dom.ts";
-import { metricValue, significant, type Metric } from "./format.ts";
+import { metricValue, shortest, significant, type Metric } from "./format.ts";
 import { variantColour } from "./palette.ts";
 import { quantile, type Group } from "./stats.ts";
 
@@ -45,9 +45,8 @@ function readout(g: Group, m: Metric): Child {
   const failed = g.values.filter((v) => v.value === null).length;
   const p = g.published[0];
   return [
-    h("strong", {}, metricValue(m, g.median)),
-    p && g.median !== null && h("small", {}, `${significant(g.median / p.value, 2)} × ${p.kind} ${metricValue(m, p.value)}`),
-    failed > 0 && g.sorted.length > 0 && h("small", { class: "warn" }, `${failed} of ${g.values.length} without a value`),
+    h("span", {}, h("strong", {}, metricValue(m, g.median)), failed > 0 && g.values.length > 1 && h("small", { class: "warn" }, ` ${g.sorted.length} of ${g.values.length} runs`)),
+    p && g.median !== null && h("small", {}, `${significant(g.median / p.value, 2)} × ${p.kind} ${shortest(p.value)}${m.unit ? `\u00a0${m.unit}` : ""}`),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { copy, button, download, fileName, h, replace, type Child } from "./dom.ts";
-import { metricOf, NONE, plainValue, significant } from "./format.ts";
+import { metricOf, NONE, plainValue, shortest, significant } from "./format.ts";
 import { chosenFlow, flowLabel } from "./results.ts";
 import type { Store } from "./state.ts";
 import { flowsOf, groupsAt, metricsOf, pointsOf, type FlowId, type Group } from "./stats.ts";
@@ -134,7 +134,7 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
         h("td", { class: "num strong" }, plainValue(g.median)),
         h("td", { class: "num nowrap" }, interval(g.p5, g.p95)),
         h("td", { class: "num nowrap" }, interval(g.summary?.ci95_low, g.summary?.ci95_high)),
-        published && h("td", { class: "num" }, p ? plainValue(p.value) : NONE),
+        published && h("td", { class: "num" }, p ? shortest(p.value) : NONE),
         published && h("td", { title: p?.source || null }, p ? [p.kind, h("small", {}, p.label)] : ""),
         published && h("td", { class: "num" }, p && g.median !== null ? `${significant(g.median / p.value)}×` : NONE),
       );

@@ -1,0 +1,31 @@
+/** The few parts of Node that the tests use. */
+declare module "node:fs" {
+  export function readFileSync(path: string, encoding: "utf8"): string;
+  export function writeFileSync(path: string, data: string): void;
+  export function mkdtempSync(prefix: string): string;
+  export function mkdirSync(path: string, options: { recursive: boolean }): void;
+  export function rmSync(path: string, options: { recursive: boolean; force: boolean }): void;
+  export function existsSync(path: string): boolean;
+}
+declare module "node:os" {
+  export function tmpdir(): string;
+}
+declare module "node:path" {
+  export function join(...parts: string[]): string;
+}
+declare module "node:url" {
+  export function pathToFileURL(path: string): URL;
+  export function fileURLToPath(url: string | URL): string;
+}
+declare module "node:zlib" {
+  export function deflateSync(data: Uint8Array): Uint8Array;
+}
+declare module "node:process" {
+  export const env: Record<string, string | undefined>;
+  export const argv: string[];
+  export function getuid(): number;
+}
+declare class Buffer extends Uint8Array {
+  static from(data: Uint8Array): Buffer;
+  toString(encoding: "base64"): string;
+}

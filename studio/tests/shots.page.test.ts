@@ -1,0 +1,48 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { env } from "node:process";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { Bench } from "./browser.ts";
+import { geoReport, oddReport, singleReport } from "./fixture.ts";
+
+const dir = env["BENTPIPE_SHOTS"];
+
+// Pictures to look at: BENTPIPE_SHOTS=DIR npm run test:page
+describe.skipIf(!dir)("screenshots", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    mkdirSync(dir!, { recursive: true });
+    bench = await Bench.start();
+  });
+  afterAll(() => bench?.close());
+
+  const shots = [
+    { name: "geo-1440-light", make: geoReport, width: 1440, height: 900, dark: false, hash: "#run=5" },
+    { name: "geo-1280-dark", make: geoReport, width: 1280, height: 720, dark: true, hash: "#run=4&zoom=1.5,5" },
+    { name: "two-1440-dark", make: () => geoReport({ repeats: 8, sizes: ["10 MB"] }), width: 1440, height: 900, dark: true, hash: "#run=1&versus=3" },
+    { name: "single-1280-light", make: singleReport, width: 1280, height: 720, dark: false, hash: "" },
+    { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
+    { name: "geo-400-light", make: () => geoReport({ sizes: ["10 MB"] }), width: 400, height: 800, dark: false, hash: "" },
+  ];
+  for (const { name, make, ...options } of shots) {
+    it(name, async () => {
+      const opened = await bench.open(make(), options);
+      await bench.plots(opened);
+      await opened.page.evaluate("scrollTo(0, 0)");
+      await opened.page.waitForTimeout(200);
+      await opened.page.screenshot({ path: join(dir!, `${name}.png`), fullPage: true });
+      const height = Number(await opened.page.evaluate("document.documentElement.scrollHeight"));
+      const slice = 1100;
+      for (let i = 0; i * slice < height; i++) {
+        const clip = { x: 0, y: i * slice, width: options.width, height: Math.min(slice, height - i * slice) };
+        await opened.page.screenshot({ path: join(dir!, `${name}-${i}.png`), fullPage: true, clip });
+      }
+      if (opened.errors.length) console.log(name, opened.errors);
+      await opened.page.close();
+    });
+  }
+  it("empty", async () => {
+    const opened = await bench.open(null, { width: 1280, height: 720 });
+    await opened.page.screenshot({ path: join(dir!, "empty.png") });
+  });
+});
