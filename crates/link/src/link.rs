@@ -156,17 +156,18 @@ impl<P> Link<P> {
                 return None;
             }
             self.now = self.now.max(next);
-            if gone == next {
+            // The transmitter goes first, so that what is told of one instant comes in the same order however late the poll.
+            if step == next {
+                self.step(next);
+            } else if gone == next {
                 let (at, cause, held) = self.gone.pop_front()?;
                 self.count(held.port, |counters| counters.dropped(cause, held.packet.bytes));
                 return Some(Event::Lost { cause, at, port: held.port as usize, packet: held.packet });
-            }
-            if arrival == next {
+            } else {
                 let Held { sent, port, packet } = self.line.arrive()?;
                 self.count(port, |counters| counters.delivered(packet.bytes));
                 return Some(Event::Delivered { port: port as usize, sent, packet });
             }
-            self.step(next);
         }
     }
 

@@ -117,7 +117,7 @@ impl std::str::FromStr for QueueLimit {
                 _ => return Err(refused("is no size for a queue")),
             },
         };
-        limit.check().map(|()| limit)
+        limit.check().map(|()| limit).map_err(|_| refused("is no size for a queue"))
     }
 }
 

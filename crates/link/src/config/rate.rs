@@ -89,7 +89,10 @@ impl Written for RateConfig {
     type List = IgnoredAny;
 
     fn from_text(text: &str) -> Result<Self, ConfigError> {
-        Self::Constant(text.parse()?).checked()
+        match text.parse::<Rate>()? {
+            rate if rate.is_zero() => Err(ConfigError::refused(text, "sends nothing", "a rate above zero")),
+            rate => Ok(Self::Constant(rate)),
+        }
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
         match table {

@@ -1,0 +1,117 @@
+//! Driving a link as a simulation does, and writing down what came of each packet.
+#![allow(
+    dead_code,
+    reason = "every test file uses its own part of this module"
+)]
+
+use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_units::{Span, Time};
+use std::path::Path;
+
+/// The base round trip of the tests' paths.
+pub const RTT: Span = Span::from_millis(600);
+
+/// A packet to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    pub at: Time,
+    pub port: usize,
+    pub bytes: u32,
+    pub ecn: Ecn,
+}
+
+/// A packet that came out: its number in the order of arrivals, and what happened to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fate {
+    pub packet: usize,
+    pub at: Time,
+    pub bytes: u32,
+    pub ecn: Ecn,
+    /// `None` where it was delivered.
+    pub lost: Option<DropCause>,
+}
+
+/// Reads a direction from TOML; the tests' own files lie in the crate.
+pub fn direction(toml: &str) -> DirectionConfig {
+    toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}\n{error}"))
+}
+
+pub fn link(config: &DirectionConfig, seed: u64, ports: usize) -> Link<usize> {
+    let model = config
+        .load(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let context = LinkContext {
+        rtt: RTT,
+        seed,
+        run: 0,
+        name: "test".into(),
+    };
+    Link::new(&model, &context, ports)
+}
+
+/// Tells of everything that is due before `until`, at its own time.
+pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<Fate>) {
+    while let Some(now) = link.next_deadline().filter(|due| *due < until) {
+        while let Some(event) = link.poll(now) {
+            fates.push(match event {
+                Event::Delivered { packet, .. } => Fate {
+                    packet: packet.payload,
+                    at: now,
+                    bytes: packet.bytes,
+                    ecn: packet.ecn,
+                    lost: None,
+                },
+                Event::Lost {
+                    cause, at, packet, ..
+                } => Fate {
+                    packet: packet.payload,
+                    at,
+                    bytes: packet.bytes,
+                    ecn: packet.ecn,
+                    lost: Some(cause),
+                },
+            });
+        }
+    }
+}
+
+/// Sends all arrivals, which come in the order of their times, and waits for the last packet. `look` sees the link after each arrival.
+pub fn run(
+    link: &mut Link<usize>,
+    arrivals: &[Arrival],
+    mut look: impl FnMut(&Link<usize>),
+) -> Vec<Fate> {
+    let mut fates = Vec::new();
+    for (number, arrival) in arrivals.iter().enumerate() {
+        drain(link, arrival.at, &mut fates);
+        let packet = Packet {
+            bytes: arrival.bytes,
+            ecn: arrival.ecn,
+            payload: number,
+        };
+        if let Enqueue::Dropped(cause, packet) = link.enqueue(arrival.at, arrival.port, packet) {
+            fates.push(Fate {
+                packet: packet.payload,
+                at: arrival.at,
+                bytes: packet.bytes,
+                ecn: packet.ecn,
+                lost: Some(cause),
+            });
+        }
+        look(link);
+    }
+    drain(link, Time::MAX, &mut fates);
+    fates
+}
+
+/// `count` packets of 1500 bytes, `gap` apart.
+pub fn steady(count: u64, gap: Span, ecn: Ecn) -> Vec<Arrival> {
+    (0..count)
+        .map(|number| Arrival {
+            at: Time::ZERO + gap * number,
+            port: 0,
+            bytes: 1500,
+            ecn,
+        })
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! What holds for every link, whatever it is made of and whatever it is sent.
+
+mod common;
+
+use bentpipe_link::{DirectionConfig, DropCause, Ecn, Link};
+use bentpipe_units::{Rate, Span, Time};
+use common::{Arrival, Fate, direction, link, run};
+use proptest::prelude::*;
+
+const RATES: &[&str] = &[
+    r#""10 Mbps""#,
+    r#""1 Gbps""#,
+    r#"{ schedule = [{ at = "0 s", rate = "20 Mbps" }, { at = "30 ms", rate = "2 Mbps" }] }"#,
+    r#"{ schedule = [{ at = "0 s", rate = "0 bps" }, { at = "5 ms", rate = "20 Mbps" }, { at = "12 ms", rate = "500 kbps" }], repeat = "20 ms" }"#,
+    r#"{ trace = "tests/data/delivery.trace" }"#,
+];
+const DELAYS: &[&str] = &[
+    r#""0 s""#,
+    r#""250 ms""#,
+    r#"{ base = "250 ms", jitter = "50 ms" }"#,
+    r#"{ base = "20 ms", jitter = "20 ms", distribution = "normal" }"#,
+    r#"{ schedule = [{ at = "0 s", delay = "40 ms" }, { at = "50 ms", delay = "5 ms" }], repeat = "100 ms" }"#,
+    r#"{ schedule = [{ at = "0 s", delay = "40 ms" }, { at = "50 ms", delay = "5 ms" }], interpolate = true }"#,
+];
+const LOOSE_DELAYS: &[&str] = &[
+    r#"{ base = "250 ms", jitter = "50 ms", keep_order = false }"#,
+    r#"{ base = "20 ms", jitter = "20 ms", distribution = "normal", keep_order = false }"#,
+    r#"{ schedule = [{ at = "0 s", delay = "40 ms" }, { at = "50 ms", delay = "5 ms" }], keep_order = false }"#,
+];
+const LOSSES: &[&str] = &[
+    "0",
+    r#""10 %""#,
+    r#""wifi-long""#,
+    r#"[{ model = "gilbert-elliott", loss = 0.2, mean_burst = 3 }, { model = "periodic", every = 7 }, { model = "trace", file = "tests/data/loss.trace" }]"#,
+    r#"{ model = "bernoulli", ratio = 0.5, windows = [{ from = "10 ms", to = "20 ms" }], repeat = "40 ms" }"#,
+];
+const QUEUES: &[&str] = &[
+    r#""0.01 BDP""#,
+    r#""20 kB""#,
+    r#""1 packet""#,
+    r#""25 packets""#,
+    r#""30 ms""#,
+    r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms" }"#,
+    r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms", ecn = true }"#,
+];
+const FRAMES: &[&str] = &["", "frame = \"0 s\"", "frame = \"26.5 ms\""];
+
+fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(texts)
+}
+
+fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
+    let delay = prop_oneof![
+        3 => one_of(DELAYS).prop_map(|text| (text, true)),
+        1 => one_of(LOOSE_DELAYS).prop_map(|text| (text, false)),
+    ];
+    let parts = (one_of(RATES), delay, one_of(LOSSES), one_of(QUEUES), one_of(FRAMES));
+    parts.prop_map(|(rate, (delay, in_order), loss, queue, frame)| {
+        let text = format!("rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{frame}");
+        (direction(&text), in_order)
+    })
+}
+
+/// Packets of all sizes on three ports, some at the same instant, some after a pause.
+fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let ecn = proptest::sample::select(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][..]);
+    let gap = prop_oneof![3 => Just(0), 6 => 0u64..2_000_000, 1 => 0u64..200_000_000];
+    proptest::collection::vec((gap, 0usize..3, 20u32..3000, ecn), 1..300).prop_map(|packets| {
+        let mut at = Time::ZERO;
+        let arrival = |(gap, port, bytes, ecn)| {
+            at += Span::from_nanos(gap);
+            Arrival { at, port, bytes, ecn }
+        };
+        packets.into_iter().map(arrival).collect()
+    })
+}
+
+fn balances(link: &Link<usize>) -> Result<(), TestCaseError> {
+    let mut sum = (0, 0);
+    for port in 0..link.port_count() {
+        let c = link.port_counters(port);
+        let gone = [c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
+        let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>();
+        let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>();
+        prop_assert_eq!((c.packets_in, c.bytes_in), (packets, bytes), "port {}: {:?}", port, c);
+        sum.0 += packets;
+        sum.1 += link.port_queue(port).bytes;
+    }
+    prop_assert_eq!(link.counters().packets_in, sum.0);
+    prop_assert_eq!(link.queue_bytes(), sum.1);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_created_or_lost_uncounted((config, in_order) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+        let mut link = link(&config, seed, 3);
+        let mut balanced = Ok(());
+        let fates = run(&mut link, &arrivals, |link| {
+            balanced = balanced.clone().and_then(|()| balances(link));
+        });
+        balanced?;
+        balances(&link)?;
+        prop_assert_eq!(link.next_deadline(), None);
+        prop_assert_eq!(link.counters().in_flight.packets, 0);
+        prop_assert_eq!(link.queue_packets(), 0);
+
+        // Every packet has exactly one fate, with its size untouched.
+        let mut numbers: Vec<usize> = fates.iter().map(|fate| fate.packet).collect();
+        numbers.sort_unstable();
+        prop_assert_eq!(numbers, (0..arrivals.len()).collect::<Vec<_>>());
+        prop_assert!(fates.iter().all(|fate| fate.bytes == arrivals[fate.packet].bytes));
+
+        // Causes are counted where they belong.
+        let count = |wanted: fn(Option<DropCause>) -> bool| fates.iter().filter(|fate| wanted(fate.lost)).count() as u64;
+        let counters = link.counters();
+        prop_assert_eq!(counters.packets_out, count(|cause| cause.is_none()));
+        prop_assert_eq!(counters.dropped_queue.packets, count(|cause| cause == Some(DropCause::QueueFull)));
+        prop_assert_eq!(counters.dropped_aqm.packets, count(|cause| cause == Some(DropCause::Aqm)));
+        prop_assert_eq!(counters.dropped_loss.packets, count(|cause| matches!(cause, Some(DropCause::Loss(_)))));
+        prop_assert_eq!(counters.dropped_loss.packets, link.loss_tallies().map(|tally| tally.packets).sum::<u64>());
+
+        // Only a queue that marks changes the ECN field, and only to CE.
+        let changed: Vec<&Fate> = fates.iter().filter(|fate| fate.ecn != arrivals[fate.packet].ecn).collect();
+        prop_assert_eq!(changed.len() as u64, counters.marked_ce);
+        prop_assert!(changed.iter().all(|fate| fate.ecn == Ecn::Ce && arrivals[fate.packet].ecn != Ecn::NotEct));
+
+        let delivered: Vec<&Fate> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
+        prop_assert!(delivered.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        if in_order {
+            prop_assert!(delivered.windows(2).all(|pair| pair[0].packet < pair[1].packet));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_fates((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+        let first = run(&mut link(&config, seed, 3), &arrivals, |_| ());
+        let second = run(&mut link(&config, seed, 3), &arrivals, |_| ());
+        prop_assert_eq!(first, second);
+    }
+
+    #[test]
+    fn polling_late_changes_nothing_but_when_it_is_told((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+        let on_time = run(&mut link(&config, seed, 3), &arrivals, |_| ());
+        let mut late = link(&config, seed, 3);
+        let mut refused = Vec::new();
+        for (number, arrival) in arrivals.iter().enumerate() {
+            let packet = bentpipe_link::Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
+            if let bentpipe_link::Enqueue::Dropped(_, packet) = late.enqueue(arrival.at, arrival.port, packet) {
+                refused.push(packet.payload);
+            }
+        }
+        let mut told = Vec::new();
+        while let Some(event) = late.poll(Time::from_secs(1_000_000)) {
+            told.push(match event {
+                bentpipe_link::Event::Delivered { packet, .. } => (packet.payload, None),
+                bentpipe_link::Event::Lost { cause, packet, .. } => (packet.payload, Some(cause)),
+            });
+        }
+        let is_refused = |fate: &&Fate| fate.lost == Some(DropCause::QueueFull);
+        prop_assert_eq!(refused, on_time.iter().filter(is_refused).map(|fate| fate.packet).collect::<Vec<_>>());
+        let others: Vec<_> = on_time.iter().filter(|fate| !is_refused(fate)).map(|fate| (fate.packet, fate.lost)).collect();
+        prop_assert_eq!(told, others);
+    }
+
+    #[test]
+    fn queue_limits_are_never_exceeded(
+        limit in 1u64..60_000, packets in 1u64..40, by_bytes: bool, codel: bool, arrivals in any_arrivals(),
+    ) {
+        let size = if by_bytes { format!("{limit} B") } else { format!("{packets} packets") };
+        let queue = if codel { format!("{{ limit = \"{size}\", aqm = \"codel\" }}") } else { format!("\"{size}\"") };
+        let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\nqueue = {queue}")), 1, 3);
+        let mut exceeded = false;
+        let fates = run(&mut link, &arrivals, |link| {
+            exceeded |= if by_bytes { link.queue_bytes() > limit } else { link.queue_packets() > packets };
+        });
+        prop_assert!(!exceeded);
+        let counters = link.counters();
+        let within = if by_bytes { counters.queue_max_bytes <= limit } else { counters.queue_max_packets <= packets };
+        prop_assert!(within);
+        // What the queue refuses does not fit: nothing is refused while a packet fewer than the limit waits.
+        if !by_bytes && counters.queue_max_packets < packets {
+            prop_assert!(fates.iter().all(|fate| fate.lost != Some(DropCause::QueueFull)));
+        }
+    }
+
+    #[test]
+    fn no_packet_arrives_before_it_can(arrivals in any_arrivals()) {
+        let config = direction("rate = \"10 Mbps\"\ndelay = { base = \"50 ms\", jitter = \"10 ms\", keep_order = false }\nqueue = \"1 BDP\"");
+        let rate = Rate::from_mbps(10);
+        for fate in run(&mut link(&config, 3, 3), &arrivals, |_| ()).iter().filter(|fate| fate.lost.is_none()) {
+            let arrival = arrivals[fate.packet];
+            let soonest = arrival.at + rate.time_for(bentpipe_units::Bytes::new(arrival.bytes.into())) + Span::from_millis(40);
+            prop_assert!(fate.at >= soonest);
+        }
+    }
+}
