@@ -1,0 +1,261 @@
+//! What must hold, and what was published: both pick results by variant, point, flow and visit.
+
+use crate::results::{Comparison, Expectation, Point, Run, Summary, values, visits};
+use crate::scenario::document::{Axis, plain_text};
+use crate::scenario::{Expect, PointFilter, PublishedKind, Scenario, Statistic};
+use crate::stats::Stats;
+use serde::{Deserialize, Serialize};
+use serde_spanned::Spanned;
+
+/// An `[[expect]]` of the scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rule {
+    metric: String,
+    variant: Option<String>,
+    point: Point,
+    flow: Option<String>,
+    visit: Option<usize>,
+    statistic: Statistic,
+    condition: Condition,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Condition {
+    Bounds { above: Option<f64>, below: Option<f64>, ratio_to: Option<String> },
+    Within { share: f64, published: f64 },
+}
+
+/// A `[[published]]` figure of the scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Short heading.
+    pub label: String,
+    /// An aim, or a measurement.
+    pub kind: PublishedKind,
+    /// A metric of a flow.
+    pub metric: String,
+    /// The variant it stands beside; all of them where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Values of some swept keys.
+    pub point: Point,
+    /// The figure.
+    pub value: f64,
+    /// Where it was published.
+    pub source: String,
+}
+
+impl Rule {
+    /// The scenario's rules, without those about points that are not run.
+    pub(crate) fn all(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Self> {
+        let expects = scenario.expect.iter().map(Spanned::get_ref);
+        expects.filter(|expect| is_planned(&expect.point, axes)).map(Self::new).collect()
+    }
+
+    fn new(expect: &Expect) -> Self {
+        let number = |value: &Option<Spanned<f64>>| value.as_ref().map(|value| *value.get_ref());
+        let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
+        let condition = match (&expect.within, number(&expect.published)) {
+            (Some(share), Some(published)) => Condition::Within { share: share.get_ref().get(), published },
+            _ => Condition::Bounds {
+                above: number(&expect.above),
+                below: number(&expect.below),
+                ratio_to: text(&expect.ratio_to),
+            },
+        };
+        Self {
+            metric: expect.metric.get_ref().clone(),
+            variant: text(&expect.variant),
+            point: filter(&expect.point),
+            flow: text(&expect.flow),
+            visit: expect.visit.as_ref().map(|visit| *visit.get_ref()),
+            statistic: expect.statistic,
+            condition,
+        }
+    }
+}
+
+impl Figure {
+    /// The scenario's published figures, without those about points that are not run.
+    pub(crate) fn all(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Self> {
+        let figures = scenario.published.iter().map(Spanned::get_ref);
+        figures
+            .filter(|figure| is_planned(&figure.point, axes))
+            .map(|figure| Self {
+                label: figure.label.clone(),
+                kind: figure.kind,
+                metric: figure.metric.get_ref().clone(),
+                variant: figure.variant.as_ref().map(|variant| variant.get_ref().clone()),
+                point: filter(&figure.point),
+                value: figure.value,
+                source: figure.source.clone(),
+            })
+            .collect()
+    }
+}
+
+fn filter(point: &PointFilter) -> Point {
+    point.iter().map(|(key, value)| (key.get_ref().clone(), plain_text(value.get_ref()))).collect()
+}
+
+/// True where the sweep as it is run meets `point`.
+pub(crate) fn is_planned(point: &PointFilter, axes: &[Axis<'_>]) -> bool {
+    point.iter().all(|(key, value)| {
+        let axis = axes.iter().find(|axis| axis.key == *key.get_ref());
+        axis.is_some_and(|axis| axis.values.contains(&plain_text(value.get_ref())))
+    })
+}
+
+fn matches(point: &Point, filter: &Point) -> bool {
+    filter.iter().all(|(key, value)| point.get(key) == Some(value))
+}
+
+/// The runs of one variant at one point, in the order of the plan.
+pub(crate) struct Group<'a> {
+    pub variant: &'a str,
+    pub point: &'a Point,
+    pub runs: &'a [Run],
+    /// How many runs were planned.
+    pub planned: usize,
+}
+
+/// What each rule says of each group it is about.
+pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
+    let mut found = Vec::new();
+    for rule in rules {
+        let before = found.len();
+        for group in groups {
+            let about = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
+            // Compared to itself a variant always holds.
+            let itself = matches!(&rule.condition, Condition::Bounds { ratio_to: Some(other), .. } if other == group.variant);
+            if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
+                continue;
+            }
+            for (flow, visit) in visits(group.runs) {
+                let flow_fits = rule.flow.as_deref().is_none_or(|name| name == flow);
+                if flow_fits && rule.visit.is_none_or(|wanted| wanted == visit) {
+                    found.push(rule.judge(group, groups, &flow, visit));
+                }
+            }
+        }
+        if found.len() == before {
+            found.push(Expectation { text: rule.text("", &rule.point, "", 0), held: None, measured: None });
+        }
+    }
+    found
+}
+
+impl Rule {
+    fn judge(&self, group: &Group<'_>, groups: &[Group<'_>], flow: &str, visit: usize) -> Expectation {
+        let several = visits(group.runs).len() > 1;
+        let text = self.text(group.variant, group.point, if several { flow } else { "" }, visit);
+        if group.runs.len() < group.planned {
+            return Expectation { text, held: None, measured: None };
+        }
+        let own = self.statistic(group, flow, visit);
+        let measured = match &self.condition {
+            Condition::Bounds { ratio_to: Some(other), .. } => {
+                let base = groups.iter().find(|base| base.variant == other && base.point == group.point);
+                let base = base.and_then(|base| self.statistic(base, flow, visit));
+                own.zip(base).map(|(own, base)| own / base).filter(|ratio| ratio.is_finite())
+            }
+            _ => own,
+        };
+        let held = measured.is_some_and(|measured| match &self.condition {
+            Condition::Bounds { above, below, .. } => {
+                above.is_none_or(|above| measured > above) && below.is_none_or(|below| measured < below)
+            }
+            Condition::Within { share, published } => (measured / published - 1.0).abs() <= *share,
+        });
+        Expectation { text, held: Some(held), measured }
+    }
+
+    /// The statistic; none where a run lacks the metric, since a median of the runs that ended well says too much.
+    fn statistic(&self, group: &Group<'_>, flow: &str, visit: usize) -> Option<f64> {
+        let values = values(group.runs, flow, visit, &self.metric);
+        if values.len() < group.runs.len() {
+            return None;
+        }
+        let stats = Stats::of(&values)?;
+        let quantiles = stats.p5_p95.unwrap_or((stats.median, stats.median));
+        Some(match self.statistic {
+            Statistic::Median => stats.median,
+            Statistic::Mean => stats.mean,
+            Statistic::P5 => quantiles.0,
+            Statistic::P95 => quantiles.1,
+            Statistic::Min => stats.min,
+            Statistic::Max => stats.max,
+        })
+    }
+
+    fn text(&self, variant: &str, point: &Point, flow: &str, visit: usize) -> String {
+        let statistic = match self.statistic {
+            Statistic::Median => "median",
+            Statistic::Mean => "mean",
+            Statistic::P5 => "5 % quantile",
+            Statistic::P95 => "95 % quantile",
+            Statistic::Min => "minimum",
+            Statistic::Max => "maximum",
+        };
+        let mut text = format!("{statistic} {}", self.metric);
+        if !variant.is_empty() {
+            text.push_str(&format!(" of {variant}"));
+        }
+        if !flow.is_empty() {
+            text.push_str(&format!(", flow {flow}, visit {visit}"));
+        }
+        if !point.is_empty() {
+            text.push_str(&format!(" at {}", point_text(point)));
+        }
+        match &self.condition {
+            Condition::Within { share, published } => {
+                text.push_str(&format!(" within {} % of {published}", share * 100.0));
+            }
+            Condition::Bounds { above, below, ratio_to } => {
+                if let Some(other) = ratio_to {
+                    text.push_str(&format!(", over that of {other},"));
+                }
+                match (above, below) {
+                    (Some(above), Some(below)) => text.push_str(&format!(" between {above} and {below}")),
+                    (Some(above), None) => text.push_str(&format!(" above {above}")),
+                    (None, Some(below)) => text.push_str(&format!(" below {below}")),
+                    (None, None) => {}
+                }
+            }
+        }
+        text
+    }
+}
+
+/// `path.profile = geo-50-10, workload.download = 2 MB`
+pub(crate) fn point_text(point: &Point) -> String {
+    let parts: Vec<String> = point.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    parts.join(", ")
+}
+
+/// Each published figure beside the median that it is about.
+pub(crate) fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for figure in figures {
+        for row in summary {
+            let variant = figure.variant.as_ref().is_none_or(|variant| *variant == row.variant);
+            if row.metric != figure.metric || !variant || !matches(&row.point, &figure.point) {
+                continue;
+            }
+            comparisons.push(Comparison {
+                label: figure.label.clone(),
+                kind: figure.kind,
+                metric: figure.metric.clone(),
+                variant: row.variant.clone(),
+                point: row.point.clone(),
+                flow: row.flow.clone(),
+                visit: row.visit,
+                value: figure.value,
+                measured: row.median,
+                ratio: row.median.map(|median| median / figure.value).filter(|ratio| ratio.is_finite()),
+                source: figure.source.clone(),
+            });
+        }
+    }
+    comparisons
+}

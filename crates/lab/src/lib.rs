@@ -1,0 +1,32 @@
+//! Scenario, plan, runs, results, report.
+//!
+//! [`Plan::read`] turns a scenario file into the list of runs, or says what is wrong with it and where. [`execute`] carries
+//! the runs out, [`Executed::results`] sums them up, and [`RunDir`] writes the directory that holds everything: whole, or
+//! not at all.
+//!
+//! Same scenario, seed and version: byte-identical results, on any number of threads.
+
+mod error;
+mod expect;
+mod leo;
+pub mod plan;
+pub mod profiles;
+mod resolve;
+pub mod results;
+mod run;
+mod rundir;
+pub mod scenario;
+mod stats;
+pub mod parquet;
+pub mod traces;
+#[cfg(test)]
+mod testing;
+
+pub use error::{LabError, ScenarioError};
+pub use expect::Figure;
+pub use leo::Reconfiguration;
+pub use plan::{Changes, Plan, Task};
+pub use resolve::{Case, HopSummary, PathSummary};
+pub use results::Results;
+pub use run::{Executed, Observer, Runner, Simulator, execute};
+pub use stats::Stats;

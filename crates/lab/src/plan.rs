@@ -1,0 +1,209 @@
+//! From a scenario file to the list of runs. Everything that can be wrong is found here, before anything runs.
+
+use crate::error::{LabError, Problem, ScenarioError, Source};
+use crate::expect::{Figure, Rule};
+use crate::resolve::{Case, PathSummary, resolve};
+use crate::results::Point;
+use crate::scenario::document::{Axis, Document};
+use crate::scenario::{Output, Scenario, Traces, check, variant_names};
+use bentpipe_sim::RunSpec;
+use std::path::Path;
+
+/// More runs than this are a slip of the pen.
+const MOST_RUNS: u64 = 1_000_000;
+
+/// What the command line changes in a scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// `key=value` each, in order.
+    pub sets: Vec<String>,
+    /// Overrides `seed`.
+    pub seed: Option<u64>,
+    /// Overrides `repeat`.
+    pub repeat: Option<u64>,
+}
+
+/// A scenario that can be run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The scenario's name.
+    pub name: String,
+    /// Its title, or else its name.
+    pub title: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// The scenario as it is run, as TOML.
+    pub source: String,
+    /// The variants' names in order.
+    pub variants: Vec<String>,
+    /// The swept keys in order, each with its values.
+    pub sweep: Vec<(String, Vec<String>)>,
+    /// Each variant at each point: points in order, variants within them.
+    pub cases: Vec<Case>,
+    /// All runs, in the order of the results.
+    pub tasks: Vec<Task>,
+    /// Things that the reader of the results should know.
+    pub notes: Vec<String>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) output: Output,
+}
+
+/// One run of one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// Index into [`Plan::cases`].
+    pub case: usize,
+    /// Number of the run, from 0.
+    pub run: u64,
+}
+
+impl Plan {
+    /// Reads and checks the scenario in `file`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a scenario that cannot be run.
+    pub fn read(file: &Path, changes: &Changes) -> Result<Self, LabError> {
+        let text = std::fs::read_to_string(file).map_err(|error| LabError::read(file, error))?;
+        let base_dir = file.parent().unwrap_or(Path::new(""));
+        Ok(Self::parse(&file.display().to_string(), &text, base_dir, changes)?)
+    }
+
+    /// Checks the scenario `text`, called `name` in errors; traces that it names are looked for in `base_dir`.
+    ///
+    /// # Errors
+    /// A scenario that cannot be run.
+    pub fn parse(name: &str, text: &str, base_dir: &Path, changes: &Changes) -> Result<Self, Box<ScenarioError>> {
+        let mut source = Source::new(name, text);
+        for set in &changes.sets {
+            source.add("--set", set);
+        }
+        for (option, key, value) in [("--seed", "seed", changes.seed), ("--repeat", "repeat", changes.repeat)] {
+            if let Some(value) = value {
+                source.add(option, format!("{key}={value}"));
+            }
+        }
+        plan(&source, base_dir).map_err(|problem| source.locate(problem))
+    }
+
+    /// The path of the first case.
+    pub fn path(&self) -> Option<&PathSummary> {
+        self.cases.first().map(|case| &case.path)
+    }
+
+    /// What the simulator is told for `task`.
+    ///
+    /// # Errors
+    /// See [`Case::spec`].
+    pub fn spec(&self, task: Task) -> Result<RunSpec, LabError> {
+        let mut spec = self.cases[task.case].spec(self.seed, task.run)?;
+        let traced = match self.output.traces {
+            Traces::All => true,
+            Traces::First => task.run == 0,
+            Traces::None => false,
+        };
+        spec.trace = traced;
+        // Without traces, the first run still gives the files that were asked for by name.
+        let detailed = traced || task.run == 0;
+        spec.qlog = detailed && self.output.qlog;
+        spec.capture = self.output.capture.as_ref().filter(|_| detailed).map(|capture| capture.get_ref().clone());
+        Ok(spec)
+    }
+}
+
+fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
+    let document = Document::parse(source)?;
+    let axes = document.axes()?;
+    let sizes: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
+    let points = sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size as u64));
+    let head = document.at(&axes, &vec![0; axes.len()])?;
+    check(&head, &axes)?;
+    let variants: Vec<String> = variant_names(&head).into_iter().map(str::to_owned).collect();
+    let cases = points.and_then(|points| points.checked_mul(variants.len() as u64));
+    let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
+    if runs.is_none_or(|runs| runs > MOST_RUNS) {
+        let message = format!("sweep, variants and `repeat` make more than {MOST_RUNS} runs; allowed: up to that many");
+        return Err(Problem::new(head.repeat.span(), message));
+    }
+
+    let mut cases = Vec::new();
+    for choice in choices(&sizes) {
+        let scenario = document.at(&axes, &choice)?;
+        check(&scenario, &axes)?;
+        let point = point(&axes, &choice);
+        for variant in 0..variants.len() {
+            cases.push(resolve(&scenario, variant, &point, base_dir)?);
+        }
+    }
+    let repeat = *head.repeat.get_ref();
+    let tasks = cases.iter().enumerate().flat_map(|(case, resolved)| {
+        (0..if resolved.random { repeat } else { 1 }).map(move |run| Task { case, run })
+    });
+    let tasks = tasks.collect();
+    Ok(Plan {
+        notes: notes(&head, &axes, &cases),
+        rules: Rule::all(&head, &axes),
+        figures: Figure::all(&head, &axes),
+        source: document.resolved(),
+        title: head.title.clone().unwrap_or_else(|| head.name.get_ref().clone()),
+        description: head.description.clone(),
+        seed: head.seed,
+        sweep: axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),
+        output: head.output,
+        name: head.name.into_inner(),
+        variants,
+        cases,
+        tasks,
+    })
+}
+
+/// Every combination of indices below `sizes`, the last one fastest.
+fn choices(sizes: &[usize]) -> Vec<Vec<usize>> {
+    let mut choices = vec![Vec::new()];
+    for &size in sizes {
+        choices = choices
+            .into_iter()
+            .flat_map(|choice| {
+                (0..size).map(move |index| {
+                    let mut longer = choice.clone();
+                    longer.push(index);
+                    longer
+                })
+            })
+            .collect();
+    }
+    choices
+}
+
+fn point(axes: &[Axis<'_>], choice: &[usize]) -> Point {
+    axes.iter().zip(choice).map(|(axis, &index)| (axis.key.clone(), axis.values[index].clone())).collect()
+}
+
+fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let fixed = cases.iter().filter(|case| !case.random).count();
+    if fixed == cases.len() {
+        notes.push("nothing in this scenario is random: each variant is run once, and one run has no interval".to_owned());
+    } else if fixed > 0 && *head.repeat.get_ref() > 1 {
+        notes.push(format!("nothing is random in {fixed} of {} cases: those are run once", cases.len()));
+    }
+    let left_out = |point: &crate::scenario::PointFilter| !crate::expect::is_planned(point, axes);
+    let expects = head.expect.iter().filter(|expect| left_out(&expect.get_ref().point)).count();
+    if expects > 0 {
+        notes.push(format!("{expects} of {} expectations are about values that --set left out", head.expect.len()));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_run_through_the_last_axis_first() {
+        assert_eq!(choices(&[2, 2]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(choices(&[]), [[0usize; 0]]);
+    }
+}

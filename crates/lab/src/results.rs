@@ -1,0 +1,411 @@
+//! What came out, in the form that is written as `results.json` and read back by `bentpipe report`.
+//!
+//! `null` stands for what did not happen. Everything is in the order of the plan (points, variants, runs), and floats
+//! are printed as the shortest text that gives them back, so that the same scenario gives the same bytes.
+
+use crate::scenario::{Direction, PublishedKind};
+use crate::stats::Stats;
+use bentpipe_sim as sim;
+use bentpipe_units::{Bytes, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The value of each swept key, as text.
+pub type Point = BTreeMap<String, String>;
+
+/// Which clock ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// Deterministic simulation.
+    #[default]
+    Virtual,
+}
+
+/// The results of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// Which clock ran.
+    pub clock: Clock,
+    /// Version of Bentpipe.
+    pub version: String,
+    /// Every run.
+    pub runs: Vec<Run>,
+    /// Statistics over runs.
+    pub summary: Vec<Summary>,
+    /// What had to hold.
+    pub expectations: Vec<Expectation>,
+    /// Published figures beside ours.
+    pub published: Vec<Comparison>,
+}
+
+/// One run of one variant at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The variant's name.
+    pub variant: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// Number of the run, from 0.
+    pub run: u64,
+    /// One entry for each reported visit of each flow.
+    pub flows: Vec<Flow>,
+    /// One entry for each direction of each hop.
+    pub links: Vec<Link>,
+}
+
+/// One reported visit of one flow. Seconds count from its first packet, `start_s` from the run's beginning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// The flow's name.
+    pub name: String,
+    /// Which connection of the flow, from 1.
+    pub visit: usize,
+    /// `quic`.
+    pub transport: String,
+    /// The congestion controller.
+    pub congestion: String,
+    /// `download` or `upload`.
+    pub direction: Direction,
+    /// Application bytes that were to be transferred.
+    pub bytes: u64,
+    /// True where all of them arrived.
+    pub completed: bool,
+    /// When the client sent its first packet.
+    pub start_s: f64,
+    /// When the handshake was confirmed to the client.
+    pub handshake_s: Option<f64>,
+    /// When the first byte reached the receiving application.
+    pub first_byte_s: Option<f64>,
+    /// When the last one did.
+    pub completion_s: Option<f64>,
+    /// `bytes` over `completion_s`, in Mbps.
+    pub goodput_mbps: Option<f64>,
+    /// Packets that the data sender sent.
+    pub packets_sent: u64,
+    /// Packets of the flow that a full queue dropped.
+    pub packets_lost_queue: u64,
+    /// Packets of the flow that a loss process took.
+    pub packets_lost_random: u64,
+    /// Packets that the data sender declared lost.
+    pub packets_declared_lost: u64,
+    /// Time that the sender had data but no credit.
+    pub flow_control_blocked_s: Option<f64>,
+    /// Packets against the data.
+    pub return_packets: u64,
+    /// Bytes of those by layer (headers, then what QUIC filled) and in total.
+    pub return_bytes: ReturnBytes,
+    /// Smallest round trip sampled by the data sender.
+    pub rtt_min_ms: Option<f64>,
+    /// Mean of the samples.
+    pub rtt_mean_ms: Option<f64>,
+    /// 99 % quantile of the samples.
+    pub rtt_p99_ms: Option<f64>,
+    /// Each object that was transferred.
+    pub objects: Vec<Object>,
+    /// Why the flow ended early, where it did.
+    pub error: Option<String>,
+}
+
+/// Bytes against the data by layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnBytes {
+    /// IP headers.
+    pub ip: u64,
+    /// UDP headers.
+    pub udp: u64,
+    /// QUIC packets.
+    pub quic: u64,
+    /// All of them.
+    pub total: u64,
+}
+
+/// One object of a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was asked for.
+    pub start_s: f64,
+    /// When all of it had arrived.
+    pub completion_s: Option<f64>,
+}
+
+/// One direction of one hop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// `hop/forward` or `hop/return`.
+    pub name: String,
+    /// Packets that it delivered.
+    pub packets: u64,
+    /// Bytes that it delivered, with IP headers.
+    pub bytes: u64,
+    /// Packets dropped by its queue (full, or by active queue management).
+    pub dropped_queue: u64,
+    /// Packets taken by its loss process.
+    pub dropped_loss: u64,
+    /// Longest the queue has been.
+    pub queue_max_bytes: u64,
+    /// Share of its capacity that was used.
+    pub utilisation: f64,
+}
+
+/// Statistics of one metric over the runs of one variant at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The variant's name.
+    pub variant: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// The flow's name.
+    pub flow: String,
+    /// Which connection of the flow.
+    pub visit: usize,
+    /// A metric of a flow.
+    pub metric: String,
+    /// Runs in which it happened.
+    pub n: u64,
+    /// Half of the runs lie below.
+    pub median: Option<f64>,
+    /// 5 % of the runs lie below; null for one run.
+    pub p5: Option<f64>,
+    /// 95 % of the runs lie below; null for one run.
+    pub p95: Option<f64>,
+    /// The average.
+    pub mean: Option<f64>,
+    /// 95 % confidence interval of the median; null where there is none.
+    pub ci95_low: Option<f64>,
+    /// See `ci95_low`.
+    pub ci95_high: Option<f64>,
+}
+
+/// Whether something that must hold does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// What must hold, in words.
+    pub text: String,
+    /// Whether it does; null where the runs it is about are missing.
+    pub held: Option<bool>,
+    /// The statistic or ratio that was compared.
+    pub measured: Option<f64>,
+}
+
+/// A published figure beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Short heading.
+    pub label: String,
+    /// An aim, or a measurement.
+    pub kind: PublishedKind,
+    /// A metric of a flow.
+    pub metric: String,
+    /// The variant that is compared.
+    pub variant: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// The flow that is compared.
+    pub flow: String,
+    /// Its visit.
+    pub visit: usize,
+    /// The published figure.
+    pub value: f64,
+    /// Our median.
+    pub measured: Option<f64>,
+    /// Ours over the published one.
+    pub ratio: Option<f64>,
+    /// Where it was published.
+    pub source: String,
+}
+
+type Reader = fn(&Flow) -> Option<f64>;
+
+/// Every metric of a flow, by the name that scenarios and results use.
+pub const METRICS: [(&str, Reader); 14] = [
+    ("completion_s", |flow| flow.completion_s),
+    ("goodput_mbps", |flow| flow.goodput_mbps),
+    ("first_byte_s", |flow| flow.first_byte_s),
+    ("handshake_s", |flow| flow.handshake_s),
+    ("packets_sent", |flow| Some(flow.packets_sent as f64)),
+    ("packets_lost_queue", |flow| Some(flow.packets_lost_queue as f64)),
+    ("packets_lost_random", |flow| Some(flow.packets_lost_random as f64)),
+    ("packets_declared_lost", |flow| Some(flow.packets_declared_lost as f64)),
+    ("flow_control_blocked_s", |flow| flow.flow_control_blocked_s),
+    ("return_packets", |flow| Some(flow.return_packets as f64)),
+    ("return_bytes", |flow| Some(flow.return_bytes.total as f64)),
+    ("rtt_min_ms", |flow| flow.rtt_min_ms),
+    ("rtt_mean_ms", |flow| flow.rtt_mean_ms),
+    ("rtt_p99_ms", |flow| flow.rtt_p99_ms),
+];
+
+/// How a metric is read from a flow; none for a name that is no metric.
+pub fn metric(name: &str) -> Option<Reader> {
+    METRICS.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)
+}
+
+impl Run {
+    /// The outcome of a run as it is written.
+    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome) -> Self {
+        Self {
+            variant: variant.to_owned(),
+            point: point.clone(),
+            run,
+            flows: outcome.flows.iter().map(Flow::new).collect(),
+            links: outcome.links.iter().map(Link::new).collect(),
+        }
+    }
+}
+
+impl Flow {
+    fn new(flow: &sim::FlowOutcome) -> Self {
+        let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
+        let millis = |span: Option<Span>| span.map(Span::as_millis_f64);
+        let completion = flow.completion.filter(|span| flow.completed && !span.is_zero());
+        Self {
+            name: flow.name.clone(),
+            visit: flow.visit,
+            transport: flow.transport.to_owned(),
+            congestion: flow.congestion.clone(),
+            direction: flow.direction.into(),
+            bytes: flow.bytes,
+            completed: flow.completed,
+            start_s: flow.start.as_secs_f64(),
+            handshake_s: seconds(flow.handshake),
+            first_byte_s: seconds(flow.first_byte),
+            completion_s: seconds(completion),
+            goodput_mbps: completion.map(|span| goodput_mbps(Bytes::new(flow.bytes), span)),
+            packets_sent: flow.packets_sent,
+            packets_lost_queue: flow.packets_lost_queue,
+            packets_lost_random: flow.packets_lost_random,
+            packets_declared_lost: flow.packets_declared_lost,
+            flow_control_blocked_s: seconds(flow.flow_control_blocked),
+            return_packets: flow.return_packets,
+            return_bytes: ReturnBytes {
+                ip: flow.return_bytes.ip,
+                udp: flow.return_bytes.udp,
+                quic: flow.return_bytes.quic,
+                total: flow.return_bytes.total,
+            },
+            rtt_min_ms: millis(flow.rtt_min),
+            rtt_mean_ms: millis(flow.rtt_mean),
+            rtt_p99_ms: millis(flow.rtt_p99),
+            objects: flow
+                .objects
+                .iter()
+                .map(|object| Object {
+                    name: object.name.clone(),
+                    bytes: object.bytes,
+                    start_s: object.start.as_secs_f64(),
+                    completion_s: seconds(object.completion),
+                })
+                .collect(),
+            error: flow.error.clone(),
+        }
+    }
+}
+
+impl Flow {
+    /// `download` or `upload`.
+    pub fn direction_name(&self) -> &'static str {
+        match self.direction {
+            Direction::Download => "download",
+            Direction::Upload => "upload",
+        }
+    }
+}
+
+fn goodput_mbps(bytes: Bytes, span: Span) -> f64 {
+    bytes.get() as f64 * 8.0 / span.as_secs_f64() / 1e6
+}
+
+impl Link {
+    fn new(link: &sim::LinkOutcome) -> Self {
+        let counters = &link.counters;
+        Self {
+            name: link.name.clone(),
+            packets: counters.packets_out,
+            bytes: counters.bytes_out,
+            dropped_queue: counters.dropped_queue.packets + counters.dropped_aqm.packets,
+            dropped_loss: counters.dropped_loss.packets,
+            queue_max_bytes: counters.queue_max_bytes,
+            utilisation: link.utilisation,
+        }
+    }
+}
+
+/// Statistics of every metric for each variant, point, flow and visit, in the order of `runs`.
+pub fn summarise(runs: &[Run]) -> Vec<Summary> {
+    let mut summary = Vec::new();
+    for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {
+        for (flow, visit) in visits(group) {
+            for (name, _) in METRICS {
+                let values = values(group, &flow, visit, name);
+                summary.push(Summary::new(&group[0], &flow, visit, name, &values));
+            }
+        }
+    }
+    summary
+}
+
+/// The flows and visits that occur in `runs`, in order of first appearance.
+pub(crate) fn visits(runs: &[Run]) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for flow in runs.iter().flat_map(|run| &run.flows) {
+        if !found.iter().any(|(name, visit)| *name == flow.name && *visit == flow.visit) {
+            found.push((flow.name.clone(), flow.visit));
+        }
+    }
+    found
+}
+
+/// The values of a metric over `runs`, of those in which it happened.
+pub(crate) fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
+    let Some(read) = metric(name) else { return Vec::new() };
+    runs.iter()
+        .flat_map(|run| &run.flows)
+        .filter(|candidate| candidate.name == flow && candidate.visit == visit)
+        .filter_map(read)
+        .collect()
+}
+
+impl Summary {
+    fn new(run: &Run, flow: &str, visit: usize, metric: &str, values: &[f64]) -> Self {
+        let stats = Stats::of(values);
+        let quantiles = stats.and_then(|stats| stats.p5_p95);
+        let interval = stats.and_then(|stats| stats.ci95);
+        Self {
+            variant: run.variant.clone(),
+            point: run.point.clone(),
+            flow: flow.to_owned(),
+            visit,
+            metric: metric.to_owned(),
+            n: values.len() as u64,
+            median: stats.map(|stats| stats.median),
+            p5: quantiles.map(|(p5, _)| p5),
+            p95: quantiles.map(|(_, p95)| p95),
+            mean: stats.map(|stats| stats.mean),
+            ci95_low: interval.map(|(low, _)| low),
+            ci95_high: interval.map(|(_, high)| high),
+        }
+    }
+}
+
+impl Results {
+    /// The document as it is written: indented JSON with a newline at its end.
+    ///
+    /// # Errors
+    /// Never for results of a run; serde's own error type otherwise.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// True where every expectation held.
+    pub fn all_held(&self) -> bool {
+        self.expectations.iter().all(|expectation| expectation.held == Some(true))
+    }
+}

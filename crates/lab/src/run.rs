@@ -1,0 +1,151 @@
+//! Running a plan on several threads, with results that do not depend on how many.
+
+use crate::error::LabError;
+use crate::expect::{Group, compare, judge, point_text};
+use crate::plan::{Plan, Task};
+use crate::results::{Clock, Results, Run, summarise};
+use bentpipe_sim::{RunOutcome, RunSpec, SimError};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What carries out one run.
+pub trait Runner: Sync {
+    /// Carries out `spec`; ends early with [`SimError::Interrupted`] once `stop` is set.
+    ///
+    /// # Errors
+    /// Whatever keeps a run from its end.
+    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError>;
+}
+
+/// The simulator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Simulator;
+
+impl Runner for Simulator {
+    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+        bentpipe_sim::run(spec, stop)
+    }
+}
+
+/// Told what happens while a plan runs, from several threads.
+pub trait Observer: Sync {
+    /// Run number `index` of the plan has ended. Runs end in any order.
+    ///
+    /// # Errors
+    /// Something that must end the whole, such as a full disk.
+    fn finished(&self, index: usize, task: Task, outcome: &RunOutcome) -> Result<(), LabError>;
+}
+
+/// The runs of a plan that ended, in the plan's order.
+#[derive(Debug)]
+pub struct Executed {
+    /// One for each task; none for those that were not run to their end.
+    pub runs: Vec<Option<Run>>,
+    /// Why the rest is missing, where a run failed.
+    pub failure: Option<LabError>,
+    /// True where everything planned was run.
+    pub complete: bool,
+}
+
+/// Runs `plan` on `jobs` threads. Set `stop` to end early: what has ended by then is kept.
+///
+/// Threads take the next run from one counter. Each run depends on its own spec alone, and results are put in the plan's
+/// order, so that the number of threads changes nothing but the time it takes.
+pub fn execute(
+    plan: &Plan,
+    runner: &dyn Runner,
+    jobs: NonZeroUsize,
+    stop: &AtomicBool,
+    observer: &dyn Observer,
+) -> Executed {
+    let runs: Mutex<Vec<Option<Run>>> = Mutex::new(vec![None; plan.tasks.len()]);
+    let failure: Mutex<Option<(usize, LabError)>> = Mutex::new(None);
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let work = || {
+        while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&task) = plan.tasks.get(index) else { break };
+            match one(plan, runner, stop, observer, index, task) {
+                Ok(Some(run)) => locked(&runs)[index] = Some(run),
+                Ok(None) => break,
+                Err(error) => {
+                    failed.store(true, Ordering::Relaxed);
+                    let mut first = locked(&failure);
+                    // Of several failures the earliest in the plan is told, whichever thread came first.
+                    if first.as_ref().is_none_or(|(at, _)| index < *at) {
+                        *first = Some((index, error));
+                    }
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..jobs.get().min(plan.tasks.len().max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let runs = runs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let failure = failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let complete = runs.iter().all(Option::is_some);
+    Executed { runs, failure: failure.map(|(_, error)| error), complete }
+}
+
+fn one(
+    plan: &Plan,
+    runner: &dyn Runner,
+    stop: &AtomicBool,
+    observer: &dyn Observer,
+    index: usize,
+    task: Task,
+) -> Result<Option<Run>, LabError> {
+    let spec = plan.spec(task)?;
+    let case = &plan.cases[task.case];
+    match runner.run(&spec, stop) {
+        Ok(outcome) => {
+            observer.finished(index, task, &outcome)?;
+            Ok(Some(Run::new(&case.variant, &case.point, task.run, &outcome)))
+        }
+        Err(SimError::Interrupted) => Ok(None),
+        Err(error) => Err(LabError::Run {
+            variant: case.variant.clone(),
+            point: if case.point.is_empty() { String::new() } else { format!(" at {}", point_text(&case.point)) },
+            run: task.run,
+            reason: error.to_string(),
+        }),
+    }
+}
+
+/// A poisoned lock means that another thread panicked; its data is whole, and the panic is told at the join.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Executed {
+    /// The results of what was run.
+    pub fn results(&self, plan: &Plan) -> Results {
+        let runs: Vec<Run> = self.runs.iter().flatten().cloned().collect();
+        let summary = summarise(&runs);
+        let mut groups = Vec::new();
+        let mut rest = runs.as_slice();
+        for (case, resolved) in plan.cases.iter().enumerate() {
+            let same = |run: &&Run| run.variant == resolved.variant && run.point == resolved.point;
+            let (own, after) = rest.split_at(rest.iter().take_while(same).count());
+            rest = after;
+            let planned = plan.tasks.iter().filter(|task| task.case == case).count();
+            groups.push(Group { variant: &resolved.variant, point: &resolved.point, runs: own, planned });
+        }
+        Results {
+            scenario: plan.name.clone(),
+            seed: plan.seed,
+            clock: Clock::Virtual,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            expectations: judge(&plan.rules, &groups),
+            published: compare(&plan.figures, &summary),
+            summary,
+            runs,
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The scenario's text as a tree that remembers where everything stands: `--set` and sweep values are put into
+//! it by dotted path before it becomes typed, so that a wrong key or value is found by the one parser and
+//! reported at the place it came from.
+
+use crate::error::{Problem, Source, nearest, quoted};
+use crate::scenario::Scenario;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
+
+type Table<'i> = DeTable<'i>;
+type Value<'i> = Spanned<DeValue<'i>>;
+
+/// What may be swept: keys that change a run, not what is made of it.
+const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
+
+/// A parsed scenario file with what `--set` changed in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Document<'i> {
+    source: &'i Source,
+    root: Spanned<Table<'i>>,
+    narrowed: Vec<(String, Vec<String>)>,
+}
+
+/// One swept key and its values, as text and as they are put into the tree.
+#[derive(Debug, Clone)]
+pub(crate) struct Axis<'i> {
+    /// The dotted path.
+    pub key: String,
+    /// The values in order, as they appear in results.
+    pub values: Vec<String>,
+    /// All values that the file knows: more than `values` where `--set` picked some of them.
+    pub known: Vec<String>,
+    key_span: Range<usize>,
+    nodes: Vec<Value<'i>>,
+}
+
+impl<'i> Document<'i> {
+    /// Parses the file of `source` and applies its `--set`s.
+    ///
+    /// Each is `key=value`. The value is TOML; what is not TOML is taken as a string, so that quotes need not
+    /// survive a shell. Setting a swept key replaces the values it is swept over. A key that does not exist is
+    /// found by [`Document::at`].
+    pub fn parse(source: &'i Source) -> Result<Self, Problem> {
+        let root = DeTable::parse(source.file()).map_err(|error| from_toml(&error))?;
+        let mut document = Self { source, root, narrowed: Vec::new() };
+        for (assignment, start) in source.sets() {
+            document.apply_set(assignment, start)?;
+        }
+        Ok(document)
+    }
+
+    fn apply_set(&mut self, assignment: &'i str, start: usize) -> Result<(), Problem> {
+        let whole = start..start + assignment.len();
+        let Some((key, value)) = split_assignment(assignment) else {
+            return Err(Problem::new(whole, "`--set` needs key=value, for example workload.download=\"10 MB\""));
+        };
+        let value_start = start + assignment.len() - value.len();
+        let key_span = start..start + key.len();
+        let path = split_path(key).map_err(|message| Problem::new(key_span.clone(), message))?;
+        let node = parse_set_value(value, value_start);
+        let dotted = path.join(".");
+        let axis = self.axes()?.into_iter().find(|axis| axis.key == dotted);
+        if let Some(axis) = axis {
+            if self.narrowed.iter().all(|(key, _)| *key != dotted) {
+                self.narrowed.push((dotted.clone(), axis.values));
+            }
+            let values = match node.get_ref() {
+                DeValue::Array(_) => node,
+                _ => {
+                    let span = node.span();
+                    Spanned::new(span, DeValue::Array(std::iter::once(node).collect()))
+                }
+            };
+            return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &key_span, values);
+        }
+        put(self.root.get_mut(), &path, &key_span, node)
+    }
+
+    /// The swept keys in the order of the text.
+    ///
+    /// # Errors
+    /// A sweep that is not a list of distinct values, or one of a key that cannot be swept.
+    pub fn axes(&self) -> Result<Vec<Axis<'i>>, Problem> {
+        let Some(sweep) = self.root.get_ref().get("sweep") else { return Ok(Vec::new()) };
+        let DeValue::Table(sweep) = sweep.get_ref() else {
+            return Err(Problem::new(sweep.span(), "`sweep` must be a table of dotted keys, each with a list of values")
+                .help("[sweep]\n\"workload.download\" = [\"2 MB\", \"10 MB\"]"));
+        };
+        let mut axes = Vec::new();
+        for (key, values) in sweep {
+            axes.push(self.axis(key, values)?);
+        }
+        // The table is sorted by key; what people wrote is sorted by place.
+        axes.sort_by_key(|axis| axis.key_span.start);
+        Ok(axes)
+    }
+
+    fn axis(&self, key: &Spanned<Cow<'i, str>>, values: &Value<'i>) -> Result<Axis<'i>, Problem> {
+        let path = split_path(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
+        let first = path.first().map_or("", String::as_str);
+        if !SWEEPABLE.contains(&first) || (path.len() > 1 && path.last().is_some_and(|last| last == "name")) {
+            return Err(Problem::new(
+                key.span(),
+                format!(
+                    "`{}` cannot be swept; allowed are paths that begin with {}, but no names",
+                    key.get_ref(),
+                    quoted(&SWEEPABLE)
+                ),
+            ));
+        }
+        let list = match values.get_ref() {
+            DeValue::Array(list) if !list.is_empty() => list,
+            DeValue::Table(_) => {
+                return Err(Problem::new(key.span(), "a swept key is written in quotes, with all its dots")
+                    .help(format!("\"{}.…\" = [ … ]", key.get_ref())));
+            }
+            _ => {
+                return Err(Problem::new(
+                    values.span(),
+                    format!("`{}` must be swept over a list of one or more values", key.get_ref()),
+                ));
+            }
+        };
+        let mut texts: Vec<String> = Vec::new();
+        for value in list {
+            let text = value_text(value);
+            if texts.contains(&text) {
+                return Err(Problem::new(value.span(), format!("`{text}` stands twice in this sweep; allowed: each value once")));
+            }
+            texts.push(text);
+        }
+        let dotted = path.join(".");
+        let before = self.narrowed.iter().find(|(key, _)| *key == dotted);
+        let mut known = before.map_or_else(Vec::new, |(_, values)| values.clone());
+        known.extend(texts.iter().filter(|text| !known.contains(text)).cloned().collect::<Vec<_>>());
+        Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), nodes: list.to_vec() })
+    }
+
+    /// The scenario with each axis at the value chosen by `choice` (one index for each axis).
+    ///
+    /// # Errors
+    /// Unknown keys, wrong units, impossible values: whatever the types refuse.
+    pub fn at(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Scenario, Problem> {
+        let mut root = self.root.clone();
+        for (axis, &index) in axes.iter().zip(choice) {
+            if let Some(node) = axis.nodes.get(index) {
+                let path = split_path(&axis.key).map_err(|message| Problem::new(axis.key_span.clone(), message))?;
+                put(root.get_mut(), &path, &axis.key_span, node.clone())?;
+            }
+        }
+        Scenario::deserialize(Deserializer::from(root)).map_err(|error| from_toml(&error))
+    }
+
+    /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set` was used.
+    pub fn resolved(&self) -> String {
+        let mut sets = self.source.sets().peekable();
+        if sets.peek().is_none() {
+            return self.source.file().to_owned();
+        }
+        let table = toml::Table::deserialize(Deserializer::from(self.root.clone()));
+        let body = table.ok().and_then(|table| toml::to_string_pretty(&table).ok()).unwrap_or_default();
+        let mut text = String::new();
+        for (set, _) in sets {
+            text.push_str(&format!("# --set {set}\n"));
+        }
+        text + &body
+    }
+}
+
+/// The value as it appears in results: strings as they are, everything else as TOML.
+pub(crate) fn value_text(value: &Value<'_>) -> String {
+    let plain = toml::Value::deserialize(ValueDeserializer::from(value.clone()));
+    plain.map_or_else(|_| String::new(), |value| plain_text(&value))
+}
+
+/// See [`value_text`].
+pub(crate) fn plain_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Float(number) => number.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// A toml error as a problem, in our words where the parser's are about Rust.
+fn from_toml(error: &toml::de::Error) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
+    let message = message.replace("missing field", "missing key").replace("expected one of", "allowed:");
+    // "unknown key `x`, expected `a` or `b`" is serde's wording for one and two candidates.
+    let message = if message.starts_with("unknown") { message.replace(", expected ", ", allowed: ") } else { message };
+    let mut names = message.split('`').skip(1).step_by(2);
+    let help = names.next().filter(|_| message.starts_with("unknown")).and_then(|given| {
+        let candidates: Vec<&str> = names.collect();
+        nearest(given, &candidates).map(|near| format!("did you mean `{near}`?"))
+    });
+    Problem { message, help, span }
+}
+
+/// Splits at the first `=` that is not inside quotes.
+fn split_assignment(text: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '=') => return Some((&text[..at], &text[at + 1..])),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The segments of a dotted path; a segment with dots in it stands in quotes.
+fn split_path(text: &str) -> Result<Vec<String>, String> {
+    let mut segments = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (segment, after) = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let inner = &rest[1..];
+                let end = inner.find(quote).ok_or_else(|| format!("`{text}` has a quote that is not closed"))?;
+                (&inner[..end], &inner[end + 1..])
+            }
+            _ => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim(), &rest[end..])
+            }
+        };
+        if segment.is_empty() {
+            return Err(format!("`{text}` has an empty part; write a dotted path such as workload.download"));
+        }
+        segments.push(segment.to_owned());
+        match after.trim_start().strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None if after.trim().is_empty() => return Ok(segments),
+            None => return Err(format!("`{text}` goes on after a quote; write a dotted path such as workload.download")),
+        }
+    }
+}
+
+fn parse_set_value(text: &str, start: usize) -> Value<'_> {
+    let span = start..start + text.len();
+    let value = match DeValue::parse(text.trim()) {
+        Ok(value) => moved(value.into_inner(), &span),
+        Err(_) => DeValue::String(Cow::Borrowed(text.trim())),
+    };
+    Spanned::new(span, value)
+}
+
+/// Gives every part of a value from the command line the span of the whole value: exact columns inside an
+/// option's text are worth nothing.
+fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
+    match value {
+        DeValue::Array(list) => DeValue::Array(
+            list.into_iter().map(|item| Spanned::new(span.clone(), moved(item.into_inner(), span))).collect(),
+        ),
+        DeValue::Table(table) => DeValue::Table(
+            table
+                .into_iter()
+                .map(|(key, item)| {
+                    (Spanned::new(span.clone(), key.into_inner()), Spanned::new(span.clone(), moved(item.into_inner(), span)))
+                })
+                .collect(),
+        ),
+        scalar => scalar,
+    }
+}
+
+/// Puts `node` at `path`, making tables on the way. A list of tables is entered by an entry's `name`.
+fn put<'i>(table: &mut Table<'i>, path: &[String], key_span: &Range<usize>, node: Value<'i>) -> Result<(), Problem> {
+    let Some((key, rest)) = path.split_first() else { return Ok(()) };
+    let spanned_key = Spanned::new(key_span.clone(), Cow::Owned(key.clone()));
+    if rest.is_empty() {
+        // The key goes too, so that an error about it points at this place and not at the one it replaces.
+        table.remove(key.as_str());
+        table.insert(spanned_key, node);
+        return Ok(());
+    }
+    if table.get(key.as_str()).is_none() {
+        table.insert(spanned_key, Spanned::new(key_span.clone(), DeValue::Table(Table::new())));
+    }
+    let Some(child) = table.get_mut(key.as_str()) else { return Ok(()) };
+    match child.get_mut() {
+        DeValue::Table(inner) => put(inner, rest, key_span, node),
+        DeValue::Array(list) => put_in_list(list, key, rest, key_span, node),
+        other => Err(Problem::new(
+            key_span.clone(),
+            format!("`{key}` is a {} here, so it has no `{}` in it; set `{key}` itself", other.type_str(), rest.join(".")),
+        )),
+    }
+}
+
+fn put_in_list<'i>(
+    list: &mut [Value<'i>],
+    key: &str,
+    path: &[String],
+    key_span: &Range<usize>,
+    node: Value<'i>,
+) -> Result<(), Problem> {
+    let Some((name, rest)) = path.split_first() else { return Ok(()) };
+    let names: Vec<String> = list.iter().filter_map(entry_name).collect();
+    let found = list.iter_mut().find(|entry| entry_name(entry).as_deref() == Some(name));
+    match found.map(Spanned::get_mut) {
+        Some(DeValue::Table(_)) if rest.is_empty() => {
+            Err(Problem::new(key_span.clone(), format!("`{key}.{name}` is a table; name a key in it")))
+        }
+        Some(DeValue::Table(table)) => put(table, rest, key_span, node),
+        _ => Err(Problem::not_one_of(key_span.clone(), key, name, names.iter().map(String::as_str))),
+    }
+}
+
+fn entry_name(entry: &Value<'_>) -> Option<String> {
+    let name = entry.get_ref().as_table()?.get("name")?;
+    name.get_ref().as_str().map(str::to_owned)
+}

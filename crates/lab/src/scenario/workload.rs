@@ -1,0 +1,148 @@
+//! What is transferred: one `[workload]`, or several `[[flow]]`s.
+
+use super::transport;
+use bentpipe_quic::Handshake;
+use bentpipe_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_spanned::Spanned;
+
+
+/// What one flow transfers. One of `download`, `upload`, `objects` or `visits` says it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// One object of this size from the server to the client.
+    #[schemars(with = "Option<Bytes>")]
+    pub download: Option<Spanned<Bytes>>,
+    /// One object of this size from the client to the server.
+    #[schemars(with = "Option<Bytes>")]
+    pub upload: Option<Spanned<Bytes>>,
+    /// Several objects that start together, in the direction of `direction`.
+    #[schemars(with = "Option<Vec<Object>>")]
+    pub objects: Option<Spanned<Vec<Object>>>,
+    /// Direction of `objects`; download where left out.
+    #[schemars(with = "Option<Direction>")]
+    pub direction: Option<Spanned<Direction>>,
+    /// The connections that the client makes, one after another.
+    #[schemars(with = "Option<Vec<VisitSection>>")]
+    pub visits: Option<Spanned<Vec<Spanned<VisitSection>>>>,
+    /// Time between the first visit and the second, where `handshake = "0rtt"` implies them; 10 s where left out.
+    #[schemars(with = "Option<Span>")]
+    pub wait: Option<Spanned<Span>>,
+    /// Each run draws the client's think time before its first packet from zero to this.
+    pub think: Option<Span>,
+}
+
+/// Which way application data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the server to the client.
+    #[default]
+    Download,
+    /// From the client to the server.
+    Upload,
+}
+
+impl From<bentpipe_sim::Direction> for Direction {
+    fn from(direction: bentpipe_sim::Direction) -> Self {
+        match direction {
+            bentpipe_sim::Direction::Download => Self::Download,
+            bentpipe_sim::Direction::Upload => Self::Upload,
+        }
+    }
+}
+impl From<Direction> for bentpipe_sim::Direction {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Download => Self::Download,
+            Direction::Upload => Self::Upload,
+        }
+    }
+}
+
+/// One object to transfer.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Object {
+    /// Name in results.
+    pub name: String,
+    /// Its size.
+    #[schemars(with = "Bytes")]
+    pub size: Spanned<Bytes>,
+}
+
+/// One connection of a sequence.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VisitSection {
+    /// One object of this size from the server to the client.
+    #[schemars(with = "Option<Bytes>")]
+    pub download: Option<Spanned<Bytes>>,
+    /// One object of this size from the client to the server.
+    #[schemars(with = "Option<Bytes>")]
+    pub upload: Option<Spanned<Bytes>>,
+    /// Several objects that start together.
+    #[schemars(with = "Option<Vec<Object>>")]
+    pub objects: Option<Spanned<Vec<Object>>>,
+    /// Direction of `objects`; download where left out.
+    #[schemars(with = "Option<Direction>")]
+    pub direction: Option<Spanned<Direction>>,
+    /// `1rtt` for the first visit, the variant's for later ones where left out.
+    #[schemars(with = "Option<Handshake>")]
+    pub handshake: Option<Spanned<Handshake>>,
+    /// Time since the previous visit ended; zero where left out.
+    pub wait: Option<Span>,
+    /// False where this visit only prepares the next.
+    pub report: Option<bool>,
+}
+
+transport::keys! {
+    /// One of several flows. Its transport keys win over the variant's.
+    pub struct Flow {
+        /// Name in results, lower-case letters, digits and hyphens.
+        #[schemars(with = "String")]
+        pub name: Spanned<String>,
+        /// When the flow's client begins, counted from the run's beginning; zero where left out. (`start` is the controller's.)
+        pub at: Option<Span>,
+        /// The terminal that it runs on, counted from 0.
+        #[schemars(with = "Option<u64>")]
+        pub terminal: Option<Spanned<usize>>,
+        /// One object of this size from the server to the client.
+        #[schemars(with = "Option<Bytes>")]
+        pub download: Option<Spanned<Bytes>>,
+        /// One object of this size from the client to the server.
+        #[schemars(with = "Option<Bytes>")]
+        pub upload: Option<Spanned<Bytes>>,
+        /// Several objects that start together, in the direction of `direction`.
+        #[schemars(with = "Option<Vec<Object>>")]
+        pub objects: Option<Spanned<Vec<Object>>>,
+        /// Direction of `objects`; download where left out.
+        #[schemars(with = "Option<Direction>")]
+        pub direction: Option<Spanned<Direction>>,
+        /// The connections that the client makes, one after another.
+        #[schemars(with = "Option<Vec<VisitSection>>")]
+        pub visits: Option<Spanned<Vec<Spanned<VisitSection>>>>,
+        /// Time between the implied first visit and the second; 10 s where left out.
+        #[schemars(with = "Option<Span>")]
+        pub wait: Option<Spanned<Span>>,
+        /// Each run draws the client's think time before its first packet from zero to this.
+        pub think: Option<Span>,
+    }
+}
+
+impl Flow {
+    /// The workload keys alone.
+    pub fn workload_keys(&self) -> Workload {
+        Workload {
+            download: self.download.clone(),
+            upload: self.upload.clone(),
+            objects: self.objects.clone(),
+            direction: self.direction.clone(),
+            visits: self.visits.clone(),
+            wait: self.wait.clone(),
+            think: self.think,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What several tests share: a scenario, and a runner that answers at once.
+
+use crate::plan::{Changes, Plan};
+use crate::results::Results;
+use crate::run::{Observer, Runner, execute};
+use crate::{LabError, Task};
+use bentpipe_link::random::stream;
+use bentpipe_sim::{
+    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series,
+    SimError,
+};
+use bentpipe_units::{Span, Time};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Two variants, a sweep of two, loss to make runs differ.
+pub const TWO_VARIANTS: &str = r#"
+name = "two"
+repeat = 6
+[path]
+profile = "geo-50-10"
+forward = { loss = 0.001 }
+[workload]
+download = "10 MB"
+[[variant]]
+name = "1rtt"
+[[variant]]
+name = "0rtt"
+handshake = "0rtt"
+[sweep]
+"workload.download" = ["2 MB", "10 MB"]
+[[expect]]
+metric = "completion_s"
+variant = "0rtt"
+ratio_to = "1rtt"
+below = 1.0
+[[published]]
+label = "objective"
+kind = "objective"
+metric = "completion_s"
+point = { "workload.download" = "2 MB" }
+value = 3.0
+source = "a test"
+"#;
+
+/// `text` as a plan.
+pub fn plan(text: &str) -> Plan {
+    Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A transfer takes its bytes at 50 Mbps and some round trips, and a little that is drawn.
+pub struct Fake;
+
+impl Runner for Fake {
+    fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<RunOutcome, SimError> {
+        let mut outcome =
+            RunOutcome { flows: vec![], links: vec![], trace: None, qlog: vec![], capture: None, events: 1, end: Time::ZERO };
+        for flow in &spec.flows {
+            for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.reported) {
+                let bytes: u64 = visit.objects.iter().map(|object| object.bytes.get()).sum();
+                let trips = if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
+                let drawn = stream(spec.seed, spec.run, &flow.name).below(1_000_000) * 500;
+                let time = spec.base_rtt * trips + Span::from_nanos(bytes * 160 + drawn);
+                outcome.flows.push(flow_outcome(&flow.name, index + 1, visit.direction, bytes, time));
+            }
+        }
+        outcome.links.push(LinkOutcome { name: "access/forward".to_owned(), counters: Default::default(), utilisation: 0.5 });
+        if spec.trace {
+            let points = (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
+            let series = vec![Series { name: "received", unit: "B", points }];
+            let flows = outcome.flows.iter().map(|flow| FlowTrace {
+                name: flow.name.clone(),
+                visit: flow.visit,
+                start: Time::ZERO,
+                series: series.iter().map(|s| Series { name: s.name, unit: s.unit, points: s.points.clone() }).collect(),
+                marks: vec![(Time::from_millis(650), "handshake".to_owned())],
+            });
+            outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![] });
+        }
+        if spec.qlog {
+            outcome.qlog.push(QlogFile { name: "main-1-server".to_owned(), bytes: b"\x1e{}\n".to_vec() });
+        }
+        Ok(outcome)
+    }
+}
+
+fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, bytes: u64, time: Span) -> FlowOutcome {
+    FlowOutcome {
+        name: name.to_owned(),
+        visit,
+        transport: "quic",
+        congestion: "cubic".to_owned(),
+        direction,
+        bytes,
+        completed: true,
+        start: Time::ZERO,
+        handshake: Some(Span::from_millis(650)),
+        first_byte: Some(Span::from_millis(1300)),
+        completion: Some(time),
+        packets_sent: bytes / 1400,
+        packets_lost_queue: 0,
+        packets_lost_random: 1,
+        packets_declared_lost: 1,
+        flow_control_blocked: None,
+        return_packets: bytes / 2800,
+        return_bytes: ReturnBytes { ip: 20, udp: 8, quic: 40, total: 68 },
+        rtt_min: Some(Span::from_millis(650)),
+        rtt_mean: Some(Span::from_millis(700)),
+        rtt_p99: Some(Span::from_millis(900)),
+        objects: vec![ObjectOutcome { name: "object".to_owned(), bytes, start: Span::ZERO, completion: Some(time) }],
+        error: None,
+    }
+}
+
+/// Hears nothing.
+pub struct Deaf;
+
+impl Observer for Deaf {
+    fn finished(&self, _: usize, _: Task, _: &RunOutcome) -> Result<(), LabError> {
+        Ok(())
+    }
+}
+
+/// The results of `plan` with [`Fake`] on two threads.
+pub fn results(plan: &Plan) -> Results {
+    let jobs = NonZeroUsize::new(2).unwrap();
+    let executed = execute(plan, &Fake, jobs, &AtomicBool::new(false), &Deaf);
+    assert!(executed.complete, "{:?}", executed.failure);
+    executed.results(plan)
+}
