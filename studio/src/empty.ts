@@ -14,7 +14,7 @@ export function emptyState(problem: string | null, loaded: (report: Report) => v
       said.textContent = `${file.name} could not be shown: ${error instanceof Error ? error.message : String(error)}`;
     }
   };
-  const input = h("input", { type: "file", accept: ".json,application/json", change: () => void read(input.files?.[0]) });
+  const input = h("input", { type: "file", class: "quiet", accept: ".json,application/json", change: () => void read(input.files?.[0]) });
   const zone = h(
     "div",
     {
@@ -32,7 +32,7 @@ export function emptyState(problem: string | null, loaded: (report: Report) => v
     },
     h("h1", {}, "No data in this page"),
     h("p", {}, "This is the report page of Bentpipe without a report. Drop a ", h("code", {}, "results.json"), " here, or choose one. It stays on this computer."),
-    h("label", { class: "pick" }, "Choose a file ", input),
+    h("label", { class: "pick" }, "Choose a file", input),
     said,
     h("p", { class: "howto" }, "A results file gives the table and the plots of all runs. Time series come with the report that ", h("code", {}, "bentpipe run"), " writes."),
   );

@@ -72,6 +72,6 @@ export function dataSection(report: Report): HTMLElement {
       button("Save runs as CSV", () => download(fileName(report.scenario, "runs.csv"), "text/csv", runsCsv(report))),
       report.source && button("Save scenario as TOML", () => download(fileName(`${report.scenario}.toml`), "application/toml", report.source)),
     ),
-    report.source && h("details", { class: "card" }, h("summary", {}, "The scenario as resolved"), h("pre", { tabindex: 0 }, report.source)),
+    report.source && h("details", { class: "card" }, h("summary", {}, "The scenario as resolved"), h("pre", { tabindex: 0, role: "region", "aria-label": "Scenario as TOML" }, report.source)),
   );
 }

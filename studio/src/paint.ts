@@ -1,5 +1,5 @@
 import type { Layer } from "./chart.ts";
-import { eachDot, eachLinePoint, type DotWindow } from "./pyramid.ts";
+import { eachColumn, eachDot, windowOf, type DotWindow } from "./pyramid.ts";
 
 /** Where a plot is drawn on its canvas (device pixels), and the window of data that it shows. */
 export interface Frame {
@@ -15,8 +15,15 @@ export interface Frame {
   dpr: number;
 }
 
-/** Dots a layer may cost per frame before it is drawn coarser. */
-const BUDGET = 12_000;
+/** Dots and marks that a layer may cost per frame before it is drawn coarser. */
+const DOTS = 10_000;
+const MARKS = 2_500;
+
+/** Opacity of the area under a line. */
+const FILL = 0.16;
+
+/** How coarse the dots of a layer had to be the last time. */
+const coarse = new WeakMap<Layer, number>();
 
 /** Draws one series. */
 export function drawLayer(f: Frame, layer: Layer): void {
@@ -35,7 +42,15 @@ export function drawLayer(f: Frame, layer: Layer): void {
 }
 
 function drawLine(f: Frame, layer: Layer): void {
+  const [i0, i1] = windowOf(layer.data, f.x0, f.x1);
+  if (i1 - i0 <= f.width * 1.5) drawSparse(f, layer, i0, i1);
+  else drawDense(f, layer);
+}
+
+/** A line through every sample. */
+function drawSparse(f: Frame, layer: Layer, i0: number, i1: number): void {
   const { ctx } = f;
+  const { t, v } = layer.data;
   const sx = f.width / (f.x1 - f.x0);
   const sy = f.height / (f.y1 - f.y0);
   const bottom = f.top + f.height;
@@ -47,13 +62,13 @@ function drawLine(f: Frame, layer: Layer): void {
   let firstX = 0;
   let x = 0;
   let y = 0;
-  eachLinePoint(layer.data, f.x0, f.x1, Math.max(1, Math.round(f.width)), (t, v) => {
-    if (Number.isNaN(v)) {
+  for (let i = i0; i < i1; i++) {
+    if (Number.isNaN(v[i]!)) {
       down = true;
-      return;
+      continue;
     }
-    const px = Math.max(f.left - far, Math.min(f.left + far, f.left + (t - f.x0) * sx));
-    const py = bottom - (v - f.y0) * sy;
+    const px = Math.max(f.left - far, Math.min(f.left + far, f.left + (t[i]! - f.x0) * sx));
+    const py = bottom - (v[i]! - f.y0) * sy;
     if (down) {
       line.moveTo(px, py);
       firstX = px;
@@ -64,15 +79,67 @@ function drawLine(f: Frame, layer: Layer): void {
     }
     x = px;
     y = py;
-  });
+  }
   if (layer.fill && !down) {
     const area = new Path2D(line);
     area.lineTo(x, bottom);
     area.lineTo(firstX, bottom);
-    ctx.globalAlpha = 0.16;
+    ctx.globalAlpha = FILL;
     ctx.fill(area);
     ctx.globalAlpha = 1;
   }
+  ctx.stroke(line);
+}
+
+/**
+ * Many samples per pixel: columns that span little join into one smooth line, columns that span more are upright
+ * bars. Bars on whole pixels cost a fraction of what the same zigzag costs as a path.
+ */
+function drawDense(f: Frame, layer: Layer): void {
+  const { ctx, dpr } = f;
+  const sy = f.height / (f.y1 - f.y0);
+  const bottom = f.top + f.height;
+  const step = layer.style === "step";
+  const half = ctx.lineWidth / 2;
+  const thick = Math.max(1, Math.round(ctx.lineWidth));
+  const line = new Path2D();
+  const bars: number[] = [];
+  let y = NaN;
+  let drawn = false;
+  let end = 0;
+  eachColumn(layer.data, f.x0, f.x1, Math.round(f.width), (column, c) => {
+    const x = f.left + column + 0.5;
+    const bridge = !Number.isNaN(y) && column > end + 1;
+    if (bridge && step) {
+      if (!drawn) line.moveTo(f.left + end + 0.5, y);
+      line.lineTo(x, y);
+      drawn = true;
+    }
+    let lo = bottom - (c.max - f.y0) * sy;
+    let hi = bottom - (c.min - f.y0) * sy;
+    if (!Number.isNaN(y) && (step || !bridge)) {
+      lo = Math.min(lo, y);
+      hi = Math.max(hi, y);
+    }
+    const last = bottom - (c.last - f.y0) * sy;
+    if (layer.fill && column >= 0) {
+      const from = bridge ? f.left + end + 1 : f.left + column;
+      ctx.globalAlpha = FILL;
+      ctx.fillRect(Math.round(from), Math.round(lo), Math.round(f.left + column + 1) - Math.round(from), Math.max(0, Math.round(bottom) - Math.round(lo)));
+      ctx.globalAlpha = 1;
+    }
+    if (hi - lo <= 4 * dpr || (bridge && !step)) {
+      if (!drawn) line.moveTo(x, Number.isNaN(y) ? last : y);
+      line.lineTo(x, last);
+      drawn = true;
+    } else {
+      bars.push(Math.round(x - thick / 2), Math.round(lo - half), Math.max(1, Math.round(hi - lo + 2 * half)));
+      drawn = false;
+    }
+    y = last;
+    end = column;
+  });
+  for (let i = 0; i < bars.length; i += 3) ctx.fillRect(bars[i]!, bars[i + 1]!, thick, bars[i + 2]!);
   ctx.stroke(line);
 }
 
@@ -83,46 +150,59 @@ function drawDots(f: Frame, layer: Layer): void {
   const bottom = f.top + f.height;
   const plain = layer.style === "dots";
   const window: DotWindow = { x0: f.x0, x1: f.x1, y0: f.y0, y1: f.y1, width: f.width, height: f.height };
-  for (const cell of plain ? [1, 2, 4] : [3, 6, 12]) {
-    const xs: number[] = [];
-    const ys: number[] = [];
-    const fits = eachDot(layer.data, window, cell * dpr, BUDGET, (t, v) => {
+  const cells = plain ? [1, 2, 4] : [2, 4, 8];
+  const xs: number[] = [];
+  const ys: number[] = [];
+  // What was fine enough last time is a good guess for this time; one step finer is tried as well.
+  let k = Math.max(0, (coarse.get(layer) ?? 0) - 1);
+  for (; k < cells.length; k++) {
+    xs.length = 0;
+    ys.length = 0;
+    const fits = eachDot(layer.data, window, cells[k]! * dpr, plain ? DOTS : MARKS, (t, v) => {
       xs.push(f.left + (t - f.x0) * sx);
       ys.push(bottom - (v - f.y0) * sy);
     });
-    if (!fits) continue;
-    const path = new Path2D();
-    // Marks shrink where there are many, so that a burst of losses stays a line and not a blot.
-    const r = (plain ? 1.15 : xs.length > 60 ? 2.2 : 3.6) * dpr;
-    if (!plain && xs.length > 60) ctx.lineWidth = 1.2 * dpr;
-    for (let i = 0; i < xs.length; i++) {
-      const x = xs[i]!;
-      const y = ys[i]!;
-      if (plain) path.rect(x - r, y - r, 2 * r, 2 * r);
-      else if (layer.style === "cross") {
-        path.moveTo(x - r, y - r);
-        path.lineTo(x + r, y + r);
-        path.moveTo(x + r, y - r);
-        path.lineTo(x - r, y + r);
-      } else if (layer.style === "plus") {
-        path.moveTo(x - r * 1.2, y);
-        path.lineTo(x + r * 1.2, y);
-        path.moveTo(x, y - r * 1.2);
-        path.lineTo(x, y + r * 1.2);
-      } else {
-        path.moveTo(x - r, y - r);
-        path.lineTo(x + r, y - r);
-        path.lineTo(x, y + r);
-        path.closePath();
-      }
-    }
-    if (plain || layer.style === "triangle") ctx.fill(path);
-    else ctx.stroke(path);
+    if (fits) break;
+  }
+  coarse.set(layer, k);
+  if (k === cells.length) {
+    // Too scattered for dots: the band between minimum and maximum of each pixel column.
+    ctx.lineWidth = dpr;
+    drawDense(f, { ...layer, style: "line", fill: false });
     return;
   }
-  // Too scattered for dots: the band between minimum and maximum of each pixel column.
-  ctx.lineWidth = dpr;
-  drawLine(f, { ...layer, style: "line", fill: false });
+  if (plain) {
+    const size = Math.max(2, Math.round(2.3 * dpr));
+    for (let i = 0; i < xs.length; i++) ctx.fillRect(Math.round(xs[i]! - size / 2), Math.round(ys[i]! - size / 2), size, size);
+    return;
+  }
+  // Marks shrink where there are many, so that a burst of losses stays a line and not a blot.
+  const many = xs.length > 60;
+  const r = (many ? 2.2 : 3.6) * dpr;
+  if (many) ctx.lineWidth = 1.2 * dpr;
+  const path = new Path2D();
+  for (let i = 0; i < xs.length; i++) {
+    const x = xs[i]!;
+    const y = ys[i]!;
+    if (layer.style === "cross") {
+      path.moveTo(x - r, y - r);
+      path.lineTo(x + r, y + r);
+      path.moveTo(x + r, y - r);
+      path.lineTo(x - r, y + r);
+    } else if (layer.style === "plus") {
+      path.moveTo(x - r * 1.2, y);
+      path.lineTo(x + r * 1.2, y);
+      path.moveTo(x, y - r * 1.2);
+      path.lineTo(x, y + r * 1.2);
+    } else {
+      path.moveTo(x - r, y - r);
+      path.lineTo(x + r, y - r);
+      path.lineTo(x, y + r);
+      path.closePath();
+    }
+  }
+  if (layer.style === "triangle") ctx.fill(path);
+  else ctx.stroke(path);
 }
 
 /** Short strokes at the bottom, one per pixel that has an event. */
@@ -132,7 +212,7 @@ function drawRug(f: Frame, layer: Layer): void {
   const bottom = f.top + f.height;
   const path = new Path2D();
   const window: DotWindow = { x0: f.x0, x1: f.x1, y0: -Infinity, y1: Infinity, width: f.width, height: 0 };
-  eachDot(layer.data, window, 2 * dpr, 4 * BUDGET, (t) => {
+  eachDot(layer.data, window, 2 * dpr, DOTS, (t) => {
     const x = f.left + (t - f.x0) * sx;
     path.moveTo(x, bottom);
     path.lineTo(x, bottom - 9 * dpr);

@@ -111,52 +111,61 @@ export function extremes(p: Pyramid, i0: number, i1: number): typeof found {
 /** Receives points in order of time. */
 export type Emit = (t: number, v: number) => void;
 
+/** The samples [i0, i1) of a window, with one neighbour at each side so that a line enters and leaves it. */
+export function windowOf(p: Series, x0: number, x1: number): [i0: number, i1: number] {
+  const { t } = p;
+  const inside = lowerBound(t, x0);
+  let i1 = lowerBound(t, x1, inside);
+  while (i1 < t.length && t[i1]! <= x1) i1++;
+  return [Math.max(0, inside - 1), Math.min(t.length, i1 + 1)];
+}
+
+/** What falls into one pixel column: its first and last value and the extremes. */
+export interface Column {
+  first: number;
+  min: number;
+  max: number;
+  last: number;
+}
+
 /**
- * The line through the samples of [x0, x1] as seen on `width` pixel columns: per column at most its first, minimum,
- * maximum and last sample, which draws the same pixels as all of them. One sample before and one after the window
- * are included, so that the line enters and leaves it. Few samples are passed on as they are.
+ * The samples of [x0, x1] by pixel columns: for each of `width` columns that holds any, first, minimum, maximum and
+ * last, which is all that a line through every sample could show there. Column -1 is the sample before the window,
+ * column `width` the one after. The object handed out is reused.
  */
-export function eachLinePoint(p: Pyramid, x0: number, x1: number, width: number, emit: Emit): void {
-  const { t, v, n } = p;
-  if (n === 0 || !(x1 > x0)) return;
-  const first = Math.max(0, lowerBound(t, x0) - 1);
-  let last = gallop(t, x1, first);
-  while (last < n && t[last]! <= x1) last++;
-  last = Math.min(n, last + 1);
-  if (last - first <= width * 4) {
-    for (let i = first; i < last; i++) emit(t[i]!, v[i]!);
-    return;
-  }
+export function eachColumn(p: Pyramid, x0: number, x1: number, width: number, emit: (column: number, c: Column) => void): void {
+  if (p.n === 0 || !(x1 > x0)) return;
+  const { t, v } = p;
+  const [i0, i1] = windowOf(p, x0, x1);
+  const out: Column = { first: 0, min: 0, max: 0, last: 0 };
+  const hand = (column: number, from: number, to: number): void => {
+    const { min, max } = extremes(p, from, to);
+    if (!(max >= min)) return;
+    const first = v[from]!;
+    const last = v[to - 1]!;
+    out.first = Number.isNaN(first) ? min : first;
+    out.min = min;
+    out.max = max;
+    out.last = Number.isNaN(last) ? min : last;
+    emit(column, out);
+  };
+  let i = i0;
+  if (i < i1 && t[i]! < x0) hand(-1, i, ++i);
   const perColumn = (x1 - x0) / width;
-  let i = first;
-  if (t[i]! < x0) {
-    emit(t[i]!, v[i]!);
-    i++;
-  }
-  for (let c = 0; c < width && i < last; c++) {
-    const end = Math.min(last, gallop(t, x0 + (c + 1) * perColumn, i));
-    if (end <= i) continue;
-    if (end - i <= 4) {
-      for (; i < end; i++) emit(t[i]!, v[i]!);
+  for (let c = 0; c < width && i < i1; c++) {
+    const right = c === width - 1 ? x1 : x0 + (c + 1) * perColumn;
+    if (t[i]! >= right && c < width - 1) {
+      // Straight to the next column that holds something.
+      c = Math.max(c, Math.min(width - 1, Math.floor((t[i]! - x0) / perColumn)) - 1);
       continue;
     }
-    const a = v[i]!;
-    const z = v[end - 1]!;
-    const tm = x0 + (c + 0.5) * perColumn;
-    const { min, max } = extremes(p, i, end);
-    emit(t[i]!, a);
-    if (max > min) {
-      // Towards the nearer extreme first; the order inside one column is invisible.
-      const downFirst = a - min < max - a;
-      const one = downFirst ? min : max;
-      const two = downFirst ? max : min;
-      if (one !== a) emit(tm, one);
-      if (two !== z) emit(tm, two);
-    }
-    emit(t[end - 1]!, z);
+    let end = Math.min(i1, gallop(t, right, i));
+    if (c === width - 1) while (end < i1 && t[end]! <= x1) end++;
+    if (end <= i) continue;
+    hand(c, i, end);
     i = end;
   }
-  for (; i < last; i++) emit(t[i]!, v[i]!);
+  if (i < i1) hand(width, i, i + 1);
 }
 
 /** The window that dots are drawn in: data ranges, and how many pixels they span. */

@@ -163,7 +163,7 @@ export class TraceSection {
       return [{ trace, flow, t0: state.origin === "flow" ? flow.start_s : 0, panels: panelsOf(trace, flow, this.report.path, cache) }];
     });
     if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
-    if (this.#columns.every((c) => c.panels.length === 0)) this.#say("This run has no time series.");
+    else if (this.#columns.every((c) => c.panels.length === 0)) this.#say("This run has no time series.");
     let full: [number, number] | null = null;
     let home: [number, number] | null = null;
     for (const c of this.#columns) {

@@ -67,7 +67,7 @@ export class Bench {
   async plots({ page }: Opened): Promise<void> {
     await page.evaluate("document.getElementById('series').scrollIntoView()");
     await page.waitForSelector(".chart canvas");
-    await page.waitForFunction("performance.getEntriesByName('bentpipe-redraw').length > 0");
+    await page.waitForFunction(() => performance.getEntriesByName("bentpipe-redraw").length > 0);
   }
 
   /** Ends the browser and removes the pages. */

@@ -152,8 +152,8 @@ export function modelFlow(m: FlowModel): FlowOutcome {
       } else sendOne(t);
     }
   };
-  state(0 + start);
   trySend(now);
+  state(now);
   for (let guard = 0; guard < 5_000_000 && ackedBytes < total * MSS; guard++) {
     // The next thing to happen: an ACK, or a paced packet.
     let ack = head;
@@ -234,9 +234,9 @@ export function modelFlow(m: FlowModel): FlowOutcome {
       const w = (0.4 * (now - epoch - k) ** 3 + wmax / MSS) * MSS;
       if (w > cwnd) cwnd += Math.min(MSS, ((w - cwnd) / cwnd) * MSS);
     }
-    state(now);
     nextSend = Math.max(nextSend, now);
     trySend(now);
+    state(now);
   }
   s.acked.t.push(now);
   s.acked.v.push(m.bytes);

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { bytes, count, metricOf, metricValue, ms, percent, plainValue, seconds, shortest, significant, tickLabels, ticks } from "../src/format.ts";
+import { allColours, contrast, variantColour, variantDash } from "../src/palette.ts";
+
+const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
+
+describe("numbers", () => {
+  it("keep three significant digits", () => {
+    expect([0, 1.23456, 12.3456, 123.456, 0.0123456, -4.5678].map((x) => significant(x))).toEqual(["0", "1.23", "12.3", "123", "0.0123", "−4.57"]);
+  });
+  it("are grouped from five digits up", () => {
+    expect([1234, 12345, 1234567].map((x) => plain(count(x)))).toEqual(["1234", "12 345", "1 234 567"]);
+  });
+  it("never print what does not exist", () => {
+    for (const x of [NaN, Infinity, null, undefined]) {
+      expect(plainValue(x)).toBe("–");
+      expect(metricValue(metricOf("completion_s"), x)).toBe("–");
+    }
+  });
+  it("drop zeros at the end of given values", () => {
+    expect([3, 3.5, 0.874, 100, 1234.5678, 3.83].map(shortest)).toEqual(["3", "3.5", "0.874", "100", "1235", "3.83"]);
+  });
+  it("carry suitable units", () => {
+    expect([seconds(3.2145), seconds(0.0451), seconds(0), ms(650), ms(650.43), ms(12_000), bytes(4_062_500), bytes(950), percent(0.458)].map(plain)).toEqual([
+      "3.21 s",
+      "45.1 ms",
+      "0 s",
+      "650 ms",
+      "650.4 ms",
+      "12.0 s",
+      "4.06 MB",
+      "950 B",
+      "45.8 %",
+    ]);
+  });
+});
+
+describe("metrics", () => {
+  it("are known by name or by the ending", () => {
+    expect(metricOf("completion_s")).toMatchObject({ label: "Completion time", unit: "s", better: "lower" });
+    expect(metricOf("goodput_mbps")).toMatchObject({ unit: "Mbps", better: "higher" });
+    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Return bytes total", unit: "B" });
+    expect(metricOf("queue_wait_ms")).toMatchObject({ label: "Queue wait", unit: "ms" });
+    expect(metricOf("constructor")).toMatchObject({ label: "Constructor", unit: "" });
+  });
+});
+
+describe("ticks", () => {
+  it("are round and cover the range", () => {
+    expect(ticks(0, 10, 5)).toEqual([0, 2, 4, 6, 8, 10]);
+    expect(ticks(3.2, 4.1, 4).map((x) => x.toFixed(1))).toEqual(["3.5", "4.0"]);
+    expect(tickLabels(ticks(0, 1, 5))).toEqual(["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+    expect(tickLabels([0, 50, 100])).toEqual(["0", "50", "100"]);
+  });
+});
+
+describe("colours", () => {
+  it("stand out from the cards of both themes", () => {
+    for (const [dark, card] of [[false, "#ffffff"], [true, "#161b22"]] as const) {
+      for (const colour of allColours(dark)) expect(contrast(colour, card), `${colour} on ${card}`).toBeGreaterThanOrEqual(3);
+    }
+  });
+  it("differ for the first eight variants, and by dashes beyond", () => {
+    expect(new Set(Array.from({ length: 8 }, (_, i) => variantColour(i, false))).size).toBe(8);
+    expect(variantColour(9, true)).toBe(variantColour(1, true));
+    expect(variantDash(9)).not.toEqual(variantDash(1));
+  });
+});

@@ -1,0 +1,363 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Bench, type Opened } from "./browser.ts";
+import { builtPage, embed, PLACEHOLDER } from "./embed.ts";
+import { geoReport, hostileReport, oddReport, singleReport, type Fixture } from "./fixture.ts";
+import { resultsJson } from "../src/exports.ts";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await Bench.start();
+});
+afterAll(() => bench?.close());
+
+/** Nothing was fetched, nothing went wrong. */
+function clean({ errors, requests }: Opened): void {
+  expect(errors).toEqual([]);
+  expect(requests).toEqual([]);
+}
+
+/** Elements that reach beyond the window, and texts of the drawings that overlap each other. */
+async function layoutFaults({ page }: Opened): Promise<string[]> {
+  return page.evaluate(() => {
+    const faults: string[] = [];
+    if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
+    for (const drawing of document.querySelectorAll("svg.plot, svg.path")) {
+      const texts = [...drawing.querySelectorAll("text")].filter((t) => t.textContent).map((t) => ({ words: t.textContent, box: t.getBoundingClientRect() }));
+      texts.forEach((a, i) => {
+        if (a.box.left < -1 || a.box.right > innerWidth + 1) faults.push(`outside: ${a.words}`);
+        for (const b of texts.slice(i + 1)) {
+          const x = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+          const y = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+          if (x > 1 && y > 3) faults.push(`overlap: ${a.words} / ${b.words}`);
+        }
+      });
+    }
+    return faults;
+  });
+}
+
+const view = async ({ page }: Opened): Promise<[number, number]> => {
+  const text = (await page.textContent(".timebar .where"))!;
+  const [a, b] = text.split(" to ").map(parseFloat);
+  return [a!, b!];
+};
+
+/** Turns the wheel over the middle of the first plot, and waits for the redraw. */
+async function wheel({ page }: Opened, deltaY: number): Promise<void> {
+  await page.evaluate("new Promise((done) => setTimeout(done, 350))");
+  const box = (await page.locator(".u-over").first().boundingBox())!;
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.wheel(0, deltaY);
+  await page.evaluate("new Promise((done) => setTimeout(done, 120))");
+}
+
+describe("the built file", () => {
+  it("is one file with one placeholder and no address to load from", () => {
+    const page = builtPage();
+    expect(page.split(PLACEHOLDER)).toHaveLength(2);
+    expect(page).not.toMatch(/<script[^>]+src=|<link[^>]+stylesheet|@import|url\((?!["']?data:)/);
+  });
+  it("keeps its size", () => {
+    expect(builtPage().length).toBeLessThan(220_000);
+  });
+});
+
+describe("a realistic report", () => {
+  const fixture = geoReport();
+  for (const dark of [false, true]) {
+    for (const [width, height] of [[1440, 900], [1280, 720], [1000, 800], [400, 800]] as const) {
+      it(`is laid out at ${width} in ${dark ? "dark" : "light"}`, async () => {
+        const opened = await bench.open(fixture, { width, height, dark });
+        const { page } = opened;
+        await bench.plots(opened);
+        expect(await page.getAttribute("html", "data-theme")).toBe(dark ? "dark" : "light");
+        const back = await page.evaluate("getComputedStyle(document.body).backgroundColor");
+        expect(back).toBe(dark ? "rgb(14, 18, 23)" : "rgb(245, 246, 248)");
+        expect(await layoutFaults(opened)).toEqual([]);
+        clean(opened);
+        await page.close();
+      });
+    }
+  }
+
+  it("says what was run, on what path, and what was expected", async () => {
+    const opened = await bench.open(fixture);
+    const { page } = opened;
+    const text = await page.innerText("header.intro");
+    for (const words of ["Resuming a download", "geo-resume", "virtual", "0.4.0", "240 (4 variants, 3 points, 20 repeats)", "650 ms", "4.06 MB", "Expectations: 2 of 3 held", "measured 3.83"]) {
+      expect(text.replaceAll("\u00a0", " ")).toContain(words);
+    }
+    expect(await page.locator(".expectations li.failed").count()).toBe(1);
+    const drawing = await page.locator("svg.path").textContent();
+    expect(drawing).toContain("GEO satellite");
+    expect(drawing).toContain("50 Mbps");
+    expect(await page.title()).toContain("Resuming");
+    clean(opened);
+    await page.close();
+  });
+
+  it("draws every run, follows the selectors, and fills the table", async () => {
+    const opened = await bench.open(fixture);
+    const { page } = opened;
+    expect(await page.locator(".dist .strip").count()).toBe(3);
+    const dots = await page.locator(".strip").first().locator("path.dots").first().getAttribute("d");
+    expect(dots!.split("h0")).toHaveLength(21);
+    expect(await page.locator(".strip .published.objective").count()).toBe(12);
+    expect(await page.locator("#table tbody tr").count()).toBe(13);
+    const median = fixture.report.summary.find((s) => s.variant === "quic-0rtt-careful" && s.metric === "completion_s" && s.point["workload.download"] === "10 MB")!.median!;
+    expect(await page.innerText("#table tbody")).toContain(median.toFixed(2));
+    await page.selectOption("#results select >> nth=1", { label: "download 10 MB" });
+    expect(await page.locator(".dist .strip").count()).toBe(1);
+    await page.selectOption("#results select >> nth=0", { label: "Goodput" });
+    expect(await page.innerText(".dist")).toContain("times the goodput of");
+    await page.waitForFunction(() => location.hash.includes("metric=goodput_mbps"));
+    clean(opened);
+    await page.close();
+  });
+
+  it("shows the time series, zooms by wheel, drag and keys, and resets", async () => {
+    const opened = await bench.open(fixture);
+    const { page } = opened;
+    expect(await page.locator(".chart canvas").count()).toBe(0);
+    await bench.plots(opened);
+    const panels = await page.locator(".panel h3").allTextContents();
+    expect(panels).toEqual(["Time and sequence", "Congestion window and bytes in flight", "Round-trip time", "Pacing rate", "Link throughput", "Queue"]);
+    expect(await page.locator(".panel > .howto").count()).toBe(6);
+    await page.evaluate("document.querySelector('.panel').scrollIntoView({block: 'center', behavior: 'instant'})");
+    const whole = await view(opened);
+    await wheel(opened, -400);
+    const closer = await view(opened);
+    expect(closer[1] - closer[0]).toBeLessThan((whole[1] - whole[0]) * 0.6);
+    // Values at the cursor, the same instant in every plot.
+    expect((await page.locator(".panel[data-panel=window] .chip output").nth(1).innerText()).replace("\u00a0", " ")).toMatch(/^[\d.]+ (kB|MB|B)$/);
+    expect(await page.locator(".cursor-line:visible").count()).toBe(6);
+    const box = (await page.locator(".u-over").first().boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 80);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 80, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForTimeout(100);
+    const dragged = await view(opened);
+    expect(dragged[1] - dragged[0]).toBeCloseTo((closer[1] - closer[0]) / 4, 1);
+    await page.waitForFunction(() => location.hash.includes("zoom="));
+    await page.keyboard.down("Shift");
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 80);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 80, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await page.waitForTimeout(100);
+    const moved = await view(opened);
+    expect(moved[0]).toBeLessThan(dragged[0]);
+    expect(moved[1] - moved[0]).toBeCloseTo(dragged[1] - dragged[0], 1);
+    await page.keyboard.press("ArrowRight");
+    await page.waitForTimeout(100);
+    expect((await view(opened))[0]).toBeGreaterThan(moved[0]);
+    await page.mouse.dblclick(box.x + box.width / 2, box.y + 80);
+    await page.waitForTimeout(100);
+    expect(await view(opened)).toEqual(whole);
+    await page.keyboard.press("+");
+    await page.waitForTimeout(100);
+    expect((await view(opened))[1] - (await view(opened))[0]).toBeLessThan(whole[1] - whole[0]);
+    clean(opened);
+    await page.close();
+  });
+
+  it("paints in the plots, and less once a series is switched off", async () => {
+    const opened = await bench.open(fixture);
+    const { page } = opened;
+    await bench.plots(opened);
+    const ink = (): Promise<number> =>
+      page.evaluate(() => {
+        const c = document.querySelector<HTMLCanvasElement>(".panel[data-panel=window] canvas")!;
+        const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
+        // Blue as in the window's line, #0060a8.
+        let n = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i]! < 40 && data[i + 2]! > 140 && data[i + 3]! > 200) n++;
+        return n;
+      });
+    const before = await ink();
+    expect(before).toBeGreaterThan(500);
+    await page.click(".panel[data-panel=window] button.chip:has-text('congestion window')");
+    await page.waitForTimeout(100);
+    expect(await ink()).toBeLessThan(before / 10);
+    await page.close();
+  });
+
+  it("opens a linked view, and two runs beside each other on one axis", async () => {
+    const opened = await bench.open(fixture, { hash: "#run=5&versus=7&zoom=1,3" });
+    const { page } = opened;
+    await bench.plots(opened);
+    expect(await view(opened)).toEqual([1, 3]);
+    expect(await page.locator(".panel[data-panel=window] canvas").count()).toBe(2);
+    expect(await page.locator(".run-card h3").allInnerTexts()).toEqual([expect.stringContaining("quic-1rtt · download 10 MB"), expect.stringContaining("quic-0rtt-careful · download 10 MB")]);
+    expect(await layoutFaults(opened)).toEqual([]);
+    await page.selectOption("#series select >> nth=1", "-1");
+    await page.waitForFunction(() => document.querySelectorAll(".panel[data-panel=window] canvas").length === 1);
+    clean(opened);
+    await page.close();
+  });
+
+  it("switches colours by hand and copies and saves the data", async () => {
+    const opened = await bench.open(fixture);
+    const { page } = opened;
+    await page.click(".toggle button:has-text('dark')");
+    expect(await page.getAttribute("html", "data-theme")).toBe("dark");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.click(".toggle button:has-text('light')");
+    expect(await page.getAttribute("html", "data-theme")).toBe("light");
+    await page.click("text=Copy TSV");
+    await page.waitForSelector("text=Copied as TSV.");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.click("text=Save results as JSON")]);
+    expect(file.suggestedFilename()).toBe("geo-resume_results.json");
+    expect(readFileSync((await file.path())!, "utf8")).toBe(resultsJson(fixture.report));
+    const [csv] = await Promise.all([page.waitForEvent("download"), page.click("text=Save CSV")]);
+    expect(readFileSync((await csv.path())!, "utf8").split("\n")).toHaveLength(15);
+    expect(await page.locator("details pre").isVisible()).toBe(false);
+    await page.click("text=The scenario as resolved");
+    expect(await page.innerText("details pre")).toContain('profile = "geo-50-10"');
+    clean(opened);
+    await page.close();
+  });
+
+  it("can be reached by keyboard, every control with a name", async () => {
+    const opened = await bench.open(fixture);
+    const { page } = opened;
+    await bench.plots(opened);
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>("button, select, input, a, [tabindex='0']")]
+        .filter((e) => !(e.innerText?.trim() || e.getAttribute("aria-label") || e.closest("label")))
+        .map((e) => e.outerHTML.slice(0, 80)),
+    );
+    expect(nameless).toEqual([]);
+    await page.focus(".stack");
+    const whole = await view(opened);
+    await page.keyboard.press("+");
+    await page.waitForTimeout(100);
+    expect((await view(opened))[0]).toBeGreaterThan(whole[0]);
+    await page.keyboard.press("0");
+    await page.waitForTimeout(100);
+    expect(await view(opened)).toEqual(whole);
+    await page.keyboard.press(".");
+    expect(await page.locator(".cursor-line:visible").count()).toBe(6);
+    await page.close();
+  });
+
+  it("prints in light colours without the controls", async () => {
+    const opened = await bench.open(fixture, { dark: true });
+    await bench.plots(opened);
+    await opened.page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    await opened.page.emulateMedia({ media: "print" });
+    expect(await opened.page.getAttribute("html", "data-theme")).toBe("light");
+    expect(await opened.page.locator(".controls:visible, .topbar:visible").count()).toBe(0);
+    expect((await opened.page.pdf({ format: "A4" })).length).toBeGreaterThan(20_000);
+    clean(opened);
+    await opened.page.close();
+  });
+});
+
+describe("particular reports", () => {
+  it("with nothing random show dots and no interval", async () => {
+    const opened = await bench.open(singleReport());
+    const { page } = opened;
+    expect(await page.innerText("#results")).toContain("Nothing random in this scenario: n = 1");
+    expect(await page.locator(".strip path.single").count()).toBe(4);
+    expect(await page.locator(".strip .whisker, .strip .box, .strip .median, .cdf").count()).toBe(0);
+    expect(await page.innerText("#table tbody tr >> nth=0")).toMatch(/1\s+8\.\d+\s+–\s+–/);
+    clean(opened);
+    await page.close();
+  });
+
+  it("with missing, unknown and broken series show what there is", async () => {
+    const opened = await bench.open(oddReport(), { width: 1280 });
+    const { page } = opened;
+    await bench.plots(opened);
+    expect(await page.locator(".panel h3").allTextContents()).toEqual(["Congestion window and bytes in flight", "temperature", "Link delay"]);
+    expect(await page.innerText("#series > .note")).toContain("could not be read");
+    expect((await view(opened))[0]).toBe(0);
+    expect(await page.innerText("#results")).toContain("3 of 4 runs");
+    await page.selectOption("#series select >> nth=2", "run");
+    await page.waitForFunction(() => document.querySelector(".timebar .where")!.textContent.startsWith("60"));
+    await page.selectOption("#series select >> nth=0", "1");
+    await page.waitForFunction(() => document.querySelectorAll(".panel").length === 0);
+    expect(await layoutFaults(opened)).toEqual([]);
+    clean(opened);
+    await page.close();
+  });
+
+  it("with damaged traces say so and keep the rest", async () => {
+    const fixture = geoReport({ repeats: 2, sizes: ["2 MB"] });
+    fixture.blob = fixture.blob!.subarray(0, 800);
+    const opened = await bench.open(fixture);
+    await opened.page.evaluate("document.getElementById('series').scrollIntoView()");
+    await opened.page.waitForSelector("text=could not be read");
+    expect(await opened.page.locator(".dist .strip").count()).toBe(1);
+    clean(opened);
+    await opened.page.close();
+  });
+
+  it("with hostile names show them as text", async () => {
+    const opened = await bench.open(hostileReport());
+    const { page } = opened;
+    await bench.plots(opened);
+    await page.click(".check");
+    await page.hover(".strip-plot");
+    expect(await page.evaluate("window.owned")).toBeUndefined();
+    expect(await page.locator("img").count()).toBe(0);
+    expect(await page.locator("b", { hasText: /^x$/ }).count()).toBe(0);
+    expect(await page.innerText("h1")).toContain('<img src=x onerror="window.owned=4">');
+    expect(await page.locator(".panel").count()).toBe(3);
+    expect(await page.evaluate("({}).x")).toBeUndefined();
+    clean(opened);
+    await page.close();
+  });
+
+  it("that cannot be read say so", async () => {
+    const opened = await bench.open({ report: { nonsense: 1 }, blob: null } as unknown as Fixture);
+    expect(await opened.page.innerText("[role=alert]")).toContain("no list of runs");
+    clean(opened);
+    await opened.page.close();
+  });
+});
+
+describe("the empty page", () => {
+  const { report } = geoReport({ repeats: 3, traces: false });
+  it("says so and takes a results file by choice", async () => {
+    const opened = await bench.open(null);
+    const { page } = opened;
+    expect(await page.innerText("h1")).toBe("No data in this page");
+    await page.evaluate((text) => {
+      const files = new DataTransfer();
+      files.items.add(new File([text], "broken.json"));
+      const input = document.querySelector<HTMLInputElement>("input[type=file]")!;
+      input.files = files.files;
+      input.dispatchEvent(new Event("change"));
+    }, "{ not json");
+    await page.waitForSelector("text=broken.json could not be shown");
+    clean(opened);
+    await page.close();
+  });
+  it("takes a results file by drop", async () => {
+    const opened = await bench.open(null);
+    const { page } = opened;
+    await page.evaluate((text) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([text], "results.json", { type: "application/json" }));
+      document.querySelector(".drop")!.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+    }, resultsJson(report));
+    await page.waitForSelector(".dist .strip");
+    expect(await page.locator(".dist .strip").count()).toBe(3);
+    expect(await page.locator("#table tbody tr").count()).toBe(12);
+    expect(await page.innerText("#series")).toContain("No time series were recorded");
+    clean(opened);
+    await page.close();
+  });
+});
+
+describe("embedding", () => {
+  it("leaves no way out of the data element", () => {
+    const text = embed(PLACEHOLDER, hostileReport());
+    expect(text.split("</script>")).toHaveLength(3);
+  });
+});
