@@ -3,7 +3,7 @@
 use crate::CodelConfig;
 use bentpipe_units::{Span, Time};
 
-/// CoDel's state (RFC 8289 §5.3), fed with one packet at a time as it leaves the queue.
+/// CoDel's state (RFC 8289 §5), fed with one packet at a time as it leaves the queue.
 ///
 /// The pseudocode of §5 loops over packets within one dequeue; here the queue loops and asks for each packet. Decisions
 /// are the same, save that the drop state ends one packet sooner where the first packet after a drop has not waited too long.
@@ -70,7 +70,7 @@ impl Codel {
         }
         if late {
             self.dropping = true;
-            // Not long after the last drop state, the rate that controlled the queue then is about right (§5.5).
+            // Not long after the last drop state, the rate that controlled the queue then is about right (§5).
             let delta = self.count.saturating_sub(self.last_count);
             let recently = now.since(self.drop_next) < self.interval * 16;
             self.count = if delta > 1 && recently { delta } else { 1 };
@@ -80,7 +80,7 @@ impl Codel {
         late
     }
 
-    /// The packets' wait has been above the target for an interval (§5.4, `dodequeue`).
+    /// The packets' wait has been above the target for an interval (§5, `dodequeue`).
     fn is_late(&mut self, now: Time, waited: Span, behind: u64) -> bool {
         if waited < self.target || behind <= self.max_packet {
             self.first_above = None;
@@ -95,9 +95,11 @@ impl Codel {
         }
     }
 
-    /// The control law (§5.2): drops come closer with the square root of their number.
+    /// The control law (§5): drops come closer with the square root of their number.
     fn after(&self, at: Time) -> Time {
-        at + Span::from_nanos((self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64)
+        at + Span::from_nanos(
+            (self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64,
+        )
     }
 }
 
@@ -106,13 +108,20 @@ mod tests {
     use super::*;
 
     fn signals(codel: &mut Codel, ms: u64, waited: u64, behind: u64) -> bool {
-        codel.signals(Time::from_millis(ms), Span::from_millis(waited), 1500, behind)
+        codel.signals(
+            Time::from_millis(ms),
+            Span::from_millis(waited),
+            1500,
+            behind,
+        )
     }
 
     #[test]
     fn it_waits_an_interval_and_then_drops_ever_closer() {
         let mut codel = Codel::new(CodelConfig::default());
-        let drops: Vec<u64> = (0..1000).filter(|ms| signals(&mut codel, *ms, 50, 100_000)).collect();
+        let drops: Vec<u64> = (0..1000)
+            .filter(|ms| signals(&mut codel, *ms, 50, 100_000))
+            .collect();
         // 100 ms above target, then 100, 70.7, 57.7, 50 … ms apart; packets come once a millisecond.
         assert_eq!(drops[..6], [100, 200, 271, 329, 379, 424]);
     }

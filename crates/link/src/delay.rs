@@ -1,10 +1,10 @@
 //! Packets on the way.
 
+use crate::Distribution;
 use crate::model::DelayModel;
 use crate::queue::Held;
 use crate::random::Stream;
 use crate::timeline::{Segment, Timeline};
-use crate::Distribution;
 use bentpipe_units::{Span, Time};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,20 +15,38 @@ use std::sync::Arc;
 pub(crate) struct DelayLine<P> {
     delay: Delay,
     air: Air<P>,
+    /// When the next packet arrives.
+    due: Time,
 }
 
 #[derive(Debug, Clone)]
 enum Delay {
     Constant(Span),
-    Jitter { base: Span, jitter: Span, distribution: Distribution, random: Stream },
-    Schedule { timeline: Arc<Timeline>, delays: Arc<[Span]>, interpolate: bool, current: Segment },
+    Jitter {
+        base: Span,
+        jitter: Span,
+        distribution: Distribution,
+        random: Stream,
+    },
+    Schedule {
+        timeline: Arc<Timeline>,
+        delays: Arc<[Span]>,
+        interpolate: bool,
+        current: Segment,
+    },
 }
 
 /// Packets that keep their order need no sorting.
 #[derive(Debug, Clone)]
 enum Air<P> {
-    InOrder { flights: VecDeque<Flight<P>>, last: Time },
-    Sorted { flights: BinaryHeap<Reverse<Flight<P>>>, sequence: u64 },
+    InOrder {
+        flights: VecDeque<Flight<P>>,
+        last: Time,
+    },
+    Sorted {
+        flights: BinaryHeap<Reverse<Flight<P>>>,
+        sequence: u64,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -60,11 +78,29 @@ impl<P> DelayLine<P> {
     pub fn new(model: &DelayModel, random: impl FnOnce() -> Stream) -> Self {
         let (delay, in_order) = match model {
             DelayModel::Constant(delay) => (Delay::Constant(*delay), true),
-            DelayModel::Jitter { base, jitter, distribution, keep_order } => {
+            DelayModel::Jitter {
+                base,
+                jitter,
+                distribution,
+                keep_order,
+            } => {
                 let (base, jitter, distribution) = (*base, *jitter, *distribution);
-                (Delay::Jitter { base, jitter, distribution, random: random() }, *keep_order)
+                (
+                    Delay::Jitter {
+                        base,
+                        jitter,
+                        distribution,
+                        random: random(),
+                    },
+                    *keep_order,
+                )
             }
-            DelayModel::Schedule { timeline, delays, interpolate, keep_order } => {
+            DelayModel::Schedule {
+                timeline,
+                delays,
+                interpolate,
+                keep_order,
+            } => {
                 let schedule = Delay::Schedule {
                     current: timeline.segment(Time::ZERO),
                     timeline: Arc::clone(timeline),
@@ -75,58 +111,97 @@ impl<P> DelayLine<P> {
             }
         };
         let air = if in_order {
-            Air::InOrder { flights: VecDeque::new(), last: Time::ZERO }
+            Air::InOrder {
+                flights: VecDeque::new(),
+                last: Time::ZERO,
+            }
         } else {
-            Air::Sorted { flights: BinaryHeap::new(), sequence: 0 }
+            Air::Sorted {
+                flights: BinaryHeap::new(),
+                sequence: 0,
+            }
         };
-        Self { delay, air }
+        Self {
+            delay,
+            air,
+            due: Time::MAX,
+        }
     }
 
     /// Takes a packet that leaves the transmitter at `at`; packets come in the order of these times.
     pub fn send(&mut self, at: Time, held: Held<P>) {
-        let due = at + self.delay.draw(at);
+        let mut due = at + self.delay.draw(at);
         match &mut self.air {
             Air::InOrder { flights, last } => {
-                *last = due.max(*last);
-                flights.push_back(Flight { due: *last, sequence: 0, held });
+                due = due.max(*last);
+                *last = due;
+                flights.push_back(Flight {
+                    due,
+                    sequence: 0,
+                    held,
+                });
             }
             Air::Sorted { flights, sequence } => {
-                flights.push(Reverse(Flight { due, sequence: *sequence, held }));
+                flights.push(Reverse(Flight {
+                    due,
+                    sequence: *sequence,
+                    held,
+                }));
                 *sequence += 1;
             }
         }
+        self.due = self.due.min(due);
     }
 
     /// When the next packet arrives; [`Time::MAX`] if none is on the way.
+    #[inline]
     pub fn due(&self) -> Time {
-        match &self.air {
-            Air::InOrder { flights, .. } => flights.front().map_or(Time::MAX, |flight| flight.due),
-            Air::Sorted { flights, .. } => flights.peek().map_or(Time::MAX, |flight| flight.0.due),
-        }
+        self.due
     }
 
     /// The packet that arrives next.
     pub fn arrive(&mut self) -> Option<Held<P>> {
         match &mut self.air {
-            Air::InOrder { flights, .. } => flights.pop_front().map(|flight| flight.held),
-            Air::Sorted { flights, .. } => flights.pop().map(|flight| flight.0.held),
+            Air::InOrder { flights, .. } => {
+                let flight = flights.pop_front();
+                self.due = flights.front().map_or(Time::MAX, |flight| flight.due);
+                flight.map(|flight| flight.held)
+            }
+            Air::Sorted { flights, .. } => {
+                let flight = flights.pop();
+                self.due = flights.peek().map_or(Time::MAX, |flight| flight.0.due);
+                flight.map(|flight| flight.0.held)
+            }
         }
     }
 }
 
 impl Delay {
+    #[inline]
     fn draw(&mut self, at: Time) -> Span {
         match self {
             Self::Constant(delay) => *delay,
-            Self::Jitter { base, jitter, distribution, random } => {
+            Self::Jitter {
+                base,
+                jitter,
+                distribution,
+                random,
+            } => {
                 let deviation = match distribution {
                     Distribution::Uniform => 2.0 * random.unit() - 1.0,
                     Distribution::Normal => random.normal(),
                 };
                 // A cast of a negative number to an integer gives zero.
-                Span::from_nanos((base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64)
+                Span::from_nanos(
+                    (base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64,
+                )
             }
-            Self::Schedule { timeline, delays, interpolate, current } => {
+            Self::Schedule {
+                timeline,
+                delays,
+                interpolate,
+                current,
+            } => {
                 if !current.holds(at) {
                     *current = timeline.segment(at);
                 }
@@ -136,7 +211,16 @@ impl Delay {
                     None if timeline.repeat().is_some() => delays[0],
                     None => delay,
                 };
-                if *interpolate { between(delay, next, at.since(current.from), current.to.since(current.from)) } else { delay }
+                if *interpolate {
+                    between(
+                        delay,
+                        next,
+                        at.since(current.from),
+                        current.to.since(current.from),
+                    )
+                } else {
+                    delay
+                }
             }
         }
     }
@@ -145,10 +229,15 @@ impl Delay {
 /// The point on the straight line from `a` to `b` after `passed` of `length`.
 fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
     let part = |span: Span| {
-        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos()) / u128::from(length.as_nanos().max(1));
+        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos())
+            / u128::from(length.as_nanos().max(1));
         Span::from_nanos(nanos as u64)
     };
-    if b >= a { a + part(b - a) } else { a - part(a - b) }
+    if b >= a {
+        a + part(b - a)
+    } else {
+        a - part(a - b)
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +246,10 @@ mod tests {
 
     #[test]
     fn a_line_between_steps_is_straight_and_closes() {
-        let timeline = Timeline::new([0, 10].into_iter().map(Span::from_secs), Some(Span::from_secs(20)));
+        let timeline = Timeline::new(
+            [0, 10].into_iter().map(Span::from_secs),
+            Some(Span::from_secs(20)),
+        );
         let mut delay = Delay::Schedule {
             current: timeline.segment(Time::ZERO),
             timeline: Arc::new(timeline),
@@ -165,7 +257,11 @@ mod tests {
             interpolate: true,
         };
         for (secs, ms) in [(0, 10), (5, 20), (10, 30), (15, 20), (20, 10), (25, 20)] {
-            assert_eq!(delay.draw(Time::from_secs(secs)), Span::from_millis(ms), "at {secs} s");
+            assert_eq!(
+                delay.draw(Time::from_secs(secs)),
+                Span::from_millis(ms),
+                "at {secs} s"
+            );
         }
     }
 }

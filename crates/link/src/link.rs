@@ -4,7 +4,7 @@ use crate::counters::{Counters, Tally};
 use crate::delay::DelayLine;
 use crate::loss::LossProcess;
 use crate::model::DirectionModel;
-use crate::queue::{Held, Queue, Taken};
+use crate::queue::{Held, Queue};
 use crate::random::stream;
 use crate::rate::Transmitter;
 use crate::{DropCause, Enqueue, Event, Packet};
@@ -31,13 +31,18 @@ pub struct LinkContext {
 #[derive(Debug, Clone)]
 pub struct Link<P> {
     transmitter: Transmitter,
-    stage: Stage<P>,
+    stage: Stage,
+    /// When the transmitter has something to do; [`Time::MAX`] for never. Kept, as are the other times of next events,
+    /// since a run asks for them many times per packet.
+    step_due: Time,
     queue: Queue<P>,
     frames: Option<Frames>,
     losses: Vec<(LossProcess, Tally)>,
     line: DelayLine<P>,
     /// Packets that are gone and not yet told of, by when they went.
     gone: VecDeque<(Time, DropCause, Held<P>)>,
+    /// When the first of these went.
+    gone_due: Time,
     counters: Counters,
     /// Per port; empty with one port, whose counters are the link's.
     ports: Vec<Counters>,
@@ -48,14 +53,14 @@ pub struct Link<P> {
 }
 
 /// What the transmitter does.
-#[derive(Debug, Clone)]
-enum Stage<P> {
+#[derive(Debug, Clone, Copy)]
+enum Stage {
     /// Nothing, and nothing waits.
     Idle,
-    /// It begins with the queue's head then: an outage, or the next opportunity of a trace.
-    Waiting(Time),
-    /// It sends a packet.
-    Sending { begin: Time, end: Time, held: Held<P> },
+    /// It will begin with the queue's front: after an outage, or at the next opportunity of a trace.
+    Waiting,
+    /// It sends the packet at the queue's front.
+    Sending { begin: Time },
 }
 
 /// Frames of one length, in which packets leave together.
@@ -84,23 +89,35 @@ impl Frames {
 impl<P> Link<P> {
     /// A link that nothing has passed yet, with so many ports (at least one).
     pub fn new(model: &DirectionModel, context: &LinkContext, ports: usize) -> Self {
-        let LinkContext { rtt, seed, run, name } = context;
+        let LinkContext {
+            rtt,
+            seed,
+            run,
+            name,
+        } = context;
         let random = |purpose: &str| stream(*seed, *run, &format!("{name}/{purpose}"));
         let losses = model.losses.iter().enumerate();
         let several = if ports > 1 { ports } else { 0 };
         Self {
             transmitter: Transmitter::new(&model.rate),
             stage: Stage::Idle,
+            step_due: Time::MAX,
             queue: Queue::new(model.queue_limit(*rtt), model.codel()),
             frames: model.frame.map(|length| Frames {
                 length,
                 phase: Span::from_nanos(random("frame").below(length.as_nanos())),
             }),
             losses: losses
-                .map(|(index, loss)| (LossProcess::new(loss, random(&format!("loss/{index}"))), Tally::default()))
+                .map(|(index, loss)| {
+                    (
+                        LossProcess::new(loss, random(&format!("loss/{index}"))),
+                        Tally::default(),
+                    )
+                })
                 .collect(),
             line: DelayLine::new(&model.delay, || random("delay")),
             gone: VecDeque::new(),
+            gone_due: Time::MAX,
             counters: Counters::default(),
             ports: vec![Counters::default(); several],
             waiting: vec![Tally::default(); several],
@@ -113,26 +130,37 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn enqueue(&mut self, now: Time, port: usize, packet: Packet<P>) -> Enqueue<P> {
-        assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
+        assert!(
+            port < self.port_count(),
+            "port {port} of a link with {} ports",
+            self.port_count()
+        );
         self.advance(now);
         let now = self.now;
         let bytes = packet.bytes;
         self.count(port as u32, |counters| counters.offered(bytes));
-        let held = Held { sent: now, port: port as u32, packet };
+        let held = Held {
+            sent: now,
+            port: port as u32,
+            packet,
+        };
         if matches!(self.stage, Stage::Idle) {
             let begin = self.transmitter.begin(now, true);
             if begin == now {
                 self.count(held.port, |counters| counters.in_flight.add(bytes));
-                self.send(now, held);
+                self.queue.pass(held);
+                self.send(now, bytes);
                 return Enqueue::Queued;
             }
             // Only what the queue has room for makes the transmitter wait.
             if self.queue.has_room(bytes) {
-                self.stage = Stage::Waiting(begin);
+                self.set(Stage::Waiting, begin);
             }
         }
         if !self.queue.has_room(bytes) {
-            self.count(held.port, |counters| counters.dropped(DropCause::QueueFull, bytes));
+            self.count(held.port, |counters| {
+                counters.dropped(DropCause::QueueFull, bytes)
+            });
             return Enqueue::Dropped(DropCause::QueueFull, held.packet);
         }
         self.count(held.port, |counters| counters.in_flight.add(bytes));
@@ -141,15 +169,16 @@ impl<P> Link<P> {
     }
 
     /// When to call [`Self::poll`] next; `None` while nothing will happen unless a packet comes.
+    #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
-        let next = self.step_due().min(self.line.due()).min(self.gone_due());
+        let next = self.step_due.min(self.line.due()).min(self.gone_due);
         (next != Time::MAX).then_some(next)
     }
 
     /// Does what is due by `now` and tells of the next packet that is delivered or lost, in order of time. Call until `None`.
     pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
         loop {
-            let (step, arrival, gone) = (self.step_due(), self.line.due(), self.gone_due());
+            let (step, arrival, gone) = (self.step_due, self.line.due(), self.gone_due);
             let next = step.min(arrival).min(gone);
             if next > now || next == Time::MAX {
                 self.now = self.now.max(now);
@@ -161,12 +190,24 @@ impl<P> Link<P> {
                 self.step(next);
             } else if gone == next {
                 let (at, cause, held) = self.gone.pop_front()?;
-                self.count(held.port, |counters| counters.dropped(cause, held.packet.bytes));
-                return Some(Event::Lost { cause, at, port: held.port as usize, packet: held.packet });
+                self.gone_due = first(&self.gone);
+                self.count(held.port, |counters| {
+                    counters.dropped(cause, held.packet.bytes)
+                });
+                return Some(Event::Lost {
+                    cause,
+                    at,
+                    port: held.port as usize,
+                    packet: held.packet,
+                });
             } else {
                 let Held { sent, port, packet } = self.line.arrive()?;
                 self.count(port, |counters| counters.delivered(packet.bytes));
-                return Some(Event::Delivered { port: port as usize, sent, packet });
+                return Some(Event::Delivered {
+                    port: port as usize,
+                    sent,
+                    packet,
+                });
             }
         }
     }
@@ -181,7 +222,11 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn port_counters(&self, port: usize) -> &Counters {
-        if self.ports.is_empty() && port == 0 { &self.counters } else { &self.ports[port] }
+        if self.ports.is_empty() && port == 0 {
+            &self.counters
+        } else {
+            &self.ports[port]
+        }
     }
 
     /// How many ports there are.
@@ -196,12 +241,12 @@ impl<P> Link<P> {
 
     /// Bytes that wait, the packet being sent excluded.
     pub fn queue_bytes(&self) -> u64 {
-        self.queue.tally().bytes
+        self.queue.waiting().bytes
     }
 
     /// Packets that wait, the one being sent excluded.
     pub fn queue_packets(&self) -> u64 {
-        self.queue.tally().packets
+        self.queue.waiting().packets
     }
 
     /// What waits of one port's packets.
@@ -209,7 +254,11 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn port_queue(&self, port: usize) -> Tally {
-        if self.waiting.is_empty() && port == 0 { self.queue.tally() } else { self.waiting[port] }
+        if self.waiting.is_empty() && port == 0 {
+            self.queue.waiting()
+        } else {
+            self.waiting[port]
+        }
     }
 
     /// The rate in force at `now`; for a trace, that of the opportunities in the 100 ms that begin then.
@@ -217,6 +266,7 @@ impl<P> Link<P> {
         self.transmitter.rate_at(now)
     }
 
+    #[inline]
     fn count(&mut self, port: u32, mut what: impl FnMut(&mut Counters)) {
         what(&mut self.counters);
         if let Some(counters) = self.ports.get_mut(port as usize) {
@@ -224,25 +274,16 @@ impl<P> Link<P> {
         }
     }
 
-    /// When the transmitter has something to do.
-    fn step_due(&self) -> Time {
-        match self.stage {
-            Stage::Idle => Time::MAX,
-            Stage::Waiting(begin) => begin,
-            Stage::Sending { end, .. } => end,
-        }
-    }
-
-    fn gone_due(&self) -> Time {
-        self.gone.front().map_or(Time::MAX, |(at, _, _)| *at)
-    }
-
     /// Brings the transmitter up to `now`, so that a packet that arrives finds the queue as it is then, whether or not the
     /// caller has polled.
     fn advance(&mut self, now: Time) {
-        debug_assert!(now >= self.now, "time ran backwards on a link: {now} after {}", self.now);
+        debug_assert!(
+            now >= self.now,
+            "time ran backwards on a link: {now} after {}",
+            self.now
+        );
         loop {
-            let next = self.step_due();
+            let next = self.step_due;
             if next > now || next == Time::MAX {
                 break;
             }
@@ -253,52 +294,70 @@ impl<P> Link<P> {
 
     /// The transmitter ends a packet and begins the next one.
     fn step(&mut self, at: Time) {
-        match std::mem::replace(&mut self.stage, Stage::Idle) {
+        let stage = self.stage;
+        self.set(Stage::Idle, Time::MAX);
+        match stage {
             Stage::Idle => {}
-            Stage::Waiting(_) => self.send_next(at),
-            Stage::Sending { begin, held, .. } => {
-                self.leave(begin, at, held);
-                if !self.queue.is_empty() {
+            Stage::Waiting => self.send_next(at),
+            Stage::Sending { begin } => {
+                if let Some(held) = self.queue.end() {
+                    self.leave(begin, at, held);
+                }
+                if self.queue.waiting().packets > 0 {
                     match self.transmitter.begin(at, false) {
                         begin if begin == at => self.send_next(at),
-                        begin => self.stage = Stage::Waiting(begin),
+                        begin => self.set(Stage::Waiting, begin),
                     }
                 }
             }
         }
     }
 
+    fn set(&mut self, stage: Stage, due: Time) {
+        self.stage = stage;
+        self.step_due = due;
+    }
+
     /// Begins with the first packet in the queue that CoDel lets pass.
     fn send_next(&mut self, now: Time) {
-        let Self { queue, gone, waiting, .. } = self;
-        let mut left = |held: &Held<P>| {
-            if let Some(tally) = waiting.get_mut(held.port as usize) {
-                tally.remove(held.packet.bytes);
+        let Self {
+            queue,
+            gone,
+            waiting,
+            ..
+        } = self;
+        let mut left = |port: u32, bytes: u32| {
+            if let Some(tally) = waiting.get_mut(port as usize) {
+                tally.remove(bytes);
             }
         };
-        let taken = queue.take(now, |held| {
-            left(&held);
+        let head = queue.begin(now, |held| {
+            left(held.port, held.packet.bytes);
             announce(gone, now, DropCause::Aqm, held);
         });
-        if let Some(Taken { held, marked }) = taken {
-            left(&held);
-            if marked {
-                self.count(held.port, |counters| counters.marked_ce += 1);
+        self.gone_due = first(&self.gone);
+        if let Some(head) = head {
+            left(head.port, head.bytes);
+            if head.marked {
+                self.count(head.port, |counters| counters.marked_ce += 1);
             }
-            self.send(now, held);
+            self.send(now, head.bytes);
         }
     }
 
-    fn send(&mut self, begin: Time, held: Held<P>) {
-        let end = self.transmitter.finish(begin, held.packet.bytes);
-        self.stage = Stage::Sending { begin, end, held };
+    /// Sends the packet of `bytes` at the queue's front.
+    fn send(&mut self, begin: Time, bytes: u32) {
+        let end = self.transmitter.finish(begin, bytes);
+        self.set(Stage::Sending { begin }, end);
     }
 
     fn wait(&mut self, held: Held<P>) {
         let (port, bytes) = (held.port as usize, held.packet.bytes);
         self.queue.push(held);
-        self.counters.waiting(self.queue.tally());
-        if let (Some(counters), Some(tally)) = (self.ports.get_mut(port), self.waiting.get_mut(port)) {
+        self.counters.waiting(self.queue.waiting());
+        if let (Some(counters), Some(tally)) =
+            (self.ports.get_mut(port), self.waiting.get_mut(port))
+        {
             tally.add(bytes);
             counters.waiting(*tally);
         }
@@ -321,13 +380,27 @@ impl<P> Link<P> {
             Some(index) => {
                 self.losses[index].1.add(held.packet.bytes);
                 announce(&mut self.gone, at, DropCause::Loss(index as u8), held);
+                self.gone_due = first(&self.gone);
             }
         }
     }
 }
 
 /// Puts a packet that goes at `at` where its time falls: behind a frame's end, CoDel may drop before an earlier loss is told.
-fn announce<P>(gone: &mut VecDeque<(Time, DropCause, Held<P>)>, at: Time, cause: DropCause, held: Held<P>) {
-    let later = gone.iter().rev().take_while(|(other, _, _)| *other > at).count();
+fn announce<P>(
+    gone: &mut VecDeque<(Time, DropCause, Held<P>)>,
+    at: Time,
+    cause: DropCause,
+    held: Held<P>,
+) {
+    let later = gone
+        .iter()
+        .rev()
+        .take_while(|(other, _, _)| *other > at)
+        .count();
     gone.insert(gone.len() - later, (at, cause, held));
+}
+
+fn first<P>(gone: &VecDeque<(Time, DropCause, Held<P>)>) -> Time {
+    gone.front().map_or(Time::MAX, |(at, _, _)| *at)
 }

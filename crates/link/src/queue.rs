@@ -16,72 +16,105 @@ pub(crate) struct Held<P> {
 }
 
 /// A first-in-first-out queue with a limit, and CoDel at its head if configured.
+///
+/// The packet being sent stays at the front, so that it is moved once less; it counts neither as waiting nor against the limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue<P> {
-    waiting: VecDeque<Held<P>>,
+    packets: VecDeque<Held<P>>,
+    /// The front is being sent.
+    sending: bool,
+    /// Bytes that wait.
     bytes: u64,
     limit: ResolvedLimit,
     codel: Option<Codel>,
 }
 
-/// A packet taken from the queue, and whether it was marked on leaving.
-pub(crate) struct Taken<P> {
-    pub held: Held<P>,
+/// The packet that is sent next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub port: u32,
+    pub bytes: u32,
+    /// It has been marked on leaving the queue.
     pub marked: bool,
 }
 
 impl<P> Queue<P> {
     pub fn new(limit: ResolvedLimit, codel: Option<CodelConfig>) -> Self {
-        Self { waiting: VecDeque::new(), bytes: 0, limit, codel: codel.map(Codel::new) }
+        Self {
+            packets: VecDeque::new(),
+            sending: false,
+            bytes: 0,
+            limit,
+            codel: codel.map(Codel::new),
+        }
     }
 
     /// What waits.
-    pub fn tally(&self) -> Tally {
-        Tally { packets: self.waiting.len() as u64, bytes: self.bytes }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    pub fn waiting(&self) -> Tally {
+        Tally {
+            packets: (self.packets.len() - usize::from(self.sending)) as u64,
+            bytes: self.bytes,
+        }
     }
 
     /// True where one more packet of `bytes` may wait.
     pub fn has_room(&self, bytes: u32) -> bool {
         match self.limit {
             ResolvedLimit::Bytes(limit) => self.bytes + u64::from(bytes) <= limit,
-            ResolvedLimit::Packets(limit) => (self.waiting.len() as u64) < limit,
+            ResolvedLimit::Packets(limit) => self.waiting().packets < limit,
         }
     }
 
     /// Appends a packet for which there is room.
     pub fn push(&mut self, held: Held<P>) {
         self.bytes += u64::from(held.packet.bytes);
-        self.waiting.push_back(held);
+        self.packets.push_back(held);
     }
 
-    /// The next packet to send at `now`; `drop` gets those that CoDel drops before it.
-    pub fn take(&mut self, now: Time, mut drop: impl FnMut(Held<P>)) -> Option<Taken<P>> {
+    /// Takes a packet that is sent at once; nothing waits.
+    pub fn pass(&mut self, held: Held<P>) {
+        debug_assert!(self.packets.is_empty(), "a packet passes others that wait");
+        self.packets.push_back(held);
+        self.sending = true;
+    }
+
+    /// Begins to send the next packet at `now`; `drop` gets those that CoDel drops before it.
+    pub fn begin(&mut self, now: Time, mut drop: impl FnMut(Held<P>)) -> Option<Head> {
         loop {
-            let Some(mut held) = self.waiting.pop_front() else {
+            let Some(held) = self.packets.front_mut() else {
                 if let Some(codel) = &mut self.codel {
                     codel.emptied();
                 }
                 return None;
             };
-            let bytes = held.packet.bytes;
-            self.bytes -= u64::from(bytes);
-            let Some(codel) = &mut self.codel else {
-                return Some(Taken { held, marked: false });
+            let mut head = Head {
+                port: held.port,
+                bytes: held.packet.bytes,
+                marked: false,
             };
-            if !codel.signals(now, now.since(held.sent), bytes, self.bytes) {
-                return Some(Taken { held, marked: false });
+            self.bytes -= u64::from(head.bytes);
+            self.sending = true;
+            let Some(codel) = &mut self.codel else {
+                return Some(head);
+            };
+            if !codel.signals(now, now.since(held.sent), head.bytes, self.bytes) {
+                return Some(head);
             }
             if codel.marks() && held.packet.ecn.is_capable() {
                 // One that another queue has marked already carries the signal all the same.
-                let marked = held.packet.ecn != Ecn::Ce;
+                head.marked = held.packet.ecn != Ecn::Ce;
                 held.packet.ecn = Ecn::Ce;
-                return Some(Taken { held, marked });
+                return Some(head);
             }
-            drop(held);
+            if let Some(held) = self.end() {
+                drop(held);
+            }
         }
+    }
+
+    /// Hands out the packet that has been sent.
+    pub fn end(&mut self) -> Option<Held<P>> {
+        self.sending = false;
+        self.packets.pop_front()
     }
 }

@@ -17,20 +17,28 @@ pub(crate) enum Transmitter {
 impl Transmitter {
     pub fn new(model: &RateModel) -> Self {
         match model {
-            RateModel::Constant(rate) => Self::Constant(Constant { rate: *rate, bytes: 0, span: Span::ZERO }),
+            RateModel::Constant(rate) => Self::Constant(Constant {
+                rate: *rate,
+                bytes: 0,
+                span: Span::ZERO,
+            }),
             RateModel::Schedule { timeline, rates } => Self::Schedule(Schedule {
                 current: timeline.segment(Time::ZERO),
                 timeline: Arc::clone(timeline),
                 rates: Arc::clone(rates),
             }),
-            RateModel::Trace(trace) => {
-                Self::Trace(Opportunities { trace: Arc::clone(trace), cycle: Time::ZERO, next: 0, credit: 0 })
-            }
+            RateModel::Trace(trace) => Self::Trace(Opportunities {
+                trace: Arc::clone(trace),
+                cycle: Time::ZERO,
+                next: 0,
+                credit: 0,
+            }),
         }
     }
 
     /// When a packet that is ready at `now` begins to be sent: now, or after an outage, or at the next opportunity;
     /// [`Time::MAX`] for never. `idle`: nothing was being sent or waiting before.
+    #[inline]
     pub fn begin(&mut self, now: Time, idle: bool) -> Time {
         match self {
             Self::Constant(_) => now,
@@ -40,6 +48,7 @@ impl Transmitter {
     }
 
     /// When a packet that begins at `begin`, as [`Self::begin`] has said, is through.
+    #[inline]
     pub fn finish(&mut self, begin: Time, bytes: u32) -> Time {
         match self {
             Self::Constant(constant) => begin + constant.span(bytes),
@@ -49,10 +58,14 @@ impl Transmitter {
     }
 
     /// How long a packet of `bytes` that was sent from `begin` to `end` kept the transmitter busy.
+    #[inline]
     pub fn busy(&self, begin: Time, end: Time, bytes: u32) -> Span {
         match self {
             Self::Constant(_) | Self::Schedule(_) => end.since(begin),
-            Self::Trace(opportunities) => opportunities.trace.mean_rate().time_for(Bytes::new(bytes.into())),
+            Self::Trace(opportunities) => opportunities
+                .trace
+                .mean_rate()
+                .time_for(Bytes::new(bytes.into())),
         }
     }
 
@@ -76,6 +89,7 @@ pub(crate) struct Constant {
 }
 
 impl Constant {
+    #[inline]
     fn span(&mut self, bytes: u32) -> Span {
         if bytes != self.bytes {
             self.bytes = bytes;
@@ -120,7 +134,11 @@ impl Schedule {
     fn finish(&mut self, begin: Time, bytes: u32) -> Time {
         let segment = self.seek(begin);
         let end = begin + self.rates[segment.index].time_for(Bytes::new(bytes.into()));
-        if end <= segment.to { end } else { self.finish_across(begin, bytes) }
+        if end <= segment.to {
+            end
+        } else {
+            self.finish_across(begin, bytes)
+        }
     }
 
     /// Adds up what each step sends, in bits times 10⁹ (rate times nanoseconds), so that nothing is rounded before the end.
@@ -129,10 +147,17 @@ impl Schedule {
         let mut at = begin;
         if let Some(period) = self.timeline.repeat() {
             // Whole periods at once: a packet may take thousands of short ones.
-            let per_period: u128 = self.timeline.lengths().zip(self.rates.iter()).map(|(span, rate)| sent(*rate, span)).sum();
+            let per_period: u128 = self
+                .timeline
+                .lengths()
+                .zip(self.rates.iter())
+                .map(|(span, rate)| sent(*rate, span))
+                .sum();
             let periods = left.saturating_sub(1) / per_period.max(1);
             left -= periods * per_period;
-            at += Span::from_nanos(u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX));
+            at += Span::from_nanos(
+                u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX),
+            );
         }
         loop {
             let segment = self.seek(at);
@@ -194,7 +219,10 @@ impl Opportunities {
         let period = self.trace.period().as_nanos();
         let within = now.as_nanos() % period;
         self.cycle = Time::from_nanos(now.as_nanos() - within);
-        self.next = self.trace.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 <= within);
+        self.next = self
+            .trace
+            .millis
+            .partition_point(|ms| u64::from(*ms) * 1_000_000 <= within);
         if self.next == self.trace.millis.len() {
             self.next = 0;
             self.cycle += self.trace.period();
@@ -206,7 +234,11 @@ impl Opportunities {
             self.skip(now);
         }
         // What is left belongs to the opportunity at which the packet before ended, which is now.
-        if self.credit > 0 { now } else { self.next_time() }
+        if self.credit > 0 {
+            now
+        } else {
+            self.next_time()
+        }
     }
 
     fn finish(&mut self, begin: Time, bytes: u32) -> Time {
@@ -231,11 +263,15 @@ impl Opportunities {
         // Opportunities before `nanos` of the endless trace.
         let before = |nanos: u64| {
             let within = nanos % period;
-            (nanos / period) * millis.len() as u64 + millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < within) as u64
+            (nanos / period) * millis.len() as u64
+                + millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < within) as u64
         };
         let window = Span::from_millis(100);
         let from = at.as_nanos();
-        DeliveryTrace::rate(before(from.saturating_add(window.as_nanos())) - before(from), window)
+        DeliveryTrace::rate(
+            before(from.saturating_add(window.as_nanos())) - before(from),
+            window,
+        )
     }
 }
 
@@ -247,11 +283,16 @@ mod tests {
         let starts = steps.iter().map(|(ms, _)| Span::from_millis(*ms));
         Transmitter::new(&RateModel::Schedule {
             timeline: Arc::new(Timeline::new(starts, repeat.map(Span::from_millis))),
-            rates: steps.iter().map(|(_, mbps)| Rate::from_mbps(*mbps)).collect(),
+            rates: steps
+                .iter()
+                .map(|(_, mbps)| Rate::from_mbps(*mbps))
+                .collect(),
         })
     }
     fn trace(millis: &[u32]) -> Transmitter {
-        Transmitter::new(&RateModel::Trace(Arc::new(DeliveryTrace { millis: millis.to_vec() })))
+        Transmitter::new(&RateModel::Trace(Arc::new(DeliveryTrace {
+            millis: millis.to_vec(),
+        })))
     }
     fn ms(ms: u64) -> Time {
         Time::from_millis(ms)
@@ -269,7 +310,10 @@ mod tests {
     fn an_outage_suspends_and_a_final_one_ends() {
         let mut link = schedule(&[(0, 12), (10, 0), (20, 12)], None);
         assert_eq!(link.begin(ms(15), true), ms(20));
-        assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::from_nanos(20_500_000));
+        assert_eq!(
+            link.finish(Time::from_nanos(9_500_000), 1500),
+            Time::from_nanos(20_500_000)
+        );
         let mut link = schedule(&[(0, 12), (10, 0)], None);
         assert_eq!(link.begin(ms(15), true), Time::MAX);
         assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::MAX);
@@ -303,7 +347,11 @@ mod tests {
     #[test]
     fn unused_opportunities_are_lost_and_the_trace_repeats() {
         let mut link = trace(&[1, 2, 2, 5]);
-        assert_eq!(link.begin(ms(2), true), ms(5), "too late for the opportunities at 2 ms");
+        assert_eq!(
+            link.begin(ms(2), true),
+            ms(5),
+            "too late for the opportunities at 2 ms"
+        );
         assert_eq!(link.finish(ms(5), 1500), ms(5));
         assert_eq!(link.begin(ms(5), true), ms(6));
         assert_eq!(link.begin(ms(5_000_003), true), ms(5_000_005));
@@ -312,8 +360,15 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_trace_is_that_of_the_next_100_ms() {
-        let link = trace(&(1..=200).map(|n| if n <= 100 { n } else { 2 * n - 100 }).collect::<Vec<u32>>());
+        let link = trace(
+            &(1..=200)
+                .map(|n| if n <= 100 { n } else { 2 * n - 100 })
+                .collect::<Vec<u32>>(),
+        );
         assert_eq!(link.rate_at(Time::from_nanos(500_000)), Rate::from_mbps(12));
-        assert_eq!(link.rate_at(Time::from_nanos(150_500_000)), Rate::from_mbps(6));
+        assert_eq!(
+            link.rate_at(Time::from_nanos(150_500_000)),
+            Rate::from_mbps(6)
+        );
     }
 }

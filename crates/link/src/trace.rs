@@ -1,7 +1,7 @@
 //! Reading traces.
 
 use crate::{ConfigError, LinkError};
-use bentpipe_units::{Bytes, Rate, Span};
+use bentpipe_units::{Rate, Span};
 use std::path::{Path, PathBuf};
 
 /// Delivery opportunities over time, as mahimahi writes them.
@@ -37,21 +37,34 @@ impl DeliveryTrace {
     fn parse(text: &str) -> Result<Self, (usize, ConfigError)> {
         let mut millis: Vec<u32> = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let refused = |problem: String, allowed: &str| (index + 1, ConfigError::refused(line, problem, allowed));
-            let at = line
-                .trim()
-                .parse()
-                .map_err(|_| refused("is no time".to_owned(), "whole milliseconds, one delivery opportunity per line"))?;
+            let refused = |problem: String, allowed: &str| {
+                (index + 1, ConfigError::refused(line, problem, allowed))
+            };
+            let at = line.trim().parse().map_err(|_| {
+                refused(
+                    "is no time".to_owned(),
+                    "whole milliseconds, one delivery opportunity per line",
+                )
+            })?;
             if let Some(last) = millis.last().filter(|last| at < **last) {
-                return Err(refused(format!("comes before the line above, {last}"), "times that never fall"));
+                return Err(refused(
+                    format!("comes before the line above, {last}"),
+                    "times that never fall",
+                ));
             }
             millis.push(at);
         }
         match millis.last() {
-            None => Err((1, ConfigError::refused("", "holds no delivery opportunity", "at least one line"))),
+            None => Err((
+                1,
+                ConfigError::refused("", "holds no delivery opportunity", "at least one line"),
+            )),
             Some(0) => {
                 let problem = "is the last time, so that the trace takes no time";
-                Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
+                Err((
+                    millis.len(),
+                    ConfigError::refused("0", problem, "a last line above 0"),
+                ))
             }
             Some(_) => Ok(Self { millis }),
         }
@@ -77,26 +90,36 @@ fn parse_losses(text: &str) -> Result<Vec<bool>, (usize, ConfigError)> {
                 '1' => true,
                 other => {
                     let allowed = "0 for a packet received, 1 for one lost, # before a comment";
-                    return Err((index + 1, ConfigError::refused(other, "is no fate of a packet", allowed)));
+                    return Err((
+                        index + 1,
+                        ConfigError::refused(other, "is no fate of a packet", allowed),
+                    ));
                 }
             });
         }
     }
     if lost.is_empty() {
-        return Err((1, ConfigError::refused("", "holds no packet", "at least one 0 or 1")));
+        return Err((
+            1,
+            ConfigError::refused("", "holds no packet", "at least one 0 or 1"),
+        ));
     }
     Ok(lost)
 }
 
-fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>) -> Result<T, LinkError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| LinkError::Read { path: PathBuf::from(path), source })?;
-    parse(&text).map_err(|(line, error)| LinkError::Trace { path: PathBuf::from(path), line, error })
-}
-
-/// The size of a queue that holds what `rate` sends in `span`, at least one full packet.
-pub(crate) fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
-    rate.bytes_in(span).max(Bytes::new(1500))
+fn read<T>(
+    path: &Path,
+    parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>,
+) -> Result<T, LinkError> {
+    let text = std::fs::read_to_string(path).map_err(|source| LinkError::Read {
+        path: PathBuf::from(path),
+        source,
+    })?;
+    parse(&text).map_err(|(line, error)| LinkError::Trace {
+        path: PathBuf::from(path),
+        line,
+        error,
+    })
 }
 
 #[cfg(test)]
@@ -112,9 +135,13 @@ mod tests {
 
     #[test]
     fn wrong_lines_are_named() {
-        for (text, line, word) in
-            [("1\nx\n", 2, "`x`"), ("", 1, "no delivery"), ("5\n3\n", 2, "`3`"), ("0\n0\n", 2, "no time"), ("1\n\n", 2, "``")]
-        {
+        for (text, line, word) in [
+            ("1\nx\n", 2, "`x`"),
+            ("", 1, "no delivery"),
+            ("5\n3\n", 2, "`3`"),
+            ("0\n0\n", 2, "no time"),
+            ("1\n\n", 2, "``"),
+        ] {
             let (at, error) = DeliveryTrace::parse(text).unwrap_err();
             assert_eq!(at, line, "{text:?}: {error}");
             assert!(error.to_string().contains(word), "{error}");

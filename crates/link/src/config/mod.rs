@@ -11,8 +11,8 @@ mod schedule;
 mod written;
 
 pub use delay::{DelayConfig, DelayStep, Distribution};
-pub use loss::{LossConfig, LossModel, LossProcessConfig, Window};
 pub(crate) use loss::{Bursts, onset};
+pub use loss::{LossConfig, LossModel, LossProcessConfig, Window};
 pub use queue::{CodelConfig, QueueConfig, QueueLimit};
 pub use rate::{RateConfig, RateStep};
 

@@ -35,10 +35,10 @@ pub enum QueueLimit {
 /// Controlled delay (RFC 8289): drops or marks at the head once packets have waited too long for too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// The wait that is acceptable for longer than an interval (RFC 8289 §4.3: 5 ms).
+    /// The wait that is acceptable for longer than an interval (5 ms by RFC 8289 §4).
     pub target: Span,
-    /// How long packets may wait above the target before CoDel acts; a round trip's worth (RFC 8289 §4.3: 100 ms, which
-    /// is short for a satellite: §4.4 has it follow the longest usual round trip).
+    /// How long packets may wait above the target before CoDel acts; about the longest usual
+    /// round trip (100 ms by RFC 8289 §4, for terrestrial paths: give a satellite path its own).
     pub interval: Span,
     /// Marks packets that can be marked instead of dropping them (RFC 3168).
     pub ecn: bool,
@@ -46,7 +46,11 @@ pub struct CodelConfig {
 
 impl Default for CodelConfig {
     fn default() -> Self {
-        Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false }
+        Self {
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+        }
     }
 }
 
@@ -59,13 +63,26 @@ impl QueueConfig {
     /// Refuses what cannot be.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.limit.check()?;
-        let Some(CodelConfig { target, interval, .. }) = self.codel else { return Ok(()) };
+        let Some(CodelConfig {
+            target, interval, ..
+        }) = self.codel
+        else {
+            return Ok(());
+        };
         if target.is_zero() {
-            return Err(ConfigError::refused(format!("target = {target}"), "lets no packet wait", "above 0 s"));
+            return Err(ConfigError::refused(
+                format!("target = {target}"),
+                "lets no packet wait",
+                "above 0 s",
+            ));
         }
         if interval <= target {
             let problem = format!("is no longer than the target of {target}");
-            return Err(ConfigError::refused(format!("interval = {interval}"), problem, format!("above {target}")));
+            return Err(ConfigError::refused(
+                format!("interval = {interval}"),
+                problem,
+                format!("above {target}"),
+            ));
         }
         Ok(())
     }
@@ -92,7 +109,15 @@ impl QueueLimit {
             Self::Packets(packets) => packets > 0,
             Self::Time(span) => !span.is_zero(),
         };
-        if holds { Ok(()) } else { Err(ConfigError::refused(self, "is no size for a queue", Self::EXAMPLES)) }
+        if holds {
+            Ok(())
+        } else {
+            Err(ConfigError::refused(
+                self,
+                "is no size for a queue",
+                Self::EXAMPLES,
+            ))
+        }
     }
 }
 
@@ -101,13 +126,20 @@ impl std::str::FromStr for QueueLimit {
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let refused = |problem: &str| ConfigError::refused(text, problem, Self::EXAMPLES);
         let trimmed = text.trim();
-        let unit = trimmed.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'));
+        let unit = trimmed
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'));
         let number = trimmed[..trimmed.len() - unit.len()].replace('_', "");
         let limit = match unit.trim() {
-            "BDP" => Self::Bdp(number.parse().map_err(|_| refused("does not start with a number"))?),
-            "packets" | "packet" => {
-                Self::Packets(number.parse().map_err(|_| refused("is no whole number of packets"))?)
-            }
+            "BDP" => Self::Bdp(
+                number
+                    .parse()
+                    .map_err(|_| refused("does not start with a number"))?,
+            ),
+            "packets" | "packet" => Self::Packets(
+                number
+                    .parse()
+                    .map_err(|_| refused("is no whole number of packets"))?,
+            ),
             _ => match (text.parse(), text.parse()) {
                 (Ok(bytes), _) => Self::Bytes(bytes),
                 (_, Ok(span)) => Self::Time(span),
@@ -117,7 +149,10 @@ impl std::str::FromStr for QueueLimit {
                 _ => return Err(refused("is no size for a queue")),
             },
         };
-        limit.check().map(|()| limit).map_err(|_| refused("is no size for a queue"))
+        limit
+            .check()
+            .map(|()| limit)
+            .map_err(|_| refused("is no size for a queue"))
     }
 }
 
@@ -203,8 +238,7 @@ pub(super) struct Table {
 }
 
 impl Written for QueueConfig {
-    const EXPECTED: &'static str =
-        "a queue size such as \"1 BDP\", \"500 kB\", \"25 packets\" or \"100 ms\", or a table { limit = \"1 BDP\", aqm = \"codel\" }";
+    const EXPECTED: &'static str = "a queue size such as \"1 BDP\", \"500 kB\", \"25 packets\" or \"100 ms\", or a table { limit = \"1 BDP\", aqm = \"codel\" }";
     type Table = Table;
     type List = IgnoredAny;
 
@@ -220,15 +254,25 @@ impl Written for QueueConfig {
                 interval: table.interval.unwrap_or(default.interval),
                 ecn: table.ecn.unwrap_or(default.ecn),
             };
-            return Self { limit, codel: Some(codel) }.checked();
+            return Self {
+                limit,
+                codel: Some(codel),
+            }
+            .checked();
         }
         let stray = [
             table.target.map(|target| format!("target = {target}")),
-            table.interval.map(|interval| format!("interval = {interval}")),
+            table
+                .interval
+                .map(|interval| format!("interval = {interval}")),
             table.ecn.map(|ecn| format!("ecn = {ecn}")),
         ];
         match stray.into_iter().flatten().next() {
-            Some(value) => Err(ConfigError::refused(value, "has no meaning for a drop-tail queue", "with aqm = \"codel\" only")),
+            Some(value) => Err(ConfigError::refused(
+                value,
+                "has no meaning for a drop-tail queue",
+                "with aqm = \"codel\" only",
+            )),
             None => Self::drop_tail(limit).checked(),
         }
     }
@@ -237,7 +281,9 @@ read_as_written!(QueueConfig);
 
 impl Serialize for QueueConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(codel) = self.codel else { return self.limit.serialize(serializer) };
+        let Some(codel) = self.codel else {
+            return self.limit.serialize(serializer);
+        };
         Table {
             limit: Some(self.limit),
             aqm: Some(Aqm::CoDel),

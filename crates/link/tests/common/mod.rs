@@ -1,8 +1,5 @@
 //! Driving a link as a simulation does, and writing down what came of each packet.
-#![allow(
-    dead_code,
-    reason = "every test file uses its own part of this module"
-)]
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_units::{Span, Time};
