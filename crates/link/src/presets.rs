@@ -15,8 +15,8 @@
 //! literally, gives a loss of 0.0179 and 0.0272, which do not round to the printed ones; of the values that round to
 //! the printed p we take one that makes all five figures come out as printed: 0.0166 and 0.0184.
 //!
-//! **Long tails.** With two states, burst lengths are geometric: in a million packets the longest is about 5 (wired) and
-//! 10 (wifi), never 15 and 47. `wired-long` and `wifi-long` have two regimes of bursts instead. A burst is short or,
+//! **Long tails.** With two states, burst lengths are geometric: in a million packets the longest is 4 or 5 (wired) and about
+//! 10 (wifi), not 15 and 47. `wired-long` and `wifi-long` have two regimes of bursts instead. A burst is short or,
 //! rarely, long, both geometric in length; after it comes a good packet. Loss and all four transition
 //! probabilities depend on p and the mean burst 1/r alone, so the mean of the short bursts is set such that 1/r stays
 //! what it was. That leaves two parameters that the source does not determine:
@@ -63,7 +63,7 @@ pub struct LongBursts {
 const SOURCE: &str =
     "CNES, \"QUIC and satellite: accelerating start-up\", measured end-to-end loss process";
 
-// Shares from 1 - (1 - 1/mean)^(longest - 1) per long burst: ln 2 = bursts in 10⁶ packets x share x (1 - 1/mean)^(longest - 1).
+// Shares from ln 2 = bursts in 10⁶ packets x share x (1 - 1/mean)^(longest - 1): half of all such measurements see none.
 static PRESETS: [LossPreset; 4] = [
     LossPreset {
         name: "wired",
