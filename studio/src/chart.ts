@@ -73,9 +73,28 @@ const css = (name: string): string => getComputedStyle(document.documentElement)
 let lastScroll = 0;
 addEventListener("scroll", () => (lastScroll = performance.now()), { passive: true, capture: true });
 
+const charts = new WeakMap<Element, TimeChart>();
+const sight =
+  typeof IntersectionObserver === "undefined"
+    ? null
+    : new IntersectionObserver(
+        (entries) => {
+          for (const { target, isIntersecting } of entries) {
+            const chart = charts.get(target);
+            if (!chart) continue;
+            chart.inSight = isIntersecting;
+            if (isIntersecting && chart.stale) chart.timeline.schedule();
+          }
+        },
+        { rootMargin: "150px" },
+      );
+
 /** One plot on the shared time axis: uPlot draws the axes, `paint` the series straight from their pyramids. */
 export class TimeChart {
   readonly el: HTMLElement;
+  /** Whether the reader can see it (or nearly), and whether it still shows an earlier window. */
+  inSight = true;
+  stale = true;
   readonly #plot: uPlot;
   readonly #line = h("div", { class: "cursor-line", hidden: true });
   readonly #band = h("div", { class: "select-band", hidden: true });
@@ -116,6 +135,8 @@ export class TimeChart {
     );
     this.#plot.over.append(this.#line, this.#band);
     this.#listen(this.#plot.over);
+    charts.set(this.el, this);
+    sight?.observe(this.el);
   }
 
   #legend(): HTMLElement {
@@ -150,7 +171,7 @@ export class TimeChart {
       return chip;
     });
     const refs = this.spec.references.map((r) =>
-      h("span", { class: "chip fixed" }, swatch("line", r.colour(), [2, 2]), h("span", {}, r.name), h("output", {}, unitValue(this.spec.unit, r.value))),
+      h("span", { class: "chip fixed" }, swatch("line", r.colour(), [2, 2]), h("span", {}, r.name), h("output", {}, unitValue(this.spec.unit, r.value).replace(/\.0+(?=\D|$)/, ""))),
     );
     return h("div", { class: "chips-row" }, chips, refs);
   }
@@ -182,6 +203,7 @@ export class TimeChart {
   /** Shows a window with that value range. */
   draw(view: [number, number], y: [number, number]): void {
     this.#y = y;
+    this.stale = false;
     this.#plot.batch((u: uPlot) => {
       u.setScale("x", { min: view[0], max: view[1] });
       u.setScale("y", { min: y[0], max: y[1] });
@@ -211,6 +233,7 @@ export class TimeChart {
 
   /** Takes the plot off the page. */
   destroy(): void {
+    sight?.unobserve(this.el);
     this.#plot.destroy();
     this.el.remove();
   }

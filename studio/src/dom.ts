@@ -57,18 +57,35 @@ export function button(text: string, click: () => void, attributes: Attributes =
   return h("button", { type: "button", click, ...attributes }, text);
 }
 
-/** Calls back with the width of an element whenever it changes (and once at the start). */
-export function onWidth(el: Element, draw: (width: number) => void): () => void {
+const sized = new Map<Element, () => void>();
+const observer = typeof ResizeObserver === "undefined" ? null : new ResizeObserver((entries) => entries.forEach((e) => sized.get(e.target)?.()));
+
+/** Calls back with the width of an element whenever it changes (and once at the start), as long as it is on the page. */
+export function onWidth(el: Element, draw: (width: number) => void): void {
   let width = -1;
-  const observer = new ResizeObserver(() => {
+  sized.set(el, () => {
+    if (!el.isConnected) {
+      sized.delete(el);
+      observer?.unobserve(el);
+      return;
+    }
     const now = Math.floor(el.clientWidth);
     if (now !== width && now > 0) {
       width = now;
       draw(now);
     }
   });
-  observer.observe(el);
-  return () => observer.disconnect();
+  observer?.observe(el);
+}
+
+/** Draws at once what has changed its width; before printing there is no time to wait. */
+export function remeasure(): void {
+  for (const check of [...sized.values()]) check();
+}
+
+/** Brings an element into view, without motion where the reader asked for none. */
+export function scrollTo(el: Element | null): void {
+  el?.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
 }
 
 /** Offers text as a file. */

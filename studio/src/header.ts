@@ -1,4 +1,4 @@
-import { h, replace, type Child } from "./dom.ts";
+import { h, remeasure, replace, type Child } from "./dom.ts";
 import { count, NONE, shortest } from "./format.ts";
 import { pathView } from "./pathview.ts";
 import type { Expectation, Report } from "./types.ts";
@@ -15,6 +15,7 @@ export function themeToggle(changed: () => void): HTMLElement {
   const apply = (): void => {
     const dark = !printing && (chosen === "dark" || (chosen === "auto" && system.matches));
     root.dataset["theme"] = dark ? "dark" : "light";
+    root.classList.toggle("printing", printing);
     replace(
       group,
       (["auto", "light", "dark"] as const).map((t) =>
@@ -34,6 +35,7 @@ export function themeToggle(changed: () => void): HTMLElement {
       ),
     );
     changed();
+    remeasure();
   };
   system.addEventListener("change", apply);
   addEventListener("beforeprint", () => {

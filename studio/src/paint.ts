@@ -16,8 +16,8 @@ export interface Frame {
 }
 
 /** Dots and marks that a layer may cost per frame before it is drawn coarser. */
-const DOTS = 10_000;
-const MARKS = 2_500;
+const DOTS = 6_000;
+const MARKS = 2_000;
 
 /** Opacity of the area under a line. */
 const FILL = 0.16;
@@ -95,7 +95,7 @@ function drawSparse(f: Frame, layer: Layer, i0: number, i1: number): void {
  * Many samples per pixel: columns that span little join into one smooth line, columns that span more are upright
  * bars. Bars on whole pixels cost a fraction of what the same zigzag costs as a path.
  */
-function drawDense(f: Frame, layer: Layer): void {
+function drawDense(f: Frame, layer: Layer, opacity = 1): void {
   const { ctx, dpr } = f;
   const sy = f.height / (f.y1 - f.y0);
   const bottom = f.top + f.height;
@@ -139,6 +139,7 @@ function drawDense(f: Frame, layer: Layer): void {
     y = last;
     end = column;
   });
+  ctx.globalAlpha = opacity;
   for (let i = 0; i < bars.length; i += 3) ctx.fillRect(bars[i]!, bars[i + 1]!, thick, bars[i + 2]!);
   ctx.stroke(line);
 }
@@ -168,7 +169,7 @@ function drawDots(f: Frame, layer: Layer): void {
   if (k === cells.length) {
     // Too scattered for dots: the band between minimum and maximum of each pixel column.
     ctx.lineWidth = dpr;
-    drawDense(f, { ...layer, style: "line", fill: false });
+    drawDense(f, { ...layer, style: "line", fill: false }, 0.4);
     return;
   }
   if (plain) {

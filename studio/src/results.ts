@@ -55,7 +55,7 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
   const points = pointsOf(report);
   const controls = h("div", { class: "controls" });
   const body = h("div", {});
-  const el = h("section", { id: "results", "aria-labelledby": "results-title" }, h("div", { class: "section-head" }, h("h2", { id: "results-title" }, "Results"), controls), body);
+  const el = h("section", { id: "results", class: report.traces.length ? "linked" : null, "aria-labelledby": "results-title" }, h("div", { class: "section-head" }, h("h2", { id: "results-title" }, "Results"), controls), body);
 
   const draw = (): void => {
     const { state } = store;
@@ -68,8 +68,10 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
       points.length > 1 &&
         select("Point", [{ value: "", text: "all points" }, ...points.map((p) => ({ value: pointKey(p), text: pointLabel(p) }))], state.point, (point) => store.set({ point })),
     );
-    const shown = points.filter((p) => state.point === "" || pointKey(p) === state.point);
-    const groups = shown.map((p) => groupsAt(report, p, flow, m.key));
+    const everywhere = points.map((p) => groupsAt(report, p, flow, m.key));
+    const some = points.some((p) => pointKey(p) === state.point);
+    const shown = points.filter((p) => !some || pointKey(p) === state.point);
+    const groups = everywhere.filter((_, i) => shown.includes(points[i]!));
     if (groups.every((g) => g.length === 0)) {
       replace(body, h("p", { class: "note" }, "No run has this metric for this flow."));
       return;
@@ -87,13 +89,13 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
       );
     });
     const sweep =
-      shown.length > 1 &&
+      points.length > 1 &&
       h(
         "figure",
         { class: "card dist" },
         h("figcaption", {}, h("h3", {}, `${m.label} across the sweep`)),
-        h("div", { class: "key" }, [...new Set(groups.flat().map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i]))),
-        sweepPlot(shown, groups, m),
+        h("div", { class: "key" }, [...new Set(everywhere.flat().map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i]))),
+        sweepPlot(points, everywhere, m),
       );
     replace(
       body,

@@ -12,8 +12,15 @@ export function quantile(sorted: ArrayLike<number>, p: number): number {
 
 /** A point's identity: its entries in order of their keys. */
 export function pointKey(point: Point): string {
-  return JSON.stringify(Object.entries(point).sort(([a], [b]) => (a < b ? -1 : 1)));
+  let key = keys.get(point);
+  if (key === undefined) {
+    key = JSON.stringify(Object.entries(point).sort(([a], [b]) => (a < b ? -1 : 1)));
+    keys.set(point, key);
+  }
+  return key;
 }
+
+const keys = new WeakMap<Point, string>();
 
 /** A point in words. One swept key is named by its last part, several by enough to tell them apart. */
 export function pointLabel(point: Point): string {

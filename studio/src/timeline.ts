@@ -65,16 +65,21 @@ export class Timeline {
     });
   }
 
-  /** Redraws all plots now; the time it takes stands in the browser's performance timeline. */
-  redraw(): void {
+  /**
+   * Redraws now what is in sight (or everything); the rest follows when it comes into sight. The time it takes stands
+   * in the browser's performance timeline.
+   */
+  redraw(everything = false): void {
     const start = performance.now();
     const ranges = new Map<string, [number, number]>();
-    for (const chart of this.charts) {
+    const shown = this.charts.filter((c) => everything || c.inSight);
+    for (const chart of this.charts) chart.stale = true;
+    for (const chart of shown) {
       const [lo, hi] = chart.extent(this.view);
       const r = ranges.get(chart.spec.id);
       ranges.set(chart.spec.id, r ? [Math.min(r[0], lo), Math.max(r[1], hi)] : [lo, hi]);
     }
-    for (const chart of this.charts) chart.draw(this.view, ranges.get(chart.spec.id)!);
+    for (const chart of shown) chart.draw(this.view, ranges.get(chart.spec.id)!);
     this.#point();
     performance.measure("bentpipe-redraw", { start, end: performance.now() });
     if (performance.getEntriesByName("bentpipe-redraw").length > 2000) performance.clearMeasures("bentpipe-redraw");

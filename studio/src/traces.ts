@@ -1,6 +1,6 @@
 import { TimeChart, type PanelSpec } from "./chart.ts";
 import { inflateBase64 } from "./decode.ts";
-import { button, download, fileName, h, onWidth, replace, select } from "./dom.ts";
+import { button, download, fileName, h, onWidth, replace, scrollTo, select } from "./dom.ts";
 import { runFacts } from "./runfacts.ts";
 import { extentOf, panelsOf, SeriesCache } from "./panels.ts";
 import { lowerBound } from "./pyramid.ts";
@@ -73,7 +73,7 @@ export class TraceSection {
     }
     this.el.append(
       this.#bar,
-      h("p", { class: "howto" }, "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to move, double-click for the whole run. From the keyboard: arrows, + and −, 0; comma and full stop move the cursor."),
+      h("p", { class: "howto gestures" }, "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to move, double-click for the whole run. From the keyboard: arrows, + and −, 0; comma and full stop move the cursor."),
       this.#stack,
     );
     store.on((changed) => {
@@ -104,7 +104,7 @@ export class TraceSection {
       this.#said.hidden = true;
       this.store.set({ run: i, zoom: null });
     }
-    this.el.scrollIntoView({ behavior: "smooth" });
+    scrollTo(this.el);
   }
 
   #say(words: string): void {
@@ -146,7 +146,11 @@ export class TraceSection {
         this.#say("Unpacking the time series…");
         // A frame for the words above to appear.
         await new Promise((done) => setTimeout(done, 20));
-        this.#cache = inflateBase64(this.data!).then((blob) => new SeriesCache(blob));
+        const start = performance.now();
+        this.#cache = inflateBase64(this.data!).then((blob) => {
+          performance.measure("bentpipe-unpack", { start, end: performance.now() });
+          return new SeriesCache(blob);
+        });
       }
       cache = await this.#cache;
     } catch (error) {
@@ -217,7 +221,8 @@ export class TraceSection {
   #fit(): void {
     const width = this.#columnWidth();
     for (const chart of this.#timeline.charts) chart.resize(width);
-    if (this.#timeline.charts.length) this.#timeline.redraw();
+    // Everything: this is also the last chance before printing.
+    if (this.#timeline.charts.length) this.#timeline.redraw(true);
   }
 
   #zoom(factor: number): void {

@@ -120,6 +120,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
       put(s.dropped_queue, t, seq * MSS);
       put(link.drops_queue, t, 1);
     } else {
+      if (linkFree > 0 && t > linkFree) put(link.queue, linkFree, 0);
       linkFree = begin + MSS / rate;
       put(link.queue, t, waiting + MSS);
       const bin = Math.floor(linkFree / BIN);

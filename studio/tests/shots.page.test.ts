@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { env } from "node:process";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { Bench } from "./browser.ts";
-import { geoReport, oddReport, singleReport } from "./fixture.ts";
+import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts";
 
 const dir = env["BENTPIPE_SHOTS"];
 
@@ -22,6 +22,7 @@ describe.skipIf(!dir)("screenshots", () => {
     { name: "two-1440-dark", make: () => geoReport({ repeats: 8, sizes: ["10 MB"] }), width: 1440, height: 900, dark: true, hash: "#run=1&versus=3" },
     { name: "single-1280-light", make: singleReport, width: 1280, height: 720, dark: false, hash: "" },
     { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
+    { name: "million-1280-light", make: () => millionReport(), width: 1280, height: 720, dark: false, hash: "" },
     { name: "geo-400-light", make: () => geoReport({ sizes: ["10 MB"] }), width: 400, height: 800, dark: false, hash: "" },
   ];
   for (const { name, make, ...options } of shots) {
@@ -41,6 +42,14 @@ describe.skipIf(!dir)("screenshots", () => {
       await opened.page.close();
     });
   }
+  it("print", async () => {
+    const opened = await bench.open(geoReport({ sizes: ["10 MB"] }), { width: 1440, dark: true });
+    await bench.plots(opened);
+    await opened.page.pdf({ path: join(dir!, "print.pdf"), preferCSSPageSize: true });
+    await opened.page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    await opened.page.emulateMedia({ media: "print" });
+    await opened.page.screenshot({ path: join(dir!, "print.png"), clip: { x: 0, y: 0, width: 1100, height: 3000 }, fullPage: true });
+  });
   it("empty", async () => {
     const opened = await bench.open(null, { width: 1280, height: 720 });
     await opened.page.screenshot({ path: join(dir!, "empty.png") });

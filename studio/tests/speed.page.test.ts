@@ -2,14 +2,16 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { Bench } from "./browser.ts";
 import { millionReport } from "./fixture.ts";
 
+const million = millionReport();
 let bench: Bench;
 beforeAll(async () => {
   bench = await Bench.start();
 });
 afterAll(() => bench?.close());
 
-it("a million points per series zoom in under 50 ms a frame", async () => {
-  const opened = await bench.open(millionReport());
+// The tall window has all six plots in sight at once, the other is a laptop's. Others may be using the machine: three tries.
+it.for([{ width: 1440, height: 2900 }, { width: 1440, height: 900 }])("a million points per series zoom in under 50 ms a frame in a window of $width x $height", { retry: 2 }, async (size) => {
+  const opened = await bench.open(million, size);
   const { page } = opened;
   await bench.plots(opened);
   const result = await page.evaluate(async () => {
@@ -39,6 +41,7 @@ it("a million points per series zoom in under 50 ms a frame", async () => {
     const at = (list: number[], p: number): number => [...list].sort((a, b) => a - b)[Math.floor((list.length - 1) * p)]!;
     const sum = redraws.map((d, i) => d + (whole[i] ?? 0));
     return {
+      unpack: performance.getEntriesByName("bentpipe-unpack")[0]!.duration,
       charts: canvases.length,
       frames: redraws.length,
       redraw: [at(redraws, 0.5), at(redraws, 0.95)],
@@ -48,7 +51,7 @@ it("a million points per series zoom in under 50 ms a frame", async () => {
     };
   });
   const ms = ([a, b]: number[]): string => `${a!.toFixed(1)} ms (p95 ${b!.toFixed(1)})`;
-  console.log(`million points, ${result.charts} plots: redraw ${ms(result.redraw)}, raster ${ms(result.raster)}, both ${ms(result.total)}, frame to frame ${ms(result.gap)}`);
+  console.log(`million points, window of ${size.width} x ${size.height}: redraw ${ms(result.redraw)}, raster ${ms(result.raster)}, both ${ms(result.total)}, frame to frame ${ms(result.gap)}, unpacking ${result.unpack.toFixed(0)} ms`);
   expect(result.charts).toBe(6);
   expect(result.frames).toBeGreaterThanOrEqual(55);
   expect(result.total[0]).toBeLessThan(50);
