@@ -260,21 +260,18 @@ impl State {
         while let Some(event) = self.quic.poll() {
             match event {
                 Event::Stream(StreamEvent::Readable { id }) => {
-                    if let Some(waker) = self.streams.get_mut(&id).and_then(|waiters| waiters.read.take()) {
+                    if let Some(waker) = self.take_waiter(id, |waiters| waiters.read.take()) {
                         waker.wake();
                     }
                 }
                 Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
-                    if let Some(waker) = self.streams.get_mut(&id).and_then(|waiters| waiters.write.take()) {
+                    if let Some(waker) = self.take_waiter(id, |waiters| waiters.write.take()) {
                         self.blocked_writers -= 1;
                         waker.wake();
                     }
                 }
                 Event::Stream(StreamEvent::Opened { dir }) => wake_all(&mut self.accept[dir as usize]),
                 Event::Stream(StreamEvent::Available { dir }) => wake_all(&mut self.open[dir as usize]),
-                Event::Stream(StreamEvent::Finished { id }) => {
-                    self.streams.remove(&id);
-                }
                 Event::Connected => {
                     self.connected = Some(self.now);
                     // Stream limits came with the peer's transport parameters, without an event of their own.
@@ -284,6 +281,16 @@ impl State {
                 _ => {}
             }
         }
+    }
+
+    /// Takes one of a stream's waiters, and forgets the stream where none is left.
+    fn take_waiter(&mut self, id: StreamId, take: impl Fn(&mut StreamWaiters) -> Option<Waker>) -> Option<Waker> {
+        let waiters = self.streams.get_mut(&id)?;
+        let waker = take(waiters);
+        if waiters.read.is_none() && waiters.write.is_none() {
+            self.streams.remove(&id);
+        }
+        waker
     }
 
     /// Whether an application has more to write than windows and send buffer admit.

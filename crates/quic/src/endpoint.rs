@@ -16,7 +16,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// What an application does with a connection: a future that ends when it has done so.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -72,6 +73,20 @@ struct Entry {
     timeout: Option<Time>,
     queued: bool,
     probe: Option<Probe>,
+    woken: Arc<Woken>,
+}
+
+/// Set when one of a connection's tasks wants to be polled.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -127,7 +142,8 @@ impl Endpoint {
     fn adopt(&mut self, key: usize, conn: Conn, task: Task, probe: Option<Probe>, now: Time) {
         let tasks = FuturesUnordered::new();
         tasks.push(task);
-        self.connections.insert(key, Entry { conn, tasks, timeout: None, queued: false, probe });
+        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        self.connections.insert(key, Entry { conn, tasks, timeout: None, queued: false, probe, woken });
         self.run(key, now);
     }
 
@@ -217,7 +233,8 @@ impl Endpoint {
     /// Lets a connection's applications act on what has happened, and forgets it where it is over.
     fn run(&mut self, key: usize, now: Time) {
         let Some(entry) = self.connections.get_mut(&key) else { return };
-        let mut cx = Context::from_waker(Waker::noop());
+        let waker = Waker::from(entry.woken.clone());
+        let mut cx = Context::from_waker(&waker);
         loop {
             let mut state = entry.conn.lock();
             state.now = now;
@@ -227,15 +244,18 @@ impl Endpoint {
                 }
             }
             state.dispatch_events();
-            let spawned = std::mem::take(&mut state.spawned);
-            drop(state);
-            entry.tasks.extend(spawned);
-            // The set remembers who was woken, so nothing but woken tasks is polled here.
-            match Pin::new(&mut entry.tasks).poll_next(&mut cx) {
-                Poll::Ready(Some(())) => {}
-                Poll::Ready(None) | Poll::Pending if entry.conn.lock().spawned.is_empty() => break,
-                Poll::Ready(None) | Poll::Pending => {}
+            if !state.spawned.is_empty() {
+                let spawned = std::mem::take(&mut state.spawned);
+                drop(state);
+                entry.tasks.extend(spawned);
+            } else if !entry.woken.0.swap(false, Ordering::Relaxed) {
+                break;
+            } else {
+                drop(state);
             }
+            // The set polls only those of its tasks that were woken. It may return before it has polled them all, and
+            // then wakes itself.
+            while let Poll::Ready(Some(())) = Pin::new(&mut entry.tasks).poll_next(&mut cx) {}
         }
         if entry.conn.lock().quic.is_drained() {
             if let Some(timeout) = entry.timeout {

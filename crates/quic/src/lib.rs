@@ -33,6 +33,5 @@ pub use crate::settings::{
     AckRatio, AckRatioError, Congestion, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, Settings,
     SettingsError, UDP_HEADER,
 };
-/// The stacks underneath, for the types that stand in this crate's interface.
+/// The stack underneath, for the types that stand in this crate's interface.
 pub use noq_proto;
-pub use rustls;

@@ -3,7 +3,6 @@
 use crate::clock::EpochClock;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rand_core::{Rng, SeedableRng};
-use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, GetRandomFailed, SecureRandom, ring as provider};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::cell::RefCell;
@@ -169,33 +168,44 @@ pub fn server(
     QuicServerConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
 }
 
-/// A client's TLS side that trusts exactly `identity` and keeps the tickets it is given in `tickets`.
-///
-/// With `early_data` a ticket lets requests leave with the first flight; without, it only shortens the handshake's
-/// cryptography.
-///
-/// # Errors
-/// rustls refuses the certificate as a root.
-pub fn client(
-    identity: &Identity,
-    alpn: &[u8],
-    randomness: Randomness,
-    epoch: EpochClock,
-    tickets: Resumption,
-    early_data: bool,
-) -> Result<QuicClientConfig, TlsError> {
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in &identity.certificates {
-        roots.add(certificate.clone())?;
+/// A client's TLS side, which keeps the tickets it is given.
+#[derive(Debug, Clone)]
+pub struct Client(rustls::ClientConfig);
+
+impl Client {
+    /// Trusts exactly `identity`.
+    ///
+    /// # Errors
+    /// rustls refuses the certificate as a root.
+    pub fn new(
+        identity: &Identity,
+        alpn: &[u8],
+        randomness: Randomness,
+        epoch: EpochClock,
+    ) -> Result<Self, TlsError> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in &identity.certificates {
+            roots.add(certificate.clone())?;
+        }
+        let mut config = rustls::ClientConfig::builder_with_details(provider(randomness), Arc::new(epoch))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![alpn.to_vec()];
+        Ok(Self(config))
     }
-    let mut config = rustls::ClientConfig::builder_with_details(provider(randomness), Arc::new(epoch))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![alpn.to_vec()];
-    config.enable_early_data = early_data;
-    config.resumption = tickets;
-    QuicClientConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
+
+    /// For QUIC: with `early_data` a ticket lets requests leave with the first flight; without, it only shortens the
+    /// handshake's cryptography. Tickets are shared between all configurations made here: rustls takes up a session
+    /// only with the very verifier that accepted it.
+    ///
+    /// # Errors
+    /// The provider lacks what QUIC needs.
+    pub fn quic(&self, early_data: bool) -> Result<QuicClientConfig, TlsError> {
+        let mut config = self.0.clone();
+        config.enable_early_data = early_data;
+        QuicClientConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use bentpipe_link::{DropCause, random};
 use bentpipe_quic::noq_proto::{
     ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
 };
-use bentpipe_quic::rustls::client::Resumption;
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
 use bentpipe_quic::{
@@ -22,8 +21,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Datagrams that one call for transmission may return. The pacer's bursts are about this long.
 const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(10).expect("ten is not zero");
-/// Tickets that a client keeps: more than one server's connections of a run can leave.
-const TICKETS: usize = 64;
 /// H3_NO_ERROR (RFC 9114 §8.1): how a client that has all it wanted leaves.
 const NO_ERROR: u64 = 0x100;
 
@@ -108,12 +105,10 @@ impl Flow {
             Http::Raw => tls::ALPN_RAW,
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seed("identity"))?;
-        let tickets = Resumption::in_memory_sessions(TICKETS);
+        let client_tls = tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
         let tokens = Arc::new(TokenMemoryCache::default());
         let client_config = |early_data| {
-            let tls =
-                tls::client(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), tickets.clone(), early_data)?;
-            let mut config = ClientConfig::new(Arc::new(tls));
+            let mut config = ClientConfig::new(Arc::new(client_tls.quic(early_data)?));
             config
                 .initial_dst_cid_provider(seeded::initial_cids(half(seed(&format!("initial cid {early_data}")))))
                 .token_store(tokens.clone());

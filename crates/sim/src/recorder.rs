@@ -56,7 +56,8 @@ impl LinkRecorder {
             .enumerate()
             .map(|(bin, &bytes)| {
                 let end = Time::ZERO + THROUGHPUT_BIN * (bin as u64 + 1);
-                (end, bytes as f64 * 8e-6 / THROUGHPUT_BIN.as_secs_f64())
+                // Bits per microsecond are megabits per second.
+                (end, (bytes * 8) as f64 / (THROUGHPUT_BIN.as_nanos() / 1_000) as f64)
             })
             .collect();
         let queue = self.queue.iter().map(|&(bin, bytes)| (Time::ZERO + QUEUE_BIN * bin, bytes as f64)).collect();

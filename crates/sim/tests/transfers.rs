@@ -1,0 +1,228 @@
+//! Whole transfers over simulated paths.
+
+use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Visit};
+use bentpipe_units::{Bytes, Rate, Span};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn direction(rate_mbps: u64, delay_ms: u64, patch: &str) -> DirectionModel {
+    let mut config = DirectionConfig::new(Rate::from_mbps(rate_mbps), Span::from_millis(delay_ms));
+    let patch: DirectionPatch = toml::from_str(patch).unwrap();
+    patch.apply_to(&mut config);
+    config.load(Path::new(".")).unwrap()
+}
+
+fn visit(bytes: u64, handshake: Handshake) -> Visit {
+    Visit {
+        handshake,
+        wait: Span::ZERO,
+        think: Span::ZERO,
+        direction: Direction::Download,
+        objects: vec![Object { name: "object".into(), bytes: Bytes::new(bytes) }],
+        reported: true,
+    }
+}
+
+/// 50/10 Mbps, 650 ms, queues of one BDP.
+fn geo(visits: Vec<Visit>) -> RunSpec {
+    let window = Bytes::from_mb(16);
+    RunSpec {
+        seed: 1,
+        run: 0,
+        base_rtt: Span::from_millis(650),
+        hops: vec![HopSpec {
+            name: "satellite".into(),
+            forward: direction(50, 325, r#"queue = "1 BDP""#),
+            reverse: direction(10, 325, r#"queue = "1 BDP""#),
+            shared: true,
+        }],
+        terminals: 1,
+        flows: vec![FlowSpec {
+            name: "download".into(),
+            terminal: 0,
+            start: Span::ZERO,
+            settings: Settings {
+                stream_window: window,
+                connection_window: window,
+                send_window: window,
+                ..Settings::default()
+            },
+            visits,
+        }],
+        time_limit: Span::from_secs(600),
+        trace: false,
+        qlog: false,
+        capture: None,
+    }
+}
+
+fn run(spec: &RunSpec) -> RunOutcome {
+    bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap()
+}
+
+fn seconds(span: Option<Span>) -> f64 {
+    span.unwrap().as_secs_f64()
+}
+
+#[test]
+fn a_download_takes_the_round_trips_that_slow_start_needs() {
+    let outcome = run(&geo(vec![visit(2_000_000, Handshake::OneRtt)]));
+    let flow = &outcome.flows[0];
+    assert!(flow.completed, "{:?}", flow.error);
+    // One round trip of handshake, one of request and response at the least.
+    assert!((0.65..0.70).contains(&seconds(flow.handshake)), "{:?}", flow.handshake);
+    assert!((1.30..1.40).contains(&seconds(flow.first_byte)), "{:?}", flow.first_byte);
+    // 14.7 kB doubling each round: 2 MB fit into eight rounds after the request's.
+    assert!((4.5..7.0).contains(&seconds(flow.completion)), "{:?}", flow.completion);
+    assert_eq!(flow.packets_declared_lost, 0);
+}
+
+#[test]
+fn early_data_saves_one_round_trip() {
+    let one = run(&geo(vec![visit(200_000, Handshake::OneRtt)]));
+    let two = run(&geo(vec![visit(200_000, Handshake::OneRtt), visit(200_000, Handshake::ZeroRtt)]));
+    assert!(two.flows[1].completed, "{:?}", two.flows[1].error);
+    let (full, early) = (seconds(one.flows[0].completion), seconds(two.flows[1].completion));
+    assert!((full - early - 0.65).abs() < 0.03, "{full} s in full, {early} s early");
+}
+
+#[test]
+fn early_data_without_a_ticket_is_a_failure_not_a_full_handshake() {
+    let outcome = run(&geo(vec![visit(2_000, Handshake::ZeroRtt)]));
+    assert!(!outcome.flows[0].completed);
+    assert!(outcome.flows[0].error.as_ref().unwrap().contains("0-RTT"));
+}
+
+#[test]
+fn an_upload_arrives_whole() {
+    let mut upload = visit(1_000_000, Handshake::OneRtt);
+    upload.direction = Direction::Upload;
+    for http in [Http::H3, Http::Raw] {
+        let mut spec = geo(vec![upload.clone()]);
+        spec.flows[0].settings.http = http;
+        let outcome = run(&spec);
+        let flow = &outcome.flows[0];
+        assert!(flow.completed, "{http:?}: {:?}", flow.error);
+        assert!(flow.packets_sent > 680, "{http:?}: {} packets up", flow.packets_sent);
+    }
+}
+
+#[test]
+fn a_lossy_path_delivers_every_byte_and_every_loss_has_a_cause() {
+    let mut spec = geo(vec![visit(5_000_000, Handshake::OneRtt)]);
+    spec.hops[0].forward = direction(50, 325, "loss = 0.01\nqueue = \"1 BDP\"");
+    let outcome = run(&spec);
+    let flow = &outcome.flows[0];
+    assert!(flow.completed, "{:?}", flow.error);
+    assert!(flow.packets_lost_random > 10);
+    let counters = outcome.links[0].counters;
+    assert_eq!(counters.dropped_loss.packets, flow.packets_lost_random);
+}
+
+#[test]
+fn two_flows_share_one_terminal_link() {
+    let mut spec = geo(vec![visit(10_000_000, Handshake::OneRtt)]);
+    let mut second = spec.flows[0].clone();
+    second.name = "second".into();
+    spec.flows.push(second);
+    let outcome = run(&spec);
+    for flow in &outcome.flows {
+        assert!(flow.completed, "{}: {:?}", flow.name, flow.error);
+    }
+    assert!(outcome.links[0].counters.bytes_out > 20_000_000);
+}
+
+#[test]
+fn terminals_of_their_own_do_not_share() {
+    let mut spec = geo(vec![visit(1_000_000, Handshake::OneRtt)]);
+    let alone = seconds(run(&spec).flows[0].completion);
+    spec.hops[0].shared = false;
+    spec.terminals = 2;
+    let mut second = spec.flows[0].clone();
+    second.name = "second".into();
+    second.terminal = 1;
+    spec.flows.push(second);
+    let outcome = run(&spec);
+    assert_eq!(outcome.links.len(), 4);
+    for flow in &outcome.flows {
+        // Packet numbers are skipped at random (RFC 9000 §21.4), which moves a packet here and there.
+        assert!((seconds(flow.completion) - alone).abs() < 0.02 * alone, "{}: {:?}, alone {alone} s", flow.name, flow.completion);
+    }
+}
+
+#[test]
+fn two_hops_add_their_delays() {
+    let mut spec = geo(vec![visit(1_000, Handshake::OneRtt)]);
+    let one = seconds(run(&spec).flows[0].handshake);
+    let hop = HopSpec {
+        name: "terrestrial".into(),
+        forward: direction(1000, 15, ""),
+        reverse: direction(1000, 15, ""),
+        shared: true,
+    };
+    spec.hops.push(hop);
+    let two = seconds(run(&spec).flows[0].handshake);
+    assert!((two - one - 0.030).abs() < 0.001, "{one} s, then {two} s");
+}
+
+#[test]
+fn a_transfer_that_cannot_finish_ends_at_the_limit() {
+    let mut spec = geo(vec![visit(1_000_000_000, Handshake::OneRtt)]);
+    spec.time_limit = Span::from_secs(10);
+    let outcome = run(&spec);
+    let flow = &outcome.flows[0];
+    assert!(!flow.completed);
+    assert_eq!(flow.completion, None);
+    assert!(flow.error.as_ref().unwrap().contains("10 s"), "{:?}", flow.error);
+    assert!(outcome.end.as_secs_f64() < 10.1);
+}
+
+#[test]
+fn a_dead_path_is_given_up_too() {
+    let mut spec = geo(vec![visit(1_000, Handshake::OneRtt)]);
+    spec.hops[0].forward = direction(50, 325, "loss = 1.0");
+    spec.time_limit = Span::from_secs(30);
+    let outcome = run(&spec);
+    assert!(!outcome.flows[0].completed);
+    assert_eq!(outcome.flows[0].handshake, None);
+}
+
+#[test]
+fn the_same_spec_gives_the_same_outcome() {
+    let mut spec = geo(vec![visit(3_000_000, Handshake::OneRtt), visit(3_000_000, Handshake::ZeroRtt)]);
+    spec.hops[0].forward = direction(50, 325, "loss = 0.005\nqueue = \"1 BDP\"\nframe = \"10 ms\"");
+    let (one, two) = (run(&spec), run(&spec));
+    assert_eq!(format!("{:?}", one.flows), format!("{:?}", two.flows));
+    assert_eq!(one.events, two.events);
+    spec.run = 1;
+    assert_ne!(format!("{:?}", one.flows), format!("{:?}", run(&spec).flows));
+}
+
+#[test]
+fn small_windows_stop_the_sender_and_the_time_is_counted() {
+    let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
+    spec.flows[0].settings.stream_window = Bytes::new(65_536);
+    let outcome = run(&spec);
+    let flow = &outcome.flows[0];
+    assert!(flow.completed, "{:?}", flow.error);
+    // 64 kB a round trip: most of the time is spent waiting for credit.
+    assert!(seconds(flow.completion) > 15.0, "{:?}", flow.completion);
+    assert!(seconds(flow.flow_control_blocked) > 0.5 * seconds(flow.completion), "{:?}", flow.flow_control_blocked);
+    let free = run(&geo(vec![visit(2_000_000, Handshake::OneRtt)]));
+    assert!(seconds(free.flows[0].flow_control_blocked) < 0.01, "{:?}", free.flows[0].flow_control_blocked);
+}
+
+#[test]
+fn traces_record_the_sender_and_the_links() {
+    let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
+    spec.trace = true;
+    let outcome = run(&spec);
+    let trace = outcome.trace.unwrap();
+    let names: Vec<_> = trace.flows[0].series.iter().map(|series| series.name).collect();
+    for name in ["sent", "acked", "received", "cwnd", "bytes_in_flight", "rtt", "smoothed_rtt"] {
+        assert!(names.contains(&name), "{name} is missing from {names:?}");
+    }
+    assert_eq!(trace.links.len(), 2);
+}
