@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Why a scenario cannot be run: what is wrong, what is allowed, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{name}:{line}: {message}")]
+#[error("{}: {message}", self.place())]
 pub struct ScenarioError {
     /// What is wrong, naming the value and what is allowed.
     pub message: String,
@@ -20,6 +20,17 @@ pub struct ScenarioError {
     pub span: Range<usize>,
     /// Line of `text` where the span begins, counted from 1.
     pub line: usize,
+}
+
+impl ScenarioError {
+    /// `file:line`, or the option of the command line as it was given.
+    pub fn place(&self) -> String {
+        if self.name.starts_with("--") {
+            format!("{} {}", self.name, self.text)
+        } else {
+            format!("{}:{}", self.name, self.line)
+        }
+    }
 }
 
 /// Everything that keeps a scenario from ending in a complete run directory.

@@ -1,8 +1,8 @@
 //! Scenario, plan, runs, results, report.
 //!
 //! [`Plan::read`] turns a scenario file into the list of runs, or says what is wrong with it and where. [`execute`] carries
-//! the runs out, [`Executed::results`] sums them up, and [`RunDir`] writes the directory that holds everything: whole, or
-//! not at all.
+//! the runs out, [`Executed::results`] sums them up, and [`record`] does both and writes the directory that holds everything:
+//! whole, or not at all.
 //!
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
 
@@ -11,6 +11,9 @@ mod expect;
 mod leo;
 pub mod plan;
 pub mod profiles;
+mod plain_report;
+mod record;
+mod report;
 mod resolve;
 pub mod results;
 mod run;
@@ -26,6 +29,8 @@ pub use error::{LabError, ScenarioError};
 pub use expect::Figure;
 pub use leo::Reconfiguration;
 pub use plan::{Changes, Plan, Task};
+pub use record::{Manifest, Recorded, SweepAxis, record};
+pub use report::rebuild;
 pub use resolve::{Case, HopSummary, PathSummary};
 pub use results::Results;
 pub use run::{Executed, Observer, Runner, Simulator, execute};

@@ -263,6 +263,11 @@ pub enum Traces {
     None,
 }
 
+/// The JSON Schema of scenario files.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(Scenario).to_value()
+}
+
 fn one() -> u64 {
     1
 }

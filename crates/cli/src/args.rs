@@ -1,0 +1,96 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  bentpipe profiles
+  bentpipe run scenarios/published/cnes-start.toml
+  bentpipe run my.toml --set workload.download=\"20 MB\" --repeat 50
+  bentpipe run my.toml --json > results.json
+  bentpipe report out/cnes-start
+
+Exit status: 0 all well; 1 an expectation did not hold; 2 the scenario or the command line is wrong;
+3 a run failed or was interrupted.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  bentpipe run my.toml
+  bentpipe run my.toml --set path.profile=geo-250-3 --set variant.0rtt.congestion=newreno
+  bentpipe run my.toml --set workload.download='[\"1 MB\", \"5 MB\"]'   (where it is swept: other values)
+  bentpipe run a.toml b.toml --out results                          (results/NAME for each)
+  bentpipe run my.toml --json | jq '.summary[] | select(.metric == \"completion_s\")'";
+
+/// A laboratory for transport protocols on satellite paths.
+#[derive(Debug, Parser)]
+#[command(name = "bentpipe", version, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios, print their results, and write a run directory with a report for each
+    Run(Run),
+    /// List the built-in paths with their bandwidth-delay products and time targets
+    Profiles {
+        /// One JSON document on standard output and nothing else
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of scenario files, for editors
+    Schema,
+    /// Write report.html anew from the results in a run directory
+    Report {
+        /// A directory that `bentpipe run` wrote
+        dir: PathBuf,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// What to run, and how.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    /// Scenario files (TOML)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change a key of the scenario, by dotted path; lists are entered by name (variant.NAME.key)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random draw, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Runs of each variant at each point, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub repeat: Option<u64>,
+    /// Runs at the same time [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Run directory to write, or the directory of run directories where there are several files [default: out/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Which clock runs
+    #[arg(long, value_enum, default_value_t = Clock::Virtual)]
+    pub clock: Clock,
+    /// One JSON document on standard output and nothing else (a list of documents where there are several files)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Clock {
+    /// Deterministic simulation, as fast as the processor allows
+    Virtual,
+}

@@ -1,0 +1,54 @@
+//! The command `bentpipe`.
+// The one place that may look at a clock: the progress bar does.
+#![allow(clippy::disallowed_methods)]
+
+mod args;
+mod errors;
+mod output;
+mod profiles;
+mod run;
+mod table;
+
+use args::{Cli, Command};
+use bentpipe_lab::LabError;
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+
+/// Everything well.
+const OK: u8 = 0;
+/// An expectation did not hold.
+const NOT_HELD: u8 = 1;
+/// The scenario or the command line is wrong.
+const USAGE: u8 = 2;
+/// A run failed, or was interrupted.
+const FAILED: u8 = 3;
+
+fn main() -> ExitCode {
+    let status = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Profiles { json } => profiles::print(json),
+        Command::Schema => schema(),
+        Command::Report { dir } => report(&dir),
+        Command::Completions { shell } => completions(shell),
+    };
+    ExitCode::from(status.unwrap_or_else(|error| {
+        eprint!("{}", errors::render(&error));
+        if error.is_usage() { USAGE } else { FAILED }
+    }))
+}
+
+fn schema() -> Result<u8, LabError> {
+    let schema = bentpipe_lab::scenario::json_schema();
+    output::print(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap_or_default()))
+}
+
+fn report(directory: &std::path::Path) -> Result<u8, LabError> {
+    let path = bentpipe_lab::rebuild(directory)?;
+    output::print(&format!("{}\n", path.display()))
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, LabError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "bentpipe", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,31 @@
+//! Standard output: written in one piece, silent where its reader has gone, coloured only on a terminal.
+
+use crate::OK;
+use bentpipe_lab::LabError;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Writes `text`. A reader that has closed the pipe (`| head`) has what it wanted.
+///
+/// # Errors
+/// Standard output that cannot be written for another reason.
+pub fn print(text: &str) -> Result<u8, LabError> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(LabError::Write { path: "standard output".into(), reason: error.to_string() })
+        }
+        _ => Ok(OK),
+    }
+}
+
+/// Whether to colour what goes to `stream`: a terminal, and no `NO_COLOR` (no-color.org).
+pub fn coloured(stream: &impl IsTerminal) -> bool {
+    let off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    stream.is_terminal() && !off && !dumb
+}
+
+/// `text` in a colour (an SGR parameter such as "1" or "31"), where `on`.
+pub fn paint(on: bool, colour: &str, text: &str) -> String {
+    if on { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+}

@@ -1,0 +1,113 @@
+//! `bentpipe run`.
+
+use crate::args::Run;
+use crate::{FAILED, NOT_HELD, OK, USAGE, errors, output, table};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator, record};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Runs the scenarios one after another. All are read first: where one is wrong, nothing runs.
+pub fn run(args: &Run) -> Result<u8, LabError> {
+    let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
+    let plans: Vec<Plan> = args.files.iter().map(|file| Plan::read(file, &changes)).collect::<Result<_, _>>()?;
+    let mut targets: Vec<PathBuf> = Vec::new();
+    for plan in &plans {
+        let target = target(args, plan);
+        if targets.contains(&target) {
+            let reason = format!("two scenarios are named `{}`; allowed: each name once", plan.name);
+            return Err(LabError::Write { path: target, reason });
+        }
+        targets.push(target);
+    }
+    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let stop = stop_on_interrupt();
+
+    let mut status = OK;
+    let mut documents: Vec<Results> = Vec::new();
+    for (plan, target) in plans.iter().zip(&targets) {
+        let recorded = one(plan, target, jobs, &stop)?;
+        status = status.max(verdict(&recorded, plan));
+        if !args.json {
+            output::print(&table::results(plan, &recorded, output::coloured(&std::io::stdout())))?;
+        }
+        documents.push(recorded.results);
+        if stop.load(Ordering::Relaxed) || status >= USAGE {
+            break;
+        }
+    }
+    if args.json {
+        output::print(&json(&documents, plans.len() > 1))?;
+    }
+    Ok(status)
+}
+
+fn target(args: &Run, plan: &Plan) -> PathBuf {
+    match &args.out {
+        Some(out) if args.files.len() == 1 => out.clone(),
+        Some(out) => out.join(&plan.name),
+        None => Path::new("out").join(&plan.name),
+    }
+}
+
+/// One document, or a list of them where several files were asked for.
+fn json(documents: &[Results], several: bool) -> String {
+    match documents {
+        [one] if !several => one.to_json().unwrap_or_default(),
+        list => serde_json::to_string_pretty(list).unwrap_or_default() + "\n",
+    }
+}
+
+fn one(plan: &Plan, target: &Path, jobs: NonZeroUsize, stop: &AtomicBool) -> Result<Recorded, LabError> {
+    let bar = progress_bar(plan);
+    let recorded = record(plan, &Simulator, target, jobs, stop, &|done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    let recorded = recorded?;
+    if let Some(failure) = &recorded.failure {
+        eprint!("{}", errors::render(failure));
+    }
+    Ok(recorded)
+}
+
+fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
+    if recorded.complete {
+        return if recorded.results.all_held() { OK } else { NOT_HELD };
+    }
+    let (done, planned) = (recorded.results.runs.len(), plan.tasks.len());
+    match &recorded.directory {
+        Some(directory) => {
+            eprintln!("incomplete: {done} of {planned} runs ended, and are in {}", directory.display());
+        }
+        None => eprintln!("incomplete: no run of {planned} ended, and nothing was written"),
+    }
+    FAILED
+}
+
+/// A bar with the time left on standard error, where that is a terminal.
+fn progress_bar(plan: &Plan) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(plan.tasks.len() as u64), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(plan.name.clone());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Set by the first Ctrl-C, so that runs that have ended are kept; the second ends the process.
+fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    let handler = ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(FAILED));
+        }
+        eprintln!("stopping: runs that have ended are kept (Ctrl-C again to stop at once)");
+    });
+    if let Err(error) = handler {
+        eprintln!("warning: Ctrl-C will lose what has been run: {error}");
+    }
+    stop
+}

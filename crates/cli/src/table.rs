@@ -1,0 +1,234 @@
+//! Results as a table.
+
+use crate::output::paint;
+use bentpipe_lab::results::{Results, Summary};
+use bentpipe_lab::{PathSummary, Plan, Recorded};
+use std::fmt::Write;
+
+/// On which side a column's cells stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Text in columns.
+#[derive(Debug)]
+pub struct Table {
+    heads: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(heads: &[(&str, Align)]) -> Self {
+        Self { heads: heads.iter().map(|(head, align)| ((*head).to_owned(), *align)).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a column at the right; rows that are there have nothing in it.
+    pub fn column(&mut self, head: String, align: Align) {
+        self.heads.push((head, align));
+    }
+
+    /// Adds a row; cells that are missing at its end are empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The table as text. Columns without a single cell are left out.
+    pub fn render(&self, colour: bool) -> String {
+        let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
+        let used = |column: &usize| self.rows.iter().any(|row| !cell(row, *column).is_empty());
+        let columns: Vec<usize> = (0..self.heads.len()).filter(used).collect();
+        let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
+        let width = |column: usize| {
+            let rows = self.rows.iter().map(|row| cell(row, column));
+            rows.chain([cell(&heads, column)]).map(|text| text.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
+        let line = |row: &[String]| {
+            let mut line = String::new();
+            for (&column, &width) in columns.iter().zip(&widths) {
+                let text = cell(row, column);
+                match self.heads[column].1 {
+                    Align::Left => _ = write!(line, "{text:<width$}  "),
+                    Align::Right => _ = write!(line, "{text:>width$}  "),
+                }
+            }
+            line.trim_end().to_owned()
+        };
+        let mut text = paint(colour, "1", &line(&heads)) + "\n";
+        for row in &self.rows {
+            text.push_str(&line(row));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Everything that `bentpipe run` prints about a scenario.
+pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
+    let results = &recorded.results;
+    let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
+    let mut paths: Vec<&PathSummary> = plan.cases.iter().map(|case| &case.path).collect();
+    paths.dedup();
+    if let [first, rest @ ..] = paths.as_slice() {
+        // A sweep of the path makes many: the first stands for them, the table tells them apart.
+        text.push_str(&path_text(first));
+        if !rest.is_empty() {
+            let _ = writeln!(text, "  (the first of {} paths)", paths.len());
+        }
+    }
+    text.push('\n');
+    text.push_str(&summary(plan, results, colour));
+    for note in &recorded.notes {
+        let _ = write!(text, "\nnote: {note}\n");
+    }
+    if !results.expectations.is_empty() {
+        text.push('\n');
+    }
+    for expectation in &results.expectations {
+        let verdict = match expectation.held {
+            Some(true) => paint(colour, "32", "held  "),
+            Some(false) => paint(colour, "31", "FAILED"),
+            None => paint(colour, "33", "no run"),
+        };
+        let measured = expectation.measured.map_or_else(String::new, |value| format!(" (measured {})", number(value)));
+        let _ = writeln!(text, "{verdict}  {}{measured}", expectation.text);
+    }
+    if let Some(directory) = &recorded.directory {
+        let _ = write!(text, "\nreport: {}\n", directory.join("report.html").display());
+    }
+    text
+}
+
+fn path_text(path: &PathSummary) -> String {
+    let mut text = format!("{}, {} ms, BDP {:.3} MB\n", path.name, number(path.rtt_ms), path.bdp_bytes as f64 / 1e6);
+    for hop in &path.hops {
+        let _ = writeln!(text, "  {:<8} forward {}", hop.name, hop.forward);
+        let _ = writeln!(text, "  {:<8} return  {}", "", hop.reverse);
+    }
+    text
+}
+
+/// One row for each variant, point, flow and visit, with what was published beside it.
+fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
+    let mut table = Table::new(&[]);
+    for (key, _) in &plan.sweep {
+        table.column(short(key, plan), Align::Left);
+    }
+    for (head, align) in [
+        ("variant", Align::Left),
+        ("flow", Align::Left),
+        ("visit", Align::Right),
+        ("runs", Align::Right),
+        ("completion s", Align::Right),
+        ("95 % interval", Align::Left),
+        ("first byte s", Align::Right),
+        ("goodput Mbps", Align::Right),
+        ("lost", Align::Right),
+    ] {
+        table.column(head.to_owned(), align);
+    }
+    let mut labels: Vec<(&str, &str)> = Vec::new();
+    for figure in &results.published {
+        if !labels.contains(&(&figure.label, &figure.metric)) {
+            labels.push((&figure.label, &figure.metric));
+        }
+    }
+    for (label, metric) in &labels {
+        let unit = if *metric == "completion_s" { String::new() } else { format!(" {metric}") };
+        table.column(format!("{label}{unit}"), Align::Right);
+        table.column("ratio".to_owned(), Align::Right);
+    }
+    let completions: Vec<&Summary> = results.summary.iter().filter(|row| row.metric == "completion_s").collect();
+    let several = |read: &dyn Fn(&Summary) -> String| completions.iter().any(|row| read(row) != read(completions[0]));
+    let flows = several(&|row| row.flow.clone());
+    let visits = several(&|row| row.visit.to_string());
+    for row in &completions {
+        let mut cells: Vec<String> =
+            plan.sweep.iter().map(|(key, _)| row.point.get(key).cloned().unwrap_or_default()).collect();
+        cells.push(row.variant.clone());
+        cells.push(if flows { row.flow.clone() } else { String::new() });
+        cells.push(if visits { row.visit.to_string() } else { String::new() });
+        cells.push(runs(results, row));
+        cells.push(row.median.map_or("–".to_owned(), number));
+        cells.push(match (row.ci95_low, row.ci95_high) {
+            (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
+            _ => String::new(),
+        });
+        for metric in ["first_byte_s", "goodput_mbps", "packets_declared_lost"] {
+            let median = find(results, row, metric).and_then(|row| row.median);
+            let whole = metric == "packets_declared_lost";
+            cells.push(median.map_or("–".to_owned(), |value| if whole { format!("{value:.0}") } else { number(value) }));
+        }
+        for (label, metric) in &labels {
+            let figure = results.published.iter().find(|figure| {
+                figure.label == *label
+                    && figure.metric == *metric
+                    && figure.variant == row.variant
+                    && figure.point == row.point
+                    && figure.flow == row.flow
+                    && figure.visit == row.visit
+            });
+            cells.push(figure.map_or_else(String::new, |figure| figure.value.to_string()));
+            cells.push(figure.and_then(|figure| figure.ratio).map_or_else(String::new, |ratio| format!("{ratio:.2}")));
+        }
+        table.row(cells);
+    }
+    table.render(colour)
+}
+
+/// `20`, or `18/20` where not all transfers completed.
+fn runs(results: &Results, row: &Summary) -> String {
+    let all = results.runs.iter().filter(|run| run.variant == row.variant && run.point == row.point).count() as u64;
+    if row.n == all { all.to_string() } else { format!("{}/{all}", row.n) }
+}
+
+fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Option<&'a Summary> {
+    results.summary.iter().find(|other| {
+        other.metric == metric
+            && other.variant == row.variant
+            && other.point == row.point
+            && other.flow == row.flow
+            && other.visit == row.visit
+    })
+}
+
+/// The last part of a swept key, or the whole where another ends the same.
+fn short(key: &str, plan: &Plan) -> String {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let same = plan.sweep.iter().filter(|(other, _)| last(other) == last(key)).count();
+    if same > 1 { key.to_owned() } else { last(key) }
+}
+
+/// Four significant figures or so, without an exponent.
+fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_empty_ones_are_left_out() {
+        let mut table = Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right)]);
+        table.row(["é".to_owned(), String::new(), "1".to_owned()]);
+        table.row(["longer".to_owned(), String::new(), "100".to_owned()]);
+        assert_eq!(table.render(false), "name      n\né         1\nlonger  100\n");
+    }
+
+    #[test]
+    fn numbers_keep_four_figures() {
+        assert_eq!(["7140.2", "797.04", "20.004", "3.1234"].map(|text| number(text.parse().unwrap_or(0.0))), ["7140", "797.0", "20.00", "3.123"]);
+    }
+}

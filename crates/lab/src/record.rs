@@ -1,0 +1,230 @@
+//! Runs a plan into a run directory: `manifest.json`, `results.json`, `results.parquet`, `report.html`, time series, and
+//! the qlog files and captures that the scenario asks for.
+
+use crate::error::LabError;
+use crate::expect::Figure;
+use crate::plan::{Plan, Task};
+use crate::report;
+use crate::resolve::PathSummary;
+use crate::results::{Clock, Results};
+use crate::run::{Observer, Runner, execute};
+use crate::rundir::{MANIFEST, Staging};
+use crate::traces::Trace;
+use bentpipe_sim::RunOutcome;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Time series beyond this many bytes are left out of a run directory: no page could show them.
+const MOST_TRACE_BYTES: usize = 512 << 20;
+
+/// What a run directory is about: everything that `report.html` needs besides results and time series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of Bentpipe that wrote it.
+    pub version: String,
+    /// False where runs are missing, because the whole was interrupted or one failed.
+    pub complete: bool,
+    /// Runs that the scenario asks for.
+    pub runs_planned: usize,
+    /// Runs in `results.json`.
+    pub runs_done: usize,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its title.
+    pub title: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// Which clock ran.
+    pub clock: Clock,
+    /// The variants in order.
+    pub variants: Vec<String>,
+    /// The swept keys in order.
+    pub sweep: Vec<SweepAxis>,
+    /// The path of the first case.
+    pub path: Option<PathSummary>,
+    /// Published figures.
+    pub published: Vec<Figure>,
+    /// Things that the reader of the results should know.
+    pub notes: Vec<String>,
+    /// The files of the directory besides this one.
+    pub files: Vec<String>,
+    /// The scenario as it was run, as TOML.
+    pub source: String,
+}
+
+/// A swept key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepAxis {
+    /// Its dotted path.
+    pub key: String,
+    /// Its values in order.
+    pub values: Vec<String>,
+}
+
+/// What came of running a plan.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The results of what was run.
+    pub results: Results,
+    /// The run directory; none where not one run ended.
+    pub directory: Option<PathBuf>,
+    /// True where everything planned was run.
+    pub complete: bool,
+    /// Why the rest is missing, where a run failed.
+    pub failure: Option<LabError>,
+    /// Things that the reader of the results should know.
+    pub notes: Vec<String>,
+}
+
+/// Runs `plan` on `jobs` threads and writes the run directory `target`: whole, or not at all.
+///
+/// Set `stop` to end early; runs that have ended are written, with `"complete": false` in the manifest. `progress` is told
+/// how many runs have ended each time one does.
+///
+/// # Errors
+/// A directory that cannot be written. A run that failed is no error here: see [`Recorded::failure`].
+pub fn record(
+    plan: &Plan,
+    runner: &dyn Runner,
+    target: &Path,
+    jobs: NonZeroUsize,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Recorded, LabError> {
+    let staging = Staging::create(target)?;
+    let recorder = Recorder {
+        plan,
+        staging: &staging,
+        traces: Mutex::default(),
+        files: Mutex::default(),
+        done: AtomicUsize::new(0),
+        progress,
+    };
+    let executed = execute(plan, runner, jobs, stop, &recorder);
+    let results = executed.results(plan);
+    let Recorder { traces, files, .. } = recorder;
+    let traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut notes = plan.notes.clone();
+    if results.runs.is_empty() {
+        return Ok(Recorded { results, directory: None, complete: false, failure: executed.failure, notes });
+    }
+    let (index, blob) = join(traces, &mut notes);
+    let mut manifest = manifest(plan, &results, executed.complete, notes.clone());
+    manifest.files = write_all(&staging, &manifest, &results, &index, &blob, files)?;
+    staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
+    let directory = staging.commit()?;
+    Ok(Recorded { results, directory: Some(directory), complete: executed.complete, failure: executed.failure, notes })
+}
+
+fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) -> Manifest {
+    Manifest {
+        version: results.version.clone(),
+        complete,
+        runs_planned: plan.tasks.len(),
+        runs_done: results.runs.len(),
+        scenario: plan.name.clone(),
+        title: plan.title.clone(),
+        description: plan.description.clone(),
+        seed: plan.seed,
+        clock: results.clock,
+        variants: plan.variants.clone(),
+        sweep: plan.sweep.iter().map(|(key, values)| SweepAxis { key: key.clone(), values: values.clone() }).collect(),
+        path: plan.path().cloned(),
+        published: plan.figures.clone(),
+        notes,
+        files: Vec::new(),
+        source: plan.source.clone(),
+    }
+}
+
+fn write_all(
+    staging: &Staging,
+    manifest: &Manifest,
+    results: &Results,
+    index: &[Trace],
+    blob: &[u8],
+    mut files: BTreeSet<String>,
+) -> Result<Vec<String>, LabError> {
+    let mut write = |name: &str, bytes: &[u8]| {
+        files.insert(name.to_owned());
+        staging.write(name, bytes)
+    };
+    let text = results.to_json().map_err(|error| LabError::write("results.json", error))?;
+    write("results.json", text.as_bytes())?;
+    let table = crate::parquet::encode(results).map_err(|error| LabError::write("results.parquet", error))?;
+    write("results.parquet", &table)?;
+    if !index.is_empty() {
+        write("traces.json", json(&index, Path::new("traces.json"))?.as_bytes())?;
+        write("traces.bin", blob)?;
+    }
+    let page = report::html(manifest, results, index, blob).map_err(|error| LabError::write("report.html", error))?;
+    write("report.html", page.as_bytes())?;
+    Ok(files.into_iter().collect())
+}
+
+fn json(value: &impl Serialize, path: &Path) -> Result<String, LabError> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| LabError::write(path, error))
+}
+
+/// One blob and one index of all traces, in the plan's order, up to what a page can show.
+fn join(traces: BTreeMap<usize, (Trace, Vec<u8>)>, notes: &mut Vec<String>) -> (Vec<Trace>, Vec<u8>) {
+    let (mut index, mut all) = (Vec::new(), Vec::new());
+    let total = traces.len();
+    for (mut trace, blob) in traces.into_values() {
+        if all.len() + blob.len() > MOST_TRACE_BYTES {
+            break;
+        }
+        trace.shift(all.len());
+        all.extend(blob);
+        index.push(trace);
+    }
+    if index.len() < total {
+        let limit = MOST_TRACE_BYTES >> 20;
+        notes.push(format!("time series of {} of {total} runs are kept: together they may have {limit} MiB", index.len()));
+    }
+    (index, all)
+}
+
+struct Recorder<'a> {
+    plan: &'a Plan,
+    staging: &'a Staging,
+    traces: Mutex<BTreeMap<usize, (Trace, Vec<u8>)>>,
+    files: Mutex<BTreeSet<String>>,
+    done: AtomicUsize,
+    progress: &'a (dyn Fn(usize) + Sync),
+}
+
+impl Recorder<'_> {
+    fn write(&self, name: String, bytes: &[u8]) -> Result<(), LabError> {
+        self.staging.write(&name, bytes)?;
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        Ok(())
+    }
+}
+
+impl Observer for Recorder<'_> {
+    fn finished(&self, index: usize, task: Task, outcome: &RunOutcome) -> Result<(), LabError> {
+        let case = &self.plan.cases[task.case];
+        let place = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
+        for file in &outcome.qlog {
+            self.write(format!("qlog/{place}/{}.sqlog", file.name), &file.bytes)?;
+        }
+        if let Some(capture) = &outcome.capture {
+            self.write(format!("captures/{place}.pcapng"), capture)?;
+        }
+        if let Some(trace) = &outcome.trace {
+            let mut blob = Vec::new();
+            let trace = Trace::encode(&case.variant, &case.point, task.run, trace, &mut blob);
+            self.traces.lock().unwrap_or_else(PoisonError::into_inner).insert(index, (trace, blob));
+        }
+        (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok(())
+    }
+}

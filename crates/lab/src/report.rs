@@ -1,0 +1,138 @@
+//! `report.html`: the page of `studio/` with the results inside, or a plain one where that page was not built.
+
+use crate::error::LabError;
+use crate::expect::Figure;
+use crate::plain_report;
+use crate::record::{Manifest, SweepAxis};
+use crate::resolve::PathSummary;
+use crate::results::{Clock, Expectation, Results, Run, Summary};
+use crate::rundir::MANIFEST;
+use crate::traces::Trace;
+use base64::Engine;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The built page; empty where it was not built.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
+/// Where the page takes its data.
+const PLACE: &str = "<!--BENTPIPE-DATA-->";
+
+/// What the page reads.
+#[derive(Serialize)]
+struct Report<'a> {
+    scenario: &'a str,
+    title: &'a str,
+    description: Option<&'a str>,
+    seed: u64,
+    clock: Clock,
+    version: &'a str,
+    complete: bool,
+    notes: &'a [String],
+    source: &'a str,
+    path: Option<&'a PathSummary>,
+    variants: &'a [String],
+    sweep: &'a [SweepAxis],
+    runs: &'a [Run],
+    summary: &'a [Summary],
+    expectations: &'a [Expectation],
+    published: &'a [Figure],
+    traces: &'a [Trace],
+}
+
+/// The report of a run as one HTML file that opens offline. `blob` holds the series that `traces` refer to.
+///
+/// # Errors
+/// Never for results of a run; serde's own error type otherwise.
+pub fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8]) -> Result<String, serde_json::Error> {
+    if !PAGE.contains(PLACE) {
+        return Ok(plain_report::html(manifest, results, traces, blob));
+    }
+    let report = Report {
+        scenario: &manifest.scenario,
+        title: &manifest.title,
+        description: manifest.description.as_deref(),
+        seed: manifest.seed,
+        clock: manifest.clock,
+        version: &manifest.version,
+        complete: manifest.complete,
+        notes: &manifest.notes,
+        source: &manifest.source,
+        path: manifest.path.as_ref(),
+        variants: &manifest.variants,
+        sweep: &manifest.sweep,
+        runs: &results.runs,
+        summary: &results.summary,
+        expectations: &results.expectations,
+        published: &manifest.published,
+        traces,
+    };
+    Ok(PAGE.replacen(PLACE, &data(&serde_json::to_string(&report)?, blob), 1))
+}
+
+/// The script elements that carry the data.
+fn data(json: &str, blob: &[u8]) -> String {
+    // Neither may end the element, nor begin what HTML takes for a comment inside a script.
+    let json = json.replace("</", "<\\/").replace("<!--", "\\u003c!--");
+    let traces = base64::engine::general_purpose::STANDARD.encode(deflate(blob));
+    format!(
+        "<script type=\"application/json\" id=\"bentpipe-report\">{json}</script>\n\
+         <script type=\"application/octet-stream;base64\" id=\"bentpipe-traces\">{traces}</script>"
+    )
+}
+
+fn deflate(blob: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    let written = encoder.write_all(blob);
+    written.and_then(|()| encoder.finish()).unwrap_or_default()
+}
+
+/// Writes `report.html` anew from the results in `directory`, and returns its path.
+///
+/// # Errors
+/// A directory that is no run, a file of it that cannot be read, or a place that cannot be written.
+pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
+    let manifest: Manifest = read_json(&directory.join(MANIFEST))?;
+    let results: Results = read_json(&directory.join("results.json"))?;
+    let index = directory.join("traces.json");
+    let (traces, blob): (Vec<Trace>, Vec<u8>) = if index.exists() {
+        let blob = directory.join("traces.bin");
+        (read_json(&index)?, fs::read(&blob).map_err(|error| LabError::read(blob, error))?)
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let path = directory.join("report.html");
+    let page = html(&manifest, &results, &traces, &blob).map_err(|error| LabError::write(&path, error))?;
+    // The old report stays whole until the new one is.
+    let partial = directory.join(format!(".report.html.partial-{}", std::process::id()));
+    fs::write(&partial, page)
+        .and_then(|()| fs::rename(&partial, &path))
+        .map_err(|error| LabError::write(&path, error))?;
+    Ok(path)
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote")))?;
+    serde_json::from_str(&text)
+        .map_err(|error| LabError::read(path, format!("{error}; was it written by another version of Bentpipe?")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_end_the_script_that_carries_it() {
+        let html = data(r#"{"title":"</script><!-- x"}"#, b"");
+        assert_eq!(html.matches("</script>").count(), 2);
+        assert!(!html.contains("<!--"));
+        let json = html.split('>').nth(1).and_then(|text| text.strip_suffix("</script")).unwrap();
+        assert_eq!(serde_json::from_str::<serde_json::Value>(json).unwrap()["title"], "</script><!-- x");
+    }
+}
