@@ -59,7 +59,7 @@ export function stripPlot(groups: Group[], m: Metric, choose: (variant: string, 
   const tip = h("div", { class: "tip", hidden: true });
   const cell = h("div", { class: "strip-plot", style: `grid-row: 1 / span ${groups.length + 1}` }, plot, tip);
   const rows = groups.flatMap((g, i) => [
-    h("div", { class: "strip-name", style: `grid-row: ${i + 1}`, title: g.variant }, swatch(g.index), h("span", {}, g.variant)),
+    h("div", { class: "strip-name", style: `grid-row: ${i + 1}`, title: g.variant }, swatch(g.index), h("span", {}, g.variant, h("small", {}, metricValue(m, g.median)))),
     h("div", { class: "strip-value", style: `grid-row: ${i + 1}` }, readout(g, m)),
   ]);
   const root = h("div", { class: "strip", style: `grid-template-rows: repeat(${groups.length}, ${ROW}px) ${AXIS}px` }, rows, cell);
