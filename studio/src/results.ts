@@ -107,7 +107,7 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
         { class: "howto" },
         single
           ? "Each dot is the one run of its variant; for times, further left is better. A diamond is a published value for the same case: hollow where a document names an objective, filled where it reports a measurement."
-          : "Dots: one per run. Where the boxes of two variants do not overlap, the difference is larger than what the start phase of a run does. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some runs never finished. Click a dot to open the time series of its run, where one was recorded.",
+          : "Dots: one per run. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some runs never finished. Click a dot to open the time series of its run, where one was recorded.",
       ),
       sweep,
     );

@@ -159,7 +159,7 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
             head("n", true, "Runs that were counted"),
             head("Median", true),
             head("p5 to p95", true, "5th to 95th percentile"),
-            head("95 % CI", true, "95 % confidence interval of the median"),
+            head("95 % CI", true, "95 % confidence interval"),
             published && head("Published", true),
             published && head("Kind"),
             published && head("Ours / published", true),
