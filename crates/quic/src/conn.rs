@@ -30,8 +30,21 @@ pub(crate) struct State {
     connected: Option<Time>,
     /// Streams whose application has more to write than windows and send buffer admit.
     blocked_writers: usize,
+    /// The send buffer's size, where it was given: the high-water mark.
+    send_window: Option<u64>,
     /// Tasks that applications started and the endpoint has not yet taken over.
     pub spawned: Vec<Task>,
+}
+
+/// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
+const REFILL: u64 = 512 * 1024;
+
+#[derive(Clone, Copy)]
+enum Watermark {
+    /// The whole buffer may be filled.
+    High,
+    /// Writers wait for room.
+    Low,
 }
 
 #[derive(Default)]
@@ -68,6 +81,7 @@ impl Conn {
             closed: None,
             connected: None,
             blocked_writers: 0,
+            send_window: None,
             spawned: Vec::new(),
         })))
     }
@@ -110,6 +124,12 @@ impl Conn {
     /// Runs `task` beside the connection's other tasks, until it ends or the connection is forgotten.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.lock().spawned.push(Box::pin(task));
+    }
+
+    /// Tells the size of the send buffer that the connection was configured with ([`crate::Settings::send_window`]):
+    /// writers that have filled it then wait for room worth waking up for.
+    pub fn batch_writes(&self, send_window: u64) {
+        self.lock().send_window = Some(send_window);
     }
 
     /// Ends the connection with an application error code; `reason` is shown to the peer.
@@ -159,6 +179,7 @@ impl Conn {
         match state.quic.send_stream(id).write(data) {
             Ok(written) => Poll::Ready(Ok(written)),
             Err(WriteError::Blocked) => {
+                state.set_watermark(Watermark::Low);
                 let waiters = state.streams.entry(id).or_default();
                 if waiters.write.replace(cx.waker().clone()).is_none() {
                     state.blocked_writers += 1;
@@ -266,6 +287,7 @@ impl State {
                 }
                 Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
                     if let Some(waker) = self.take_waiter(id, |waiters| waiters.write.take()) {
+                        self.set_watermark(Watermark::High);
                         self.blocked_writers -= 1;
                         waker.wake();
                     }
@@ -281,6 +303,19 @@ impl State {
                 _ => {}
             }
         }
+    }
+
+    /// A send buffer that is full is filled again only once it has room for a good piece.
+    ///
+    /// Otherwise each ACK would let a writer add a few kilobytes, and the stack, which searches its buffer's pieces
+    /// one by one for what to send next, would spend half of all processor time there on a long fast path.
+    fn set_watermark(&mut self, mark: Watermark) {
+        let Some(high) = self.send_window else { return };
+        let window = match mark {
+            Watermark::High => high,
+            Watermark::Low => high - (high / 8).min(REFILL),
+        };
+        self.quic.set_send_window(window);
     }
 
     /// Takes one of a stream's waiters, and forgets the stream where none is left.

@@ -2,27 +2,31 @@
 
 use crate::progress::Progress;
 use crate::spec::Direction;
-use bentpipe_quic::{Conn, Http, Http3, RawStream, Task};
+use bentpipe_quic::{Conn, Http, Http3, RawStream, Settings, Task};
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
 
-/// What objects consist of. Each DATA frame carries so much, as servers that read files into buffers do.
-static BODY: [u8; 65_536] = [0; 65_536];
+/// What objects consist of. Each DATA frame carries so much: a server that reads files into large buffers.
+static BODY: [u8; 262_144] = [0; 262_144];
 /// Name that the simulated servers are certified for.
 pub const SERVER_NAME: &str = "server.test";
 
 /// The client's application: asks for everything at once.
-pub fn client(conn: Conn, http: Http, stream_window: u64, progress: Progress) -> Task {
-    match http {
+pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
+    conn.batch_writes(settings.send_window.get());
+    let stream_window = settings.stream_window.get();
+    match settings.http {
         Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
         Http::Raw => Box::pin(raw_client(conn, progress)),
     }
 }
 
 /// The server's application: answers until the connection ends.
-pub fn server(conn: Conn, http: Http, stream_window: u64, progress: Progress) -> Task {
-    match http {
+pub fn server(conn: Conn, settings: &Settings, progress: Progress) -> Task {
+    conn.batch_writes(settings.send_window.get());
+    let stream_window = settings.stream_window.get();
+    match settings.http {
         Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),
         Http::Raw => Box::pin(raw_server(conn, progress)),
     }

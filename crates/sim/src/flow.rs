@@ -227,7 +227,7 @@ impl Flow {
             (sink("client"), sink("server"))
         });
         let progress = Progress::new(visit, trace);
-        let (http, window) = (self.spec.settings.http, self.spec.settings.stream_window.get());
+        let (server_settings, client_settings) = (self.spec.settings.clone(), self.spec.settings.clone());
 
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(self.transport(&server_probe, sinks.as_ref().map(|sinks| &sinks.1))?));
@@ -235,7 +235,7 @@ impl Flow {
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
             config: Arc::new(config),
             probe: Some(server_probe.clone()),
-            app: Box::new(move |conn| app::server(conn, http, window, server_progress)),
+            app: Box::new(move |conn| app::server(conn, &server_settings, server_progress)),
         });
 
         let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
@@ -245,7 +245,7 @@ impl Flow {
         let conn = self
             .client
             .connect(now, config, remote, app::SERVER_NAME, Some(client_probe.clone()), move |conn| {
-                app::client(conn, http, window, client_progress)
+                app::client(conn, &client_settings, client_progress)
             })
             .map_err(|error| SimError::Connect { flow: self.spec.name.clone(), reason: error.to_string() })?;
         if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {

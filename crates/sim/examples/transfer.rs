@@ -1,0 +1,69 @@
+//! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim --example transfer -- 100`.
+//!
+//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3` or `raw`, `qlog` or `none`.
+
+use bentpipe_link::DirectionConfig;
+use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
+use bentpipe_units::{Bytes, Rate, Span};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
+    let (megabytes, forward, back, rtt) = (number(0, 100)?, number(1, 250)?, number(2, 3)?, number(3, 600)?);
+    let text = |index: usize, default: &'static str| arguments.get(index).map_or(default, String::as_str).to_owned();
+    let direction = |mbps| DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(rtt / 2)).load(Path::new("."));
+    let bdp = Rate::from_mbps(forward).bytes_in(Span::from_millis(rtt));
+    let window = bdp.mul_f64(4.0);
+    let spec = RunSpec {
+        seed: 1,
+        run: 0,
+        base_rtt: Span::from_millis(rtt),
+        hops: vec![HopSpec {
+            name: "satellite".into(),
+            forward: direction(forward)?,
+            reverse: direction(back)?,
+            shared: true,
+        }],
+        terminals: 1,
+        flows: vec![FlowSpec {
+            name: "download".into(),
+            terminal: 0,
+            start: Span::ZERO,
+            settings: Settings {
+                http: if text(4, "h3") == "raw" { Http::Raw } else { Http::H3 },
+                stream_window: window,
+                connection_window: window,
+                send_window: bdp.mul_f64(2.0) + Bytes::from_mb(1),
+                ..Settings::default()
+            },
+            visits: vec![Visit {
+                handshake: Handshake::OneRtt,
+                wait: Span::ZERO,
+                think: Span::ZERO,
+                direction: Direction::Download,
+                objects: vec![Object { name: "object".into(), bytes: Bytes::from_mb(megabytes) }],
+                reported: true,
+            }],
+        }],
+        time_limit: Span::from_secs(3600),
+        trace: text(5, "none") == "trace",
+        qlog: text(5, "none") == "qlog",
+        capture: None,
+    };
+    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
+    let flow = &outcome.flows[0];
+    let qlog: usize = outcome.qlog.iter().map(|file| file.bytes.len()).sum();
+    println!(
+        "{megabytes} MB at {forward}/{back} Mbps, {rtt} ms: {:?}, {} packets, {} dropped, {} declared lost, {} events, qlog {qlog} bytes {}",
+        flow.completion,
+        flow.packets_sent,
+        flow.packets_lost_queue,
+        flow.packets_declared_lost,
+        outcome.events,
+        flow.error.as_deref().unwrap_or_default(),
+    );
+    Ok(())
+}
