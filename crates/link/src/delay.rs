@@ -22,31 +22,15 @@ pub(crate) struct DelayLine<P> {
 #[derive(Debug, Clone)]
 enum Delay {
     Constant(Span),
-    Jitter {
-        base: Span,
-        jitter: Span,
-        distribution: Distribution,
-        random: Stream,
-    },
-    Schedule {
-        timeline: Arc<Timeline>,
-        delays: Arc<[Span]>,
-        interpolate: bool,
-        current: Segment,
-    },
+    Jitter { base: Span, jitter: Span, distribution: Distribution, random: Stream },
+    Schedule { timeline: Arc<Timeline>, delays: Arc<[Span]>, interpolate: bool, current: Segment },
 }
 
 /// Packets that keep their order need no sorting.
 #[derive(Debug, Clone)]
 enum Air<P> {
-    InOrder {
-        flights: VecDeque<Flight<P>>,
-        last: Time,
-    },
-    Sorted {
-        flights: BinaryHeap<Reverse<Flight<P>>>,
-        sequence: u64,
-    },
+    InOrder { flights: VecDeque<Flight<P>>, last: Time },
+    Sorted { flights: BinaryHeap<Reverse<Flight<P>>>, sequence: u64 },
 }
 
 #[derive(Debug, Clone)]
@@ -78,29 +62,11 @@ impl<P> DelayLine<P> {
     pub fn new(model: &DelayModel, random: impl FnOnce() -> Stream) -> Self {
         let (delay, in_order) = match model {
             DelayModel::Constant(delay) => (Delay::Constant(*delay), true),
-            DelayModel::Jitter {
-                base,
-                jitter,
-                distribution,
-                keep_order,
-            } => {
+            DelayModel::Jitter { base, jitter, distribution, keep_order } => {
                 let (base, jitter, distribution) = (*base, *jitter, *distribution);
-                (
-                    Delay::Jitter {
-                        base,
-                        jitter,
-                        distribution,
-                        random: random(),
-                    },
-                    *keep_order,
-                )
+                (Delay::Jitter { base, jitter, distribution, random: random() }, *keep_order)
             }
-            DelayModel::Schedule {
-                timeline,
-                delays,
-                interpolate,
-                keep_order,
-            } => {
+            DelayModel::Schedule { timeline, delays, interpolate, keep_order } => {
                 let schedule = Delay::Schedule {
                     current: timeline.segment(Time::ZERO),
                     timeline: Arc::clone(timeline),
@@ -111,21 +77,11 @@ impl<P> DelayLine<P> {
             }
         };
         let air = if in_order {
-            Air::InOrder {
-                flights: VecDeque::new(),
-                last: Time::ZERO,
-            }
+            Air::InOrder { flights: VecDeque::new(), last: Time::ZERO }
         } else {
-            Air::Sorted {
-                flights: BinaryHeap::new(),
-                sequence: 0,
-            }
+            Air::Sorted { flights: BinaryHeap::new(), sequence: 0 }
         };
-        Self {
-            delay,
-            air,
-            due: Time::MAX,
-        }
+        Self { delay, air, due: Time::MAX }
     }
 
     /// Takes a packet that leaves the transmitter at `at`; packets come in the order of these times.
@@ -135,18 +91,10 @@ impl<P> DelayLine<P> {
             Air::InOrder { flights, last } => {
                 due = due.max(*last);
                 *last = due;
-                flights.push_back(Flight {
-                    due,
-                    sequence: 0,
-                    held,
-                });
+                flights.push_back(Flight { due, sequence: 0, held });
             }
             Air::Sorted { flights, sequence } => {
-                flights.push(Reverse(Flight {
-                    due,
-                    sequence: *sequence,
-                    held,
-                }));
+                flights.push(Reverse(Flight { due, sequence: *sequence, held }));
                 *sequence += 1;
             }
         }
@@ -181,27 +129,15 @@ impl Delay {
     fn draw(&mut self, at: Time) -> Span {
         match self {
             Self::Constant(delay) => *delay,
-            Self::Jitter {
-                base,
-                jitter,
-                distribution,
-                random,
-            } => {
+            Self::Jitter { base, jitter, distribution, random } => {
                 let deviation = match distribution {
                     Distribution::Uniform => 2.0 * random.unit() - 1.0,
                     Distribution::Normal => random.normal(),
                 };
                 // A cast of a negative number to an integer gives zero.
-                Span::from_nanos(
-                    (base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64,
-                )
+                Span::from_nanos((base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64)
             }
-            Self::Schedule {
-                timeline,
-                delays,
-                interpolate,
-                current,
-            } => {
+            Self::Schedule { timeline, delays, interpolate, current } => {
                 if !current.holds(at) {
                     *current = timeline.segment(at);
                 }
@@ -212,12 +148,7 @@ impl Delay {
                     None => delay,
                 };
                 if *interpolate {
-                    between(
-                        delay,
-                        next,
-                        at.since(current.from),
-                        current.to.since(current.from),
-                    )
+                    between(delay, next, at.since(current.from), current.to.since(current.from))
                 } else {
                     delay
                 }
@@ -229,15 +160,10 @@ impl Delay {
 /// The point on the straight line from `a` to `b` after `passed` of `length`.
 fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
     let part = |span: Span| {
-        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos())
-            / u128::from(length.as_nanos().max(1));
+        let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos()) / u128::from(length.as_nanos().max(1));
         Span::from_nanos(nanos as u64)
     };
-    if b >= a {
-        a + part(b - a)
-    } else {
-        a - part(a - b)
-    }
+    if b >= a { a + part(b - a) } else { a - part(a - b) }
 }
 
 #[cfg(test)]
@@ -246,10 +172,7 @@ mod tests {
 
     #[test]
     fn a_line_between_steps_is_straight_and_closes() {
-        let timeline = Timeline::new(
-            [0, 10].into_iter().map(Span::from_secs),
-            Some(Span::from_secs(20)),
-        );
+        let timeline = Timeline::new([0, 10].into_iter().map(Span::from_secs), Some(Span::from_secs(20)));
         let mut delay = Delay::Schedule {
             current: timeline.segment(Time::ZERO),
             timeline: Arc::new(timeline),
@@ -257,11 +180,7 @@ mod tests {
             interpolate: true,
         };
         for (secs, ms) in [(0, 10), (5, 20), (10, 30), (15, 20), (20, 10), (25, 20)] {
-            assert_eq!(
-                delay.draw(Time::from_secs(secs)),
-                Span::from_millis(ms),
-                "at {secs} s"
-            );
+            assert_eq!(delay.draw(Time::from_secs(secs)), Span::from_millis(ms), "at {secs} s");
         }
     }
 }

@@ -24,16 +24,8 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// `value` has `problem`; `allowed` would do.
-    pub(crate) fn refused(
-        value: impl ToString,
-        problem: impl ToString,
-        allowed: impl ToString,
-    ) -> Self {
-        Self::Refused {
-            value: value.to_string(),
-            problem: problem.to_string(),
-            allowed: allowed.to_string(),
-        }
+    pub(crate) fn refused(value: impl ToString, problem: impl ToString, allowed: impl ToString) -> Self {
+        Self::Refused { value: value.to_string(), problem: problem.to_string(), allowed: allowed.to_string() }
     }
 }
 

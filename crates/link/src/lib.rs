@@ -70,8 +70,8 @@ mod timeline;
 mod trace;
 
 pub use config::{
-    CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig,
-    LossModel, LossProcessConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig, LossModel,
+    LossProcessConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
 pub use counters::{Counters, Tally};
 pub use error::{ConfigError, LinkError};

@@ -89,12 +89,7 @@ impl Frames {
 impl<P> Link<P> {
     /// A link that nothing has passed yet, with so many ports (at least one).
     pub fn new(model: &DirectionModel, context: &LinkContext, ports: usize) -> Self {
-        let LinkContext {
-            rtt,
-            seed,
-            run,
-            name,
-        } = context;
+        let LinkContext { rtt, seed, run, name } = context;
         let random = |purpose: &str| stream(*seed, *run, &format!("{name}/{purpose}"));
         let losses = model.losses.iter().enumerate();
         let several = if ports > 1 { ports } else { 0 };
@@ -103,17 +98,11 @@ impl<P> Link<P> {
             stage: Stage::Idle,
             step_due: Time::MAX,
             queue: Queue::new(model.queue_limit(*rtt), model.codel()),
-            frames: model.frame.map(|length| Frames {
-                length,
-                phase: Span::from_nanos(random("frame").below(length.as_nanos())),
-            }),
+            frames: model
+                .frame
+                .map(|length| Frames { length, phase: Span::from_nanos(random("frame").below(length.as_nanos())) }),
             losses: losses
-                .map(|(index, loss)| {
-                    (
-                        LossProcess::new(loss, random(&format!("loss/{index}"))),
-                        Tally::default(),
-                    )
-                })
+                .map(|(index, loss)| (LossProcess::new(loss, random(&format!("loss/{index}"))), Tally::default()))
                 .collect(),
             line: DelayLine::new(&model.delay, || random("delay")),
             gone: VecDeque::new(),
@@ -130,20 +119,12 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn enqueue(&mut self, now: Time, port: usize, packet: Packet<P>) -> Enqueue<P> {
-        assert!(
-            port < self.port_count(),
-            "port {port} of a link with {} ports",
-            self.port_count()
-        );
+        assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
         self.advance(now);
         let now = self.now;
         let bytes = packet.bytes;
         self.count(port as u32, |counters| counters.offered(bytes));
-        let held = Held {
-            sent: now,
-            port: port as u32,
-            packet,
-        };
+        let held = Held { sent: now, port: port as u32, packet };
         if matches!(self.stage, Stage::Idle) {
             let begin = self.transmitter.begin(now, true);
             if begin == now {
@@ -158,9 +139,7 @@ impl<P> Link<P> {
             }
         }
         if !self.queue.has_room(bytes) {
-            self.count(held.port, |counters| {
-                counters.dropped(DropCause::QueueFull, bytes)
-            });
+            self.count(held.port, |counters| counters.dropped(DropCause::QueueFull, bytes));
             return Enqueue::Dropped(DropCause::QueueFull, held.packet);
         }
         self.count(held.port, |counters| counters.in_flight.add(bytes));
@@ -191,23 +170,12 @@ impl<P> Link<P> {
             } else if gone == next {
                 let (at, cause, held) = self.gone.pop_front()?;
                 self.gone_due = first(&self.gone);
-                self.count(held.port, |counters| {
-                    counters.dropped(cause, held.packet.bytes)
-                });
-                return Some(Event::Lost {
-                    cause,
-                    at,
-                    port: held.port as usize,
-                    packet: held.packet,
-                });
+                self.count(held.port, |counters| counters.dropped(cause, held.packet.bytes));
+                return Some(Event::Lost { cause, at, port: held.port as usize, packet: held.packet });
             } else {
                 let Held { sent, port, packet } = self.line.arrive()?;
                 self.count(port, |counters| counters.delivered(packet.bytes));
-                return Some(Event::Delivered {
-                    port: port as usize,
-                    sent,
-                    packet,
-                });
+                return Some(Event::Delivered { port: port as usize, sent, packet });
             }
         }
     }
@@ -222,11 +190,7 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn port_counters(&self, port: usize) -> &Counters {
-        if self.ports.is_empty() && port == 0 {
-            &self.counters
-        } else {
-            &self.ports[port]
-        }
+        if self.ports.is_empty() && port == 0 { &self.counters } else { &self.ports[port] }
     }
 
     /// How many ports there are.
@@ -254,11 +218,7 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn port_queue(&self, port: usize) -> Tally {
-        if self.waiting.is_empty() && port == 0 {
-            self.queue.waiting()
-        } else {
-            self.waiting[port]
-        }
+        if self.waiting.is_empty() && port == 0 { self.queue.waiting() } else { self.waiting[port] }
     }
 
     /// The rate in force at `now`; for a trace, that of the opportunities in the 100 ms that begin then.
@@ -277,11 +237,7 @@ impl<P> Link<P> {
     /// Brings the transmitter up to `now`, so that a packet that arrives finds the queue as it is then, whether or not the
     /// caller has polled.
     fn advance(&mut self, now: Time) {
-        debug_assert!(
-            now >= self.now,
-            "time ran backwards on a link: {now} after {}",
-            self.now
-        );
+        debug_assert!(now >= self.now, "time ran backwards on a link: {now} after {}", self.now);
         loop {
             let next = self.step_due;
             if next > now || next == Time::MAX {
@@ -320,12 +276,7 @@ impl<P> Link<P> {
 
     /// Begins with the first packet in the queue that CoDel lets pass.
     fn send_next(&mut self, now: Time) {
-        let Self {
-            queue,
-            gone,
-            waiting,
-            ..
-        } = self;
+        let Self { queue, gone, waiting, .. } = self;
         let mut left = |port: u32, bytes: u32| {
             if let Some(tally) = waiting.get_mut(port as usize) {
                 tally.remove(bytes);
@@ -355,9 +306,7 @@ impl<P> Link<P> {
         let (port, bytes) = (held.port as usize, held.packet.bytes);
         self.queue.push(held);
         self.counters.waiting(self.queue.waiting());
-        if let (Some(counters), Some(tally)) =
-            (self.ports.get_mut(port), self.waiting.get_mut(port))
-        {
+        if let (Some(counters), Some(tally)) = (self.ports.get_mut(port), self.waiting.get_mut(port)) {
             tally.add(bytes);
             counters.waiting(*tally);
         }
@@ -387,17 +336,8 @@ impl<P> Link<P> {
 }
 
 /// Puts a packet that goes at `at` where its time falls: behind a frame's end, CoDel may drop before an earlier loss is told.
-fn announce<P>(
-    gone: &mut VecDeque<(Time, DropCause, Held<P>)>,
-    at: Time,
-    cause: DropCause,
-    held: Held<P>,
-) {
-    let later = gone
-        .iter()
-        .rev()
-        .take_while(|(other, _, _)| *other > at)
-        .count();
+fn announce<P>(gone: &mut VecDeque<(Time, DropCause, Held<P>)>, at: Time, cause: DropCause, held: Held<P>) {
+    let later = gone.iter().rev().take_while(|(other, _, _)| *other > at).count();
     gone.insert(gone.len() - later, (at, cause, held));
 }
 

@@ -18,28 +18,11 @@ pub(crate) struct LossProcess {
 
 #[derive(Debug, Clone)]
 enum Chain {
-    Bernoulli {
-        ratio: f64,
-    },
-    GilbertElliott {
-        p: f64,
-        r: f64,
-        good: f64,
-        bad: f64,
-        is_bad: bool,
-    },
-    Bursts {
-        bursts: Bursts,
-        state: State,
-    },
-    Periodic {
-        every: u64,
-        next: u64,
-    },
-    Trace {
-        lost: Arc<[bool]>,
-        next: usize,
-    },
+    Bernoulli { ratio: f64 },
+    GilbertElliott { p: f64, r: f64, good: f64, bad: f64, is_bad: bool },
+    Bursts { bursts: Bursts, state: State },
+    Periodic { every: u64, next: u64 },
+    Trace { lost: Arc<[bool]>, next: usize },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,33 +39,13 @@ impl LossProcess {
             LossKind::Bernoulli { ratio } => Chain::Bernoulli { ratio: *ratio },
             LossKind::GilbertElliott { p, r, good, bad } => {
                 let is_bad = random.chance(p / (p + r));
-                Chain::GilbertElliott {
-                    p: *p,
-                    r: *r,
-                    good: *good,
-                    bad: *bad,
-                    is_bad,
-                }
+                Chain::GilbertElliott { p: *p, r: *r, good: *good, bad: *bad, is_bad }
             }
-            LossKind::Bursts(bursts) => Chain::Bursts {
-                bursts: *bursts,
-                state: bursts.draw_state(&mut random),
-            },
-            LossKind::Periodic { every, offset } => Chain::Periodic {
-                every: *every,
-                next: *offset,
-            },
-            LossKind::Trace(lost) => Chain::Trace {
-                lost: Arc::clone(lost),
-                next: 0,
-            },
+            LossKind::Bursts(bursts) => Chain::Bursts { bursts: *bursts, state: bursts.draw_state(&mut random) },
+            LossKind::Periodic { every, offset } => Chain::Periodic { every: *every, next: *offset },
+            LossKind::Trace(lost) => Chain::Trace { lost: Arc::clone(lost), next: 0 },
         };
-        Self {
-            chain,
-            random,
-            windows: Arc::clone(&model.windows),
-            repeat: model.repeat,
-        }
+        Self { chain, random, windows: Arc::clone(&model.windows), repeat: model.repeat }
     }
 
     /// Decides on the next packet, which leaves the transmitter at `at`.
@@ -105,18 +68,8 @@ impl LossProcess {
         let random = &mut self.random;
         match &mut self.chain {
             Chain::Bernoulli { ratio } => random.chance(*ratio),
-            Chain::GilbertElliott {
-                p,
-                r,
-                good,
-                bad,
-                is_bad,
-            } => {
-                *is_bad = if *is_bad {
-                    !random.chance(*r)
-                } else {
-                    random.chance(*p)
-                };
+            Chain::GilbertElliott { p, r, good, bad, is_bad } => {
+                *is_bad = if *is_bad { !random.chance(*r) } else { random.chance(*p) };
                 random.chance(if *is_bad { *bad } else { *good })
             }
             Chain::Bursts { bursts, state } => {
@@ -130,11 +83,7 @@ impl LossProcess {
             }
             Chain::Trace { lost, next } => {
                 let fate = lost[*next];
-                *next = if *next + 1 == lost.len() {
-                    0
-                } else {
-                    *next + 1
-                };
+                *next = if *next + 1 == lost.len() { 0 } else { *next + 1 };
                 fate
             }
         }

@@ -4,8 +4,8 @@ use crate::config::{Bursts, onset};
 use crate::timeline::Timeline;
 use crate::trace::{DeliveryTrace, load_losses};
 use crate::{
-    CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel,
-    LossProcessConfig, QueueConfig, QueueLimit, RateConfig, Window,
+    CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig, QueueConfig,
+    QueueLimit, RateConfig, Window,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -24,28 +24,15 @@ pub struct DirectionModel {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RateModel {
     Constant(Rate),
-    Schedule {
-        timeline: Arc<Timeline>,
-        rates: Arc<[Rate]>,
-    },
+    Schedule { timeline: Arc<Timeline>, rates: Arc<[Rate]> },
     Trace(Arc<DeliveryTrace>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DelayModel {
     Constant(Span),
-    Jitter {
-        base: Span,
-        jitter: Span,
-        distribution: Distribution,
-        keep_order: bool,
-    },
-    Schedule {
-        timeline: Arc<Timeline>,
-        delays: Arc<[Span]>,
-        interpolate: bool,
-        keep_order: bool,
-    },
+    Jitter { base: Span, jitter: Span, distribution: Distribution, keep_order: bool },
+    Schedule { timeline: Arc<Timeline>, delays: Arc<[Span]>, interpolate: bool, keep_order: bool },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,40 +69,24 @@ impl DirectionConfig {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                 rates: schedule.iter().map(|step| step.rate).collect(),
             },
-            RateConfig::Trace { file } => {
-                RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?))
-            }
+            RateConfig::Trace { file } => RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?)),
         };
         let delay = match &self.delay {
             DelayConfig::Constant(delay) => DelayModel::Constant(*delay),
-            DelayConfig::Jitter {
-                base,
-                jitter,
-                distribution,
-                keep_order,
-            } => DelayModel::Jitter {
+            DelayConfig::Jitter { base, jitter, distribution, keep_order } => DelayModel::Jitter {
                 base: *base,
                 jitter: *jitter,
                 distribution: *distribution,
                 keep_order: *keep_order,
             },
-            DelayConfig::Schedule {
-                schedule,
-                interpolate,
-                repeat,
-                keep_order,
-            } => DelayModel::Schedule {
+            DelayConfig::Schedule { schedule, interpolate, repeat, keep_order } => DelayModel::Schedule {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                 delays: schedule.iter().map(|step| step.delay).collect(),
                 interpolate: *interpolate,
                 keep_order: *keep_order,
             },
         };
-        let losses = self
-            .loss
-            .processes
-            .iter()
-            .map(|process| loss_model(process, base_dir));
+        let losses = self.loss.processes.iter().map(|process| loss_model(process, base_dir));
         Ok(DirectionModel {
             rate,
             delay,
@@ -129,43 +100,20 @@ impl DirectionConfig {
 fn loss_model(process: &LossProcessConfig, base_dir: &Path) -> Result<LossProcessModel, LinkError> {
     let kind = match &process.model {
         LossModel::Bernoulli { ratio } => LossKind::Bernoulli { ratio: ratio.get() },
-        LossModel::GilbertElliott {
-            p,
-            r,
-            loss_good,
-            loss_bad,
-        } => LossKind::GilbertElliott {
-            p: p.get(),
-            r: r.get(),
-            good: loss_good.get(),
-            bad: loss_bad.get(),
-        },
+        LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
+            LossKind::GilbertElliott { p: p.get(), r: r.get(), good: loss_good.get(), bad: loss_bad.get() }
+        }
         LossModel::Gilbert { loss, mean_burst } => {
             LossKind::Bursts(Bursts::new(onset(*loss, *mean_burst), *mean_burst, None))
         }
-        LossModel::LongBurst {
-            loss,
-            mean_burst,
-            long,
-        } => LossKind::Bursts(Bursts::new(
-            onset(*loss, *mean_burst),
-            *mean_burst,
-            Some(*long),
-        )),
-        LossModel::Periodic { every, offset } => LossKind::Periodic {
-            every: *every,
-            offset: *offset,
-        },
-        LossModel::Trace { file } => LossKind::Trace(load_losses(&base_dir.join(file))?.into()),
-        LossModel::Preset(preset) => {
-            LossKind::Bursts(Bursts::new(preset.p, 1.0 / preset.r, preset.long))
+        LossModel::LongBurst { loss, mean_burst, long } => {
+            LossKind::Bursts(Bursts::new(onset(*loss, *mean_burst), *mean_burst, Some(*long)))
         }
+        LossModel::Periodic { every, offset } => LossKind::Periodic { every: *every, offset: *offset },
+        LossModel::Trace { file } => LossKind::Trace(load_losses(&base_dir.join(file))?.into()),
+        LossModel::Preset(preset) => LossKind::Bursts(Bursts::new(preset.p, 1.0 / preset.r, preset.long)),
     };
-    Ok(LossProcessModel {
-        kind,
-        windows: process.windows.as_slice().into(),
-        repeat: process.repeat,
-    })
+    Ok(LossProcessModel { kind, windows: process.windows.as_slice().into(), repeat: process.repeat })
 }
 
 impl DirectionModel {
@@ -195,9 +143,7 @@ impl DirectionModel {
             QueueLimit::Bytes(bytes) => ResolvedLimit::Bytes(bytes.get()),
             QueueLimit::Packets(packets) => ResolvedLimit::Packets(packets),
             QueueLimit::Time(span) => ResolvedLimit::Bytes(at_least_a_packet(rate, span).get()),
-            QueueLimit::Bdp(factor) => {
-                ResolvedLimit::Bytes(at_least_a_packet(rate, rtt.mul_f64(factor)).get())
-            }
+            QueueLimit::Bdp(factor) => ResolvedLimit::Bytes(at_least_a_packet(rate, rtt.mul_f64(factor)).get()),
         }
     }
 

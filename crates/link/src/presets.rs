@@ -60,8 +60,7 @@ pub struct LongBursts {
     pub mean: f64,
 }
 
-const SOURCE: &str =
-    "CNES, \"QUIC and satellite: accelerating start-up\", measured end-to-end loss process";
+const SOURCE: &str = "CNES, \"QUIC and satellite: accelerating start-up\", measured end-to-end loss process";
 
 // Shares from ln 2 = bursts in 10⁶ packets x share x (1 - 1/mean)^(longest - 1): half of all such measurements see none.
 static PRESETS: [LossPreset; 4] = [
@@ -87,10 +86,7 @@ static PRESETS: [LossPreset; 4] = [
         source: SOURCE,
         p: 0.0166,
         r: 0.935,
-        long: Some(LongBursts {
-            share: 9.66e-4,
-            mean: 5.0,
-        }),
+        long: Some(LongBursts { share: 9.66e-4, mean: 5.0 }),
     },
     LossPreset {
         name: "wifi-long",
@@ -98,10 +94,7 @@ static PRESETS: [LossPreset; 4] = [
         source: SOURCE,
         p: 0.0184,
         r: 0.645,
-        long: Some(LongBursts {
-            share: 8.05e-4,
-            mean: 47.0 / 3.0,
-        }),
+        long: Some(LongBursts { share: 8.05e-4, mean: 47.0 / 3.0 }),
     },
 ];
 
@@ -118,11 +111,7 @@ impl LossPreset {
 
     /// All names, for messages: `wired, wifi, …`.
     pub fn names() -> String {
-        PRESETS
-            .iter()
-            .map(|preset| preset.name)
-            .collect::<Vec<_>>()
-            .join(", ")
+        PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
     }
 
     /// The share of packets that is lost in the long run: p / (p + r).

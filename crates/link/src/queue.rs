@@ -40,21 +40,12 @@ pub(crate) struct Head {
 
 impl<P> Queue<P> {
     pub fn new(limit: ResolvedLimit, codel: Option<CodelConfig>) -> Self {
-        Self {
-            packets: VecDeque::new(),
-            sending: false,
-            bytes: 0,
-            limit,
-            codel: codel.map(Codel::new),
-        }
+        Self { packets: VecDeque::new(), sending: false, bytes: 0, limit, codel: codel.map(Codel::new) }
     }
 
     /// What waits.
     pub fn waiting(&self) -> Tally {
-        Tally {
-            packets: (self.packets.len() - usize::from(self.sending)) as u64,
-            bytes: self.bytes,
-        }
+        Tally { packets: (self.packets.len() - usize::from(self.sending)) as u64, bytes: self.bytes }
     }
 
     /// True where one more packet of `bytes` may wait.
@@ -87,11 +78,7 @@ impl<P> Queue<P> {
                 }
                 return None;
             };
-            let mut head = Head {
-                port: held.port,
-                bytes: held.packet.bytes,
-                marked: false,
-            };
+            let mut head = Head { port: held.port, bytes: held.packet.bytes, marked: false };
             self.bytes -= u64::from(head.bytes);
             self.sending = true;
             let Some(codel) = &mut self.codel else {

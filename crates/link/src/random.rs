@@ -28,9 +28,7 @@ pub fn stream(seed: u64, run: u64, purpose: &str) -> Stream {
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 fn splitmix64(state: &mut u64) -> u64 {
@@ -89,28 +87,15 @@ mod tests {
         // Changing these numbers changes the results of every scenario ever published.
         let mut stream = stream(1, 0, "forward/loss/0");
         let first: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
-        assert_eq!(
-            first,
-            [
-                3_965_170_876_365_091_908,
-                7_243_848_504_087_394_164,
-                16_480_656_366_089_800_329
-            ]
-        );
+        assert_eq!(first, [3_965_170_876_365_091_908, 7_243_848_504_087_394_164, 16_480_656_366_089_800_329]);
     }
 
     #[test]
     fn seed_run_and_purpose_each_make_another_stream() {
-        let draws: Vec<u64> = [
-            (1, 0, "a"),
-            (2, 0, "a"),
-            (1, 1, "a"),
-            (1, 0, "b"),
-            (0, 1, "a"),
-        ]
-        .iter()
-        .map(|&(seed, run, purpose)| stream(seed, run, purpose).next_u64())
-        .collect();
+        let draws: Vec<u64> = [(1, 0, "a"), (2, 0, "a"), (1, 1, "a"), (1, 0, "b"), (0, 1, "a")]
+            .iter()
+            .map(|&(seed, run, purpose)| stream(seed, run, purpose).next_u64())
+            .collect();
         for (index, draw) in draws.iter().enumerate() {
             assert!(!draws[..index].contains(draw), "{draws:?}");
         }
@@ -131,14 +116,8 @@ mod tests {
         let n = f64::from(n);
         // Five standard errors each.
         assert!((unit / n - 0.5).abs() < 5.0 * 0.289 / n.sqrt(), "{unit}");
-        assert!(
-            (below as f64 / n - 5.0).abs() < 5.0 * 3.17 / n.sqrt(),
-            "{below}"
-        );
+        assert!((below as f64 / n - 5.0).abs() < 5.0 * 3.17 / n.sqrt(), "{below}");
         assert!((sum / n).abs() < 5.0 / n.sqrt(), "{sum}");
-        assert!(
-            (squares / n - 1.0).abs() < 5.0 * 1.42 / n.sqrt(),
-            "{squares}"
-        );
+        assert!((squares / n - 1.0).abs() < 5.0 * 1.42 / n.sqrt(), "{squares}");
     }
 }

@@ -17,22 +17,15 @@ pub(crate) enum Transmitter {
 impl Transmitter {
     pub fn new(model: &RateModel) -> Self {
         match model {
-            RateModel::Constant(rate) => Self::Constant(Constant {
-                rate: *rate,
-                bytes: 0,
-                span: Span::ZERO,
-            }),
+            RateModel::Constant(rate) => Self::Constant(Constant { rate: *rate, bytes: 0, span: Span::ZERO }),
             RateModel::Schedule { timeline, rates } => Self::Schedule(Schedule {
                 current: timeline.segment(Time::ZERO),
                 timeline: Arc::clone(timeline),
                 rates: Arc::clone(rates),
             }),
-            RateModel::Trace(trace) => Self::Trace(Opportunities {
-                trace: Arc::clone(trace),
-                cycle: Time::ZERO,
-                next: 0,
-                credit: 0,
-            }),
+            RateModel::Trace(trace) => {
+                Self::Trace(Opportunities { trace: Arc::clone(trace), cycle: Time::ZERO, next: 0, credit: 0 })
+            }
         }
     }
 
@@ -62,10 +55,7 @@ impl Transmitter {
     pub fn busy(&self, begin: Time, end: Time, bytes: u32) -> Span {
         match self {
             Self::Constant(_) | Self::Schedule(_) => end.since(begin),
-            Self::Trace(opportunities) => opportunities
-                .trace
-                .mean_rate()
-                .time_for(Bytes::new(bytes.into())),
+            Self::Trace(opportunities) => opportunities.trace.mean_rate().time_for(Bytes::new(bytes.into())),
         }
     }
 
@@ -134,11 +124,7 @@ impl Schedule {
     fn finish(&mut self, begin: Time, bytes: u32) -> Time {
         let segment = self.seek(begin);
         let end = begin + self.rates[segment.index].time_for(Bytes::new(bytes.into()));
-        if end <= segment.to {
-            end
-        } else {
-            self.finish_across(begin, bytes)
-        }
+        if end <= segment.to { end } else { self.finish_across(begin, bytes) }
     }
 
     /// Adds up what each step sends, in bits times 10⁹ (rate times nanoseconds), so that nothing is rounded before the end.
@@ -147,17 +133,11 @@ impl Schedule {
         let mut at = begin;
         if let Some(period) = self.timeline.repeat() {
             // Whole periods at once: a packet may take thousands of short ones.
-            let per_period: u128 = self
-                .timeline
-                .lengths()
-                .zip(self.rates.iter())
-                .map(|(span, rate)| sent(*rate, span))
-                .sum();
+            let per_period: u128 =
+                self.timeline.lengths().zip(self.rates.iter()).map(|(span, rate)| sent(*rate, span)).sum();
             let periods = left.saturating_sub(1) / per_period.max(1);
             left -= periods * per_period;
-            at += Span::from_nanos(
-                u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX),
-            );
+            at += Span::from_nanos(u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX));
         }
         loop {
             let segment = self.seek(at);
@@ -219,10 +199,7 @@ impl Opportunities {
         let period = self.trace.period().as_nanos();
         let within = now.as_nanos() % period;
         self.cycle = Time::from_nanos(now.as_nanos() - within);
-        self.next = self
-            .trace
-            .millis
-            .partition_point(|ms| u64::from(*ms) * 1_000_000 <= within);
+        self.next = self.trace.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 <= within);
         if self.next == self.trace.millis.len() {
             self.next = 0;
             self.cycle += self.trace.period();
@@ -234,11 +211,7 @@ impl Opportunities {
             self.skip(now);
         }
         // What is left belongs to the opportunity at which the packet before ended, which is now.
-        if self.credit > 0 {
-            now
-        } else {
-            self.next_time()
-        }
+        if self.credit > 0 { now } else { self.next_time() }
     }
 
     fn finish(&mut self, begin: Time, bytes: u32) -> Time {
@@ -268,10 +241,7 @@ impl Opportunities {
         };
         let window = Span::from_millis(100);
         let from = at.as_nanos();
-        DeliveryTrace::rate(
-            before(from.saturating_add(window.as_nanos())) - before(from),
-            window,
-        )
+        DeliveryTrace::rate(before(from.saturating_add(window.as_nanos())) - before(from), window)
     }
 }
 
@@ -283,16 +253,11 @@ mod tests {
         let starts = steps.iter().map(|(ms, _)| Span::from_millis(*ms));
         Transmitter::new(&RateModel::Schedule {
             timeline: Arc::new(Timeline::new(starts, repeat.map(Span::from_millis))),
-            rates: steps
-                .iter()
-                .map(|(_, mbps)| Rate::from_mbps(*mbps))
-                .collect(),
+            rates: steps.iter().map(|(_, mbps)| Rate::from_mbps(*mbps)).collect(),
         })
     }
     fn trace(millis: &[u32]) -> Transmitter {
-        Transmitter::new(&RateModel::Trace(Arc::new(DeliveryTrace {
-            millis: millis.to_vec(),
-        })))
+        Transmitter::new(&RateModel::Trace(Arc::new(DeliveryTrace { millis: millis.to_vec() })))
     }
     fn ms(ms: u64) -> Time {
         Time::from_millis(ms)
@@ -310,10 +275,7 @@ mod tests {
     fn an_outage_suspends_and_a_final_one_ends() {
         let mut link = schedule(&[(0, 12), (10, 0), (20, 12)], None);
         assert_eq!(link.begin(ms(15), true), ms(20));
-        assert_eq!(
-            link.finish(Time::from_nanos(9_500_000), 1500),
-            Time::from_nanos(20_500_000)
-        );
+        assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::from_nanos(20_500_000));
         let mut link = schedule(&[(0, 12), (10, 0)], None);
         assert_eq!(link.begin(ms(15), true), Time::MAX);
         assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::MAX);
@@ -347,11 +309,7 @@ mod tests {
     #[test]
     fn unused_opportunities_are_lost_and_the_trace_repeats() {
         let mut link = trace(&[1, 2, 2, 5]);
-        assert_eq!(
-            link.begin(ms(2), true),
-            ms(5),
-            "too late for the opportunities at 2 ms"
-        );
+        assert_eq!(link.begin(ms(2), true), ms(5), "too late for the opportunities at 2 ms");
         assert_eq!(link.finish(ms(5), 1500), ms(5));
         assert_eq!(link.begin(ms(5), true), ms(6));
         assert_eq!(link.begin(ms(5_000_003), true), ms(5_000_005));
@@ -360,15 +318,8 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_trace_is_that_of_the_next_100_ms() {
-        let link = trace(
-            &(1..=200)
-                .map(|n| if n <= 100 { n } else { 2 * n - 100 })
-                .collect::<Vec<u32>>(),
-        );
+        let link = trace(&(1..=200).map(|n| if n <= 100 { n } else { 2 * n - 100 }).collect::<Vec<u32>>());
         assert_eq!(link.rate_at(Time::from_nanos(500_000)), Rate::from_mbps(12));
-        assert_eq!(
-            link.rate_at(Time::from_nanos(150_500_000)),
-            Rate::from_mbps(6)
-        );
+        assert_eq!(link.rate_at(Time::from_nanos(150_500_000)), Rate::from_mbps(6));
     }
 }

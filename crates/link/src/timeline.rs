@@ -26,10 +26,7 @@ impl Segment {
 impl Timeline {
     /// Takes starts that rise from zero and a period beyond the last of them, as the configuration has checked.
     pub fn new(starts: impl Iterator<Item = Span>, repeat: Option<Span>) -> Self {
-        Self {
-            starts: starts.collect(),
-            repeat,
-        }
+        Self { starts: starts.collect(), repeat }
     }
 
     pub fn repeat(&self) -> Option<Span> {
@@ -39,36 +36,22 @@ impl Timeline {
     /// The step in force at `at`. The last one lasts for ever where nothing repeats.
     pub fn segment(&self, at: Time) -> Segment {
         let nanos = at.as_nanos();
-        let cycle = self
-            .repeat
-            .map_or(0, |period| nanos - nanos % period.as_nanos());
+        let cycle = self.repeat.map_or(0, |period| nanos - nanos % period.as_nanos());
         let within = Span::from_nanos(nanos - cycle);
-        let index = self
-            .starts
-            .partition_point(|start| *start <= within)
-            .saturating_sub(1);
+        let index = self.starts.partition_point(|start| *start <= within).saturating_sub(1);
         let base = Time::from_nanos(cycle);
         let to = match self.starts.get(index + 1) {
             Some(next) => base + *next,
             None => self.repeat.map_or(Time::MAX, |period| base + period),
         };
-        Segment {
-            index,
-            from: base + self.starts[index],
-            to,
-        }
+        Segment { index, from: base + self.starts[index], to }
     }
 
     /// The length of each step, the last one's being what is left of the period (nothing without one).
     pub fn lengths(&self) -> impl Iterator<Item = Span> {
-        let end = self
-            .repeat
-            .unwrap_or_else(|| self.starts.last().copied().unwrap_or_default());
+        let end = self.repeat.unwrap_or_else(|| self.starts.last().copied().unwrap_or_default());
         let ends = self.starts.iter().skip(1).copied().chain([end]);
-        self.starts
-            .iter()
-            .zip(ends)
-            .map(|(start, end)| end.saturating_sub(*start))
+        self.starts.iter().zip(ends).map(|(start, end)| end.saturating_sub(*start))
     }
 }
 
@@ -77,50 +60,26 @@ mod tests {
     use super::*;
 
     fn timeline(repeat: Option<u64>) -> Timeline {
-        Timeline::new(
-            [0, 2, 5].into_iter().map(Span::from_secs),
-            repeat.map(Span::from_secs),
-        )
+        Timeline::new([0, 2, 5].into_iter().map(Span::from_secs), repeat.map(Span::from_secs))
     }
     fn segment(index: usize, from: u64, to: Time) -> Segment {
-        Segment {
-            index,
-            from: Time::from_secs(from),
-            to,
-        }
+        Segment { index, from: Time::from_secs(from), to }
     }
 
     #[test]
     fn a_step_begins_at_its_start_and_the_last_one_stays() {
         let line = timeline(None);
         assert_eq!(line.segment(Time::ZERO), segment(0, 0, Time::from_secs(2)));
-        assert_eq!(
-            line.segment(Time::from_secs(2)),
-            segment(1, 2, Time::from_secs(5))
-        );
+        assert_eq!(line.segment(Time::from_secs(2)), segment(1, 2, Time::from_secs(5)));
         assert_eq!(line.segment(Time::from_secs(100)), segment(2, 5, Time::MAX));
     }
 
     #[test]
     fn a_repeated_schedule_starts_over_at_its_period() {
         let line = timeline(Some(6));
-        assert_eq!(
-            line.segment(Time::from_millis(5_999)),
-            segment(2, 5, Time::from_secs(6))
-        );
-        assert_eq!(
-            line.segment(Time::from_secs(6)),
-            segment(0, 6, Time::from_secs(8))
-        );
-        assert_eq!(
-            line.segment(Time::from_secs(21)),
-            segment(1, 20, Time::from_secs(23))
-        );
-        assert_eq!(
-            line.lengths()
-                .map(|span| span.as_secs_f64())
-                .collect::<Vec<_>>(),
-            [2.0, 3.0, 1.0]
-        );
+        assert_eq!(line.segment(Time::from_millis(5_999)), segment(2, 5, Time::from_secs(6)));
+        assert_eq!(line.segment(Time::from_secs(6)), segment(0, 6, Time::from_secs(8)));
+        assert_eq!(line.segment(Time::from_secs(21)), segment(1, 20, Time::from_secs(23)));
+        assert_eq!(line.lengths().map(|span| span.as_secs_f64()).collect::<Vec<_>>(), [2.0, 3.0, 1.0]);
     }
 }

@@ -37,34 +37,20 @@ impl DeliveryTrace {
     fn parse(text: &str) -> Result<Self, (usize, ConfigError)> {
         let mut millis: Vec<u32> = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let refused = |problem: String, allowed: &str| {
-                (index + 1, ConfigError::refused(line, problem, allowed))
-            };
+            let refused = |problem: String, allowed: &str| (index + 1, ConfigError::refused(line, problem, allowed));
             let at = line.trim().parse().map_err(|_| {
-                refused(
-                    "is no time".to_owned(),
-                    "whole milliseconds, one delivery opportunity per line",
-                )
+                refused("is no time".to_owned(), "whole milliseconds, one delivery opportunity per line")
             })?;
             if let Some(last) = millis.last().filter(|last| at < **last) {
-                return Err(refused(
-                    format!("comes before the line above, {last}"),
-                    "times that never fall",
-                ));
+                return Err(refused(format!("comes before the line above, {last}"), "times that never fall"));
             }
             millis.push(at);
         }
         match millis.last() {
-            None => Err((
-                1,
-                ConfigError::refused("", "holds no delivery opportunity", "at least one line"),
-            )),
+            None => Err((1, ConfigError::refused("", "holds no delivery opportunity", "at least one line"))),
             Some(0) => {
                 let problem = "is the last time, so that the trace takes no time";
-                Err((
-                    millis.len(),
-                    ConfigError::refused("0", problem, "a last line above 0"),
-                ))
+                Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
             }
             Some(_) => Ok(Self { millis }),
         }
@@ -90,36 +76,20 @@ fn parse_losses(text: &str) -> Result<Vec<bool>, (usize, ConfigError)> {
                 '1' => true,
                 other => {
                     let allowed = "0 for a packet received, 1 for one lost, # before a comment";
-                    return Err((
-                        index + 1,
-                        ConfigError::refused(other, "is no fate of a packet", allowed),
-                    ));
+                    return Err((index + 1, ConfigError::refused(other, "is no fate of a packet", allowed)));
                 }
             });
         }
     }
     if lost.is_empty() {
-        return Err((
-            1,
-            ConfigError::refused("", "holds no packet", "at least one 0 or 1"),
-        ));
+        return Err((1, ConfigError::refused("", "holds no packet", "at least one 0 or 1")));
     }
     Ok(lost)
 }
 
-fn read<T>(
-    path: &Path,
-    parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>,
-) -> Result<T, LinkError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LinkError::Read {
-        path: PathBuf::from(path),
-        source,
-    })?;
-    parse(&text).map_err(|(line, error)| LinkError::Trace {
-        path: PathBuf::from(path),
-        line,
-        error,
-    })
+fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, (usize, ConfigError)>) -> Result<T, LinkError> {
+    let text = std::fs::read_to_string(path).map_err(|source| LinkError::Read { path: PathBuf::from(path), source })?;
+    parse(&text).map_err(|(line, error)| LinkError::Trace { path: PathBuf::from(path), line, error })
 }
 
 #[cfg(test)]

@@ -21,18 +21,13 @@ struct Measured {
 }
 
 fn config(loss: &str) -> DirectionConfig {
-    direction(&format!(
-        "rate = \"12 Mbps\"\ndelay = \"0 s\"\nloss = {loss}"
-    ))
+    direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nloss = {loss}"))
 }
 
 /// The fates of `count` packets, a millisecond apart, on a link that is never full.
 fn fates(loss: &str, seed: u64, count: u64) -> Vec<bool> {
-    let mut fates: Vec<Fate> = run(
-        &mut link(&config(loss), seed, 1),
-        &steady(count, Span::from_millis(1), Ecn::NotEct),
-        |_| (),
-    );
+    let mut fates: Vec<Fate> =
+        run(&mut link(&config(loss), seed, 1), &steady(count, Span::from_millis(1), Ecn::NotEct), |_| ());
     fates.sort_by_key(|fate| fate.packet);
     fates.iter().map(|fate| fate.lost.is_some()).collect()
 }
@@ -62,50 +57,26 @@ fn measure(fates: &[bool]) -> Measured {
 }
 
 fn assert_near(what: &str, measured: f64, wanted: f64, tolerance: f64) {
-    assert!(
-        (measured - wanted).abs() <= tolerance,
-        "{what}: {measured}, not {wanted} ± {tolerance}"
-    );
+    assert!((measured - wanted).abs() <= tolerance, "{what}: {measured}, not {wanted} ± {tolerance}");
 }
 
 #[test]
 fn uniform_loss_meets_its_mean_and_has_no_memory() {
     let measured = measure(&fates("\"1 %\"", 1, 400_000));
-    assert_near(
-        "loss",
-        measured.loss,
-        0.01,
-        5.0 * (0.01f64 / 400_000.0).sqrt(),
-    );
-    assert_near(
-        "P(b|b)",
-        measured.p_bb,
-        0.01,
-        5.0 * (0.01f64 / 4_000.0).sqrt(),
-    );
+    assert_near("loss", measured.loss, 0.01, 5.0 * (0.01f64 / 400_000.0).sqrt());
+    assert_near("P(b|b)", measured.p_bb, 0.01, 5.0 * (0.01f64 / 4_000.0).sqrt());
     assert_near("mean burst", measured.mean_burst, 1.0 / 0.99, 0.01);
 }
 
 #[test]
 fn gilbert_meets_loss_and_mean_burst() {
     for (loss, burst) in [(0.01, 4.0), (0.05, 10.0), (0.3, 2.0), (0.02, 1.0)] {
-        let text =
-            format!("{{ model = \"gilbert-elliott\", loss = {loss}, mean_burst = {burst} }}");
+        let text = format!("{{ model = \"gilbert-elliott\", loss = {loss}, mean_burst = {burst} }}");
         let measured = measure(&fates(&text, 2, 400_000));
         let count = 400_000.0 * loss / burst;
         // A geometric length has a standard deviation below its mean.
-        assert_near(
-            "mean burst",
-            measured.mean_burst,
-            burst,
-            5.0 * burst / f64::sqrt(count),
-        );
-        assert_near(
-            "loss",
-            measured.loss,
-            loss,
-            5.0 * 1.5 * loss / f64::sqrt(count),
-        );
+        assert_near("mean burst", measured.mean_burst, burst, 5.0 * burst / f64::sqrt(count));
+        assert_near("loss", measured.loss, loss, 5.0 * 1.5 * loss / f64::sqrt(count));
     }
 }
 
@@ -120,11 +91,7 @@ fn gilbert_elliott_meets_its_formula() {
     let wanted = 0.01 * 0.1 / 0.12 + 0.4 * 0.02 / 0.12;
     assert_near("loss", measured.loss, wanted, 0.005);
     // With loss in the bad state only, p and r are the transitions themselves.
-    let measured = measure(&fates(
-        "{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }",
-        3,
-        400_000,
-    ));
+    let measured = measure(&fates("{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }", 3, 400_000));
     assert_near("P(b|g)", measured.p_bg, 0.02, 0.0012);
     assert_near("P(b|b)", measured.p_bb, 0.75, 0.013);
 }
@@ -134,19 +101,12 @@ fn a_process_begins_in_its_long_run_state() {
     // The first packet of 4000 runs is lost as often as any other.
     let text = "{ model = \"gilbert-elliott\", loss = 0.25, mean_burst = 50 }";
     let lost = (0..4000).filter(|seed| fates(text, *seed, 1)[0]).count();
-    assert_near(
-        "loss of first packets",
-        lost as f64 / 4000.0,
-        0.25,
-        5.0 * (0.25f64 * 0.75 / 4000.0).sqrt(),
-    );
+    assert_near("loss of first packets", lost as f64 / 4000.0, 0.25, 5.0 * (0.25f64 * 0.75 / 4000.0).sqrt());
 }
 
 /// What the source prints: loss, P(b|g), P(b|b), longest burst.
-const PRINTED: [(&str, f64, f64, f64, u64); 2] = [
-    ("wired", 0.017, 0.017, 0.065, 15),
-    ("wifi", 0.028, 0.018, 0.355, 47),
-];
+const PRINTED: [(&str, f64, f64, f64, u64); 2] =
+    [("wired", 0.017, 0.017, 0.065, 15), ("wifi", 0.028, 0.018, 0.355, 47)];
 
 #[test]
 fn presets_give_every_printed_figure_by_their_parameters() {
@@ -181,9 +141,7 @@ fn long_presets_reach_the_printed_burst_in_half_of_all_measurements_and_short_on
         let runs = 40;
         let reach = |preset: &str| {
             let text = format!("\"{preset}\"");
-            (0..runs)
-                .filter(|seed| measure(&fates(&text, *seed, 250_000)).max_burst >= longest)
-                .count() as f64
+            (0..runs).filter(|seed| measure(&fates(&text, *seed, 250_000)).max_burst >= longest).count() as f64
                 / runs as f64
         };
         assert_eq!(reach(name), 0.0, "{name}");
@@ -204,29 +162,12 @@ fn every_preset_names_its_source() {
 #[test]
 fn periodic_loss_and_traces_lose_exactly_what_they_say() {
     let lost = |loss: &str, count| -> Vec<usize> {
-        fates(loss, 1, count)
-            .iter()
-            .enumerate()
-            .filter(|(_, lost)| **lost)
-            .map(|(number, _)| number)
-            .collect()
+        fates(loss, 1, count).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
     };
-    assert_eq!(
-        lost("{ model = \"periodic\", every = 100 }", 350),
-        [99, 199, 299]
-    );
-    assert_eq!(
-        lost("{ model = \"periodic\", every = 100, offset = 0 }", 350),
-        [0, 100, 200, 300]
-    );
+    assert_eq!(lost("{ model = \"periodic\", every = 100 }", 350), [99, 199, 299]);
+    assert_eq!(lost("{ model = \"periodic\", every = 100, offset = 0 }", 350), [0, 100, 200, 300]);
     assert_eq!(lost("{ model = \"periodic\", every = 1 }", 3), [0, 1, 2]);
-    assert_eq!(
-        lost(
-            "{ model = \"trace\", file = \"tests/data/loss.trace\" }",
-            55
-        ),
-        [5, 6, 19, 30, 31, 44]
-    );
+    assert_eq!(lost("{ model = \"trace\", file = \"tests/data/loss.trace\" }", 55), [5, 6, 19, 30, 31, 44]);
 }
 
 #[test]
@@ -234,20 +175,11 @@ fn windows_bound_a_process_in_time() {
     // Packets leave the transmitter 1 ms after they come, a millisecond apart: packet n at n + 1 ms.
     let lost = |windows: &str| -> Vec<usize> {
         let text = format!("{{ model = \"bernoulli\", ratio = 1, {windows} }}");
-        fates(&text, 1, 60)
-            .iter()
-            .enumerate()
-            .filter(|(_, lost)| **lost)
-            .map(|(number, _)| number)
-            .collect()
+        fates(&text, 1, 60).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
     };
-    let once =
-        "windows = [{ from = \"10 ms\", to = \"12 ms\" }, { from = \"20 ms\", to = \"21 ms\" }]";
+    let once = "windows = [{ from = \"10 ms\", to = \"12 ms\" }, { from = \"20 ms\", to = \"21 ms\" }]";
     assert_eq!(lost(once), [9, 10, 19]);
-    assert_eq!(
-        lost(&format!("{once}, repeat = \"25 ms\"")),
-        [9, 10, 19, 34, 35, 44, 59]
-    );
+    assert_eq!(lost(&format!("{once}, repeat = \"25 ms\"")), [9, 10, 19, 34, 35, 44, 59]);
 }
 
 #[test]
@@ -255,17 +187,8 @@ fn several_processes_are_told_apart_and_leave_each_other_alone() {
     let two = "[0.02, { model = \"periodic\", every = 10 }]";
     let mut link = link(&config(two), 5, 1);
     let count = 20_000;
-    let fates_of_two = run(
-        &mut link,
-        &steady(count, Span::from_millis(1), Ecn::NotEct),
-        |_| (),
-    );
-    let by = |index| {
-        fates_of_two
-            .iter()
-            .filter(|fate| fate.lost == Some(DropCause::Loss(index)))
-            .count() as u64
-    };
+    let fates_of_two = run(&mut link, &steady(count, Span::from_millis(1), Ecn::NotEct), |_| ());
+    let by = |index| fates_of_two.iter().filter(|fate| fate.lost == Some(DropCause::Loss(index))).count() as u64;
     let tallies: Vec<u64> = link.loss_tallies().map(|tally| tally.packets).collect();
     assert_eq!(tallies, [by(0), by(1)]);
     assert_eq!(link.counters().dropped_loss.packets, by(0) + by(1));
@@ -280,9 +203,6 @@ fn several_processes_are_told_apart_and_leave_each_other_alone() {
 fn a_lost_packet_has_used_the_link_and_goes_as_it_leaves_the_transmitter() {
     let mut link = link(&config("1"), 1, 1);
     let fates = run(&mut link, &steady(3, Span::ZERO, Ecn::NotEct), |_| ());
-    assert_eq!(
-        fates.iter().map(|fate| fate.at).collect::<Vec<_>>(),
-        [1, 2, 3].map(Time::from_millis)
-    );
+    assert_eq!(fates.iter().map(|fate| fate.at).collect::<Vec<_>>(), [1, 2, 3].map(Time::from_millis));
     assert_eq!(link.counters().busy, Span::from_millis(3));
 }

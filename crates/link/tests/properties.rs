@@ -54,16 +54,9 @@ fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
         3 => one_of(DELAYS).prop_map(|text| (text, true)),
         1 => one_of(LOOSE_DELAYS).prop_map(|text| (text, false)),
     ];
-    let parts = (
-        one_of(RATES),
-        delay,
-        one_of(LOSSES),
-        one_of(QUEUES),
-        one_of(FRAMES),
-    );
+    let parts = (one_of(RATES), delay, one_of(LOSSES), one_of(QUEUES), one_of(FRAMES));
     parts.prop_map(|(rate, (delay, in_order), loss, queue, frame)| {
-        let text =
-            format!("rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{frame}");
+        let text = format!("rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{frame}");
         (direction(&text), in_order)
     })
 }
@@ -76,12 +69,7 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
         let mut at = Time::ZERO;
         let arrival = |(gap, port, bytes, ecn)| {
             at += Span::from_nanos(gap);
-            Arrival {
-                at,
-                port,
-                bytes,
-                ecn,
-            }
+            Arrival { at, port, bytes, ecn }
         };
         packets.into_iter().map(arrival).collect()
     })
@@ -94,13 +82,7 @@ fn balances(link: &Link<usize>) -> Result<(), TestCaseError> {
         let gone = [c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
         let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>();
         let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>();
-        prop_assert_eq!(
-            (c.packets_in, c.bytes_in),
-            (packets, bytes),
-            "port {}: {:?}",
-            port,
-            c
-        );
+        prop_assert_eq!((c.packets_in, c.bytes_in), (packets, bytes), "port {}: {:?}", port, c);
         sum.0 += packets;
         sum.1 += link.port_queue(port).bytes;
     }

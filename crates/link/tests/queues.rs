@@ -8,19 +8,13 @@ use common::{Fate, RTT, direction, link, run, steady};
 use proptest::prelude::*;
 
 fn with_queue(rate: &str, queue: &str) -> DirectionConfig {
-    direction(&format!(
-        "rate = {rate}\ndelay = \"300 ms\"\nqueue = {queue}"
-    ))
+    direction(&format!("rate = {rate}\ndelay = \"300 ms\"\nqueue = {queue}"))
 }
 
 /// How many bytes of 100-byte packets wait when the queue is full.
 fn capacity(config: &DirectionConfig) -> u64 {
     let mut link = link(config, 1, 1);
-    let packet = || Packet {
-        bytes: 100,
-        ecn: Ecn::NotEct,
-        payload: 0,
-    };
+    let packet = || Packet { bytes: 100, ecn: Ecn::NotEct, payload: 0 };
     while link.enqueue(Time::ZERO, 0, packet()) == Enqueue::Queued {}
     link.queue_bytes()
 }
@@ -35,30 +29,19 @@ fn sizes_in_bdp_and_time_come_out_right() {
         ("\"20 Mbps\"", "\"100 ms\"", 250_000),
         ("\"20 Mbps\"", "\"500 kB\"", 500_000),
         ("\"20 Mbps\"", "\"25 packets\"", 2_500),
-        (
-            "\"20 Mbps\"",
-            "{ limit = \"100 ms\", aqm = \"codel\" }",
-            250_000,
-        ),
+        ("\"20 Mbps\"", "{ limit = \"100 ms\", aqm = \"codel\" }", 250_000),
         // A schedule counts with its highest rate, a trace with its mean: 251 opportunities in 300 ms.
         (
             "{ schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, { at = \"1 s\", rate = \"50 Mbps\" }] }",
             "\"1 BDP\"",
             3_750_000,
         ),
-        (
-            "{ trace = \"tests/data/delivery.trace\" }",
-            "\"1 BDP\"",
-            753_000,
-        ),
+        ("{ trace = \"tests/data/delivery.trace\" }", "\"1 BDP\"", 753_000),
         // Never less than a packet.
         ("\"64 kbps\"", "\"0.01 BDP\"", 1_500),
     ] {
         let full = capacity(&with_queue(rate, queue));
-        assert!(
-            full <= bytes && full + 100 > bytes,
-            "{queue} at {rate}: {full}, not {bytes}"
-        );
+        assert!(full <= bytes && full + 100 > bytes, "{queue} at {rate}: {full}, not {bytes}");
     }
 }
 
@@ -68,9 +51,7 @@ fn a_full_drop_tail_queue_adds_its_own_delay_and_no_more() {
     let mut link = link(&with_queue("\"12 Mbps\"", "\"100 ms\""), 1, 1);
     let arrivals = steady(2_000, Span::from_micros(500), Ecn::NotEct);
     let fates = run(&mut link, &arrivals, |_| ());
-    let longest = delivered(&fates)
-        .map(|fate| fate.at - arrivals[fate.packet].at)
-        .max();
+    let longest = delivered(&fates).map(|fate| fate.at - arrivals[fate.packet].at).max();
     assert_eq!(longest, Some(Span::from_millis(300 + 101)));
     assert_eq!(link.counters().queue_max_packets, 100);
 }
@@ -82,13 +63,7 @@ fn delivered(fates: &[Fate]) -> impl Iterator<Item = &Fate> {
 /// A sender that backs off: it halves its rate on each drop or mark, at most once a round trip, and grows by `growth` packets a
 /// second per second. Returns the waits of delivered packets (ms) with their arrival times.
 fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
-    let mut link = link(
-        &direction(&format!(
-            "rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = {queue}"
-        )),
-        1,
-        1,
-    );
+    let mut link = link(&direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = {queue}")), 1, 1);
     let (mut rate, mut backoff) = (500.0, 0.0);
     let (mut at, mut arrived, mut waits) = (0.0, Vec::new(), Vec::new());
     while at < 60.0 {
@@ -105,11 +80,7 @@ fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
                 waits.push((sent, (fate.at.as_secs_f64() - sent) * 1000.0));
             }
         }
-        let packet = Packet {
-            bytes: 1500,
-            ecn,
-            payload: arrived.len(),
-        };
+        let packet = Packet { bytes: 1500, ecn, payload: arrived.len() };
         arrived.push(now.as_secs_f64());
         if let Enqueue::Dropped(..) = link.enqueue(now, 0, packet) {
             rate *= 0.7;
@@ -124,27 +95,18 @@ fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
 #[test]
 fn codel_bounds_the_standing_delay_that_drop_tail_lets_grow() {
     let late = |waits: &[(f64, f64)]| {
-        let mut late: Vec<f64> = waits
-            .iter()
-            .filter(|(sent, _)| *sent > 10.0)
-            .map(|(_, wait)| *wait)
-            .collect();
+        let mut late: Vec<f64> = waits.iter().filter(|(sent, _)| *sent > 10.0).map(|(_, wait)| *wait).collect();
         late.sort_by(f64::total_cmp);
         (late[late.len() / 2], late[late.len() / 20])
     };
     let (tail_median, _) = late(&responsive("\"500 ms\"", Ecn::NotEct).0);
     assert!(tail_median > 200.0, "{tail_median}");
     for (ecn, marks) in [(Ecn::NotEct, false), (Ecn::Ect0, true), (Ecn::Ect1, true)] {
-        let (waits, dropped, marked) =
-            responsive("{ limit = \"500 ms\", aqm = \"codel\", ecn = true }", ecn);
+        let (waits, dropped, marked) = responsive("{ limit = \"500 ms\", aqm = \"codel\", ecn = true }", ecn);
         let (median, low) = late(&waits);
         // The standing delay, which stays whatever the sender does, is the target at most; a sender's sawtooth adds to the median.
         assert!(low < 5.0 && median < 25.0, "{ecn:?}: {low} and {median} ms");
-        assert_eq!(
-            (dropped > 0, marked > 0),
-            (!marks, marks),
-            "{ecn:?}: {dropped} dropped, {marked} marked"
-        );
+        assert_eq!((dropped > 0, marked > 0), (!marks, marks), "{ecn:?}: {dropped} dropped, {marked} marked");
     }
 }
 
@@ -157,11 +119,7 @@ fn codel_without_ecn_drops_packets_that_could_be_marked() {
 #[test]
 fn codel_leaves_an_unloaded_queue_alone() {
     let config = with_queue("\"12 Mbps\"", "{ limit = \"1 BDP\", aqm = \"codel\" }");
-    let fates = run(
-        &mut link(&config, 1, 1),
-        &steady(5_000, Span::from_millis(1), Ecn::NotEct),
-        |_| (),
-    );
+    let fates = run(&mut link(&config, 1, 1), &steady(5_000, Span::from_millis(1), Ecn::NotEct), |_| ());
     assert!(fates.iter().all(|fate| fate.lost.is_none()));
 }
 
@@ -169,28 +127,15 @@ fn codel_leaves_an_unloaded_queue_alone() {
 fn codel_drops_at_the_head_and_says_when() {
     // Twice the rate for 2 s, without any answer from the sender.
     let config = with_queue("\"12 Mbps\"", "{ limit = \"10 BDP\", aqm = \"codel\" }");
-    let fates = run(
-        &mut link(&config, 1, 1),
-        &steady(4_000, Span::from_micros(500), Ecn::NotEct),
-        |_| (),
-    );
-    let dropped: Vec<&Fate> = fates
-        .iter()
-        .filter(|fate| fate.lost == Some(DropCause::Aqm))
-        .collect();
+    let fates = run(&mut link(&config, 1, 1), &steady(4_000, Span::from_micros(500), Ecn::NotEct), |_| ());
+    let dropped: Vec<&Fate> = fates.iter().filter(|fate| fate.lost == Some(DropCause::Aqm)).collect();
     // The wait passes 5 ms after 10 ms; the first drop comes an interval later.
     let first = dropped[0].at.as_secs_f64();
     assert!((0.105..0.115).contains(&first), "{first}");
-    let gaps: Vec<f64> = dropped
-        .windows(2)
-        .map(|pair| (pair[1].at - pair[0].at).as_millis_f64())
-        .collect();
+    let gaps: Vec<f64> = dropped.windows(2).map(|pair| (pair[1].at - pair[0].at).as_millis_f64()).collect();
     for (number, gap) in gaps.iter().take(20).enumerate() {
         let law = 100.0 / f64::sqrt(number as f64 + 1.0);
-        assert!(
-            (gap - law).abs() <= 1.0,
-            "gap {number}: {gap} ms, not {law}"
-        );
+        assert!((gap - law).abs() <= 1.0, "gap {number}: {gap} ms, not {law}");
     }
 }
 

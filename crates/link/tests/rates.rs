@@ -9,13 +9,8 @@ use proptest::prelude::*;
 
 /// Departures of `arrivals` from a link with `rate`: their ends and bytes. Without delay, an arrival is a departure.
 fn departures(rate: &str, arrivals: &[Arrival]) -> Vec<(Time, u32)> {
-    let config = direction(&format!(
-        "rate = {rate}\ndelay = \"0 s\"\nqueue = \"100 MB\""
-    ));
-    run(&mut link(&config, 1, 1), arrivals, |_| ())
-        .iter()
-        .map(|fate| (fate.at, fate.bytes))
-        .collect()
+    let config = direction(&format!("rate = {rate}\ndelay = \"0 s\"\nqueue = \"100 MB\""));
+    run(&mut link(&config, 1, 1), arrivals, |_| ()).iter().map(|fate| (fate.at, fate.bytes)).collect()
 }
 
 fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
@@ -24,30 +19,19 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
         let mut at = Time::ZERO;
         let arrival = |(gap, bytes)| {
             at += Span::from_nanos(gap);
-            Arrival {
-                at,
-                port: 0,
-                bytes,
-                ecn: Ecn::NotEct,
-            }
+            Arrival { at, port: 0, bytes, ecn: Ecn::NotEct }
         };
         packets.into_iter().map(arrival).collect()
     })
 }
 
 /// Between the end of one packet and that of any later one, no more bits than `capacity` of that window.
-fn check_windows(
-    departures: &[(Time, u32)],
-    capacity: impl Fn(Time, Time) -> f64,
-) -> Result<(), TestCaseError> {
+fn check_windows(departures: &[(Time, u32)], capacity: impl Fn(Time, Time) -> f64) -> Result<(), TestCaseError> {
     for (index, (from, _)) in departures.iter().enumerate() {
         let mut bits = 0.0;
         for (to, bytes) in &departures[index + 1..] {
             bits += f64::from(*bytes) * 8.0;
-            prop_assert!(
-                bits <= capacity(*from, *to) + 1e-3,
-                "{bits} bits from {from} to {to}"
-            );
+            prop_assert!(bits <= capacity(*from, *to) + 1e-3, "{bits} bits from {from} to {to}");
         }
     }
     Ok(())
@@ -56,11 +40,7 @@ fn check_windows(
 /// Bits that steps of (milliseconds, rate), repeated with a period in milliseconds, allow from the start to `at`.
 fn allowed(steps: &[(u64, Rate)], period: u64, at: Time) -> f64 {
     let per_period = |until: f64| -> f64 {
-        let ends = steps
-            .iter()
-            .skip(1)
-            .map(|step| step.0 as f64)
-            .chain([period as f64]);
+        let ends = steps.iter().skip(1).map(|step| step.0 as f64).chain([period as f64]);
         steps
             .iter()
             .zip(ends)
@@ -129,11 +109,7 @@ fn a_busy_link_uses_all_it_has() {
     // 10 000 packets of 1500 bytes at 12 Mbps take 10 s to the nanosecond, and leave the link busy throughout.
     let config = direction("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = \"100 MB\"");
     let mut link = link(&config, 1, 1);
-    let fates = run(
-        &mut link,
-        &steady(10_000, Span::from_micros(10), Ecn::NotEct),
-        |_| (),
-    );
+    let fates = run(&mut link, &steady(10_000, Span::from_micros(10), Ecn::NotEct), |_| ());
     assert_eq!(fates.last().unwrap().at, Time::from_secs(10));
     assert_eq!(link.counters().busy, Span::from_secs(10));
 }
@@ -145,11 +121,7 @@ fn the_medium_link_that_drops_to_10_mbps_after_5_s_carries_what_both_rates_allow
         "rate = { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, { at = \"5 s\", rate = \"10 Mbps\" }] }\ndelay = \"325 ms\"\nqueue = \"100 MB\"",
     );
     let mut link = link(&config, 1, 1);
-    let fates = run(
-        &mut link,
-        &steady(25_000, Span::from_micros(100), Ecn::NotEct),
-        |_| (),
-    );
+    let fates = run(&mut link, &steady(25_000, Span::from_micros(100), Ecn::NotEct), |_| ());
     assert_eq!(fates.last().unwrap().at, Time::from_millis(10_325));
     assert_eq!(link.rate_at(Time::from_millis(4999)), Rate::from_mbps(50));
     assert_eq!(link.rate_at(Time::from_secs(5)), Rate::from_mbps(10));
@@ -160,11 +132,7 @@ fn a_frame_lets_packets_leave_together_at_its_end() {
     let config = direction("rate = \"12 Mbps\"\ndelay = \"0 s\"\nframe = \"26.5 ms\"");
     let mut phases = Vec::new();
     for seed in 0..20 {
-        let fates = run(
-            &mut link(&config, seed, 1),
-            &steady(200, Span::from_millis(2), Ecn::NotEct),
-            |_| (),
-        );
+        let fates = run(&mut link(&config, seed, 1), &steady(200, Span::from_millis(2), Ecn::NotEct), |_| ());
         let frame = 26_500_000;
         let phase = fates[0].at.as_nanos() % frame;
         assert!(fates.iter().all(|fate| fate.at.as_nanos() % frame == phase));

@@ -93,8 +93,8 @@ impl quic::OpenStreams<Bytes> for Http3 {
     type SendStream = SendStream;
 
     fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
-        let id = ready!(self.conn.poll_open(Dir::Bi, cx))
-            .map_err(|error| stream_error(StreamFailure::Connection(error)))?;
+        let id =
+            ready!(self.conn.poll_open(Dir::Bi, cx)).map_err(|error| stream_error(StreamFailure::Connection(error)))?;
         Poll::Ready(Ok(self.bidi(id)))
     }
 

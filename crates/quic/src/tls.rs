@@ -51,14 +51,12 @@ impl Identity {
     /// `name` is no host name.
     pub fn self_signed(name: &str, seed: [u8; 32]) -> Result<Self, TlsError> {
         // PKCS#8 version 1 frame of an Ed25519 private key (RFC 8410 §7): the seed follows as it is.
-        let mut pkcs8 = vec![
-            0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
-        ];
+        let mut pkcs8 =
+            vec![0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
         pkcs8.extend_from_slice(&seed);
         let fail = |source| TlsError::Certificate { name: name.to_owned(), source };
         let pkcs8 = PrivatePkcs8KeyDer::from(pkcs8);
-        let key_pair =
-            rcgen::KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &rcgen::PKCS_ED25519).map_err(fail)?;
+        let key_pair = rcgen::KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &rcgen::PKCS_ED25519).map_err(fail)?;
         let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).map_err(fail)?;
         params.serial_number = Some(rcgen::SerialNumber::from(vec![0x42; 8]));
         let certificate = params.self_signed(&key_pair).map_err(fail)?;
@@ -104,9 +102,7 @@ fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
     let mut provider = provider::default_provider();
     // AES-128 first: it is what QUIC deployments negotiate where the processor has AES instructions, and a third
     // cheaper than the provider's default of AES-256.
-    provider.cipher_suites.sort_by_key(|suite| {
-        suite.suite() != rustls::CipherSuite::TLS13_AES_128_GCM_SHA256
-    });
+    provider.cipher_suites.sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
     if randomness == Randomness::Seeded {
         provider.secure_random = &SeededRandom;
     }
@@ -177,12 +173,7 @@ impl Client {
     ///
     /// # Errors
     /// rustls refuses the certificate as a root.
-    pub fn new(
-        identity: &Identity,
-        alpn: &[u8],
-        randomness: Randomness,
-        epoch: EpochClock,
-    ) -> Result<Self, TlsError> {
+    pub fn new(identity: &Identity, alpn: &[u8], randomness: Randomness, epoch: EpochClock) -> Result<Self, TlsError> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in &identity.certificates {
             roots.add(certificate.clone())?;

@@ -80,8 +80,7 @@ async fn h3_exchange(
         Direction::Download => Method::GET,
         Direction::Upload => Method::PUT,
     };
-    let request =
-        Request::builder().method(method).uri(format!("https://{SERVER_NAME}/{index}/{bytes}")).body(())?;
+    let request = Request::builder().method(method).uri(format!("https://{SERVER_NAME}/{index}/{bytes}")).body(())?;
     let mut stream = requests.send_request(request).await?;
     if direction == Direction::Upload {
         for piece in pieces(bytes) {

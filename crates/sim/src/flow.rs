@@ -12,9 +12,7 @@ use bentpipe_quic::noq_proto::{
 };
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
-use bentpipe_quic::{
-    Accept, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, Probe, UDP_HEADER, seeded,
-};
+use bentpipe_quic::{Accept, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, Probe, UDP_HEADER, seeded};
 use bentpipe_units::{Span, Time};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -48,16 +48,16 @@ impl LinkRecorder {
         }
     }
 
-    /// The series: `throughput` (Mbps), `queue` (bytes), `drops_queue`, `drops_loss`; empty ones left out.
+    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_queue`, `drops_loss`; empty ones left out.
     pub fn series(self) -> Vec<Series> {
         let throughput = self
             .delivered
             .iter()
             .enumerate()
             .map(|(bin, &bytes)| {
-                let end = Time::ZERO + THROUGHPUT_BIN * (bin as u64 + 1);
+                let begin = Time::ZERO + THROUGHPUT_BIN * bin as u64;
                 // Bits per microsecond are megabits per second.
-                (end, (bytes * 8) as f64 / (THROUGHPUT_BIN.as_nanos() / 1_000) as f64)
+                (begin, (bytes * 8) as f64 / (THROUGHPUT_BIN.as_nanos() / 1_000) as f64)
             })
             .collect();
         let queue = self.queue.iter().map(|&(bin, bytes)| (Time::ZERO + QUEUE_BIN * bin, bytes as f64)).collect();
@@ -85,7 +85,7 @@ mod tests {
         recorder.delivered(Time::from_millis(60), 2500);
         let series = recorder.series();
         assert_eq!(series[0].name, "throughput");
-        assert_eq!(series[0].points, [(Time::from_millis(50), 0.2), (Time::from_millis(100), 0.4)]);
+        assert_eq!(series[0].points, [(Time::ZERO, 0.2), (Time::from_millis(50), 0.4)]);
     }
 
     #[test]

@@ -85,8 +85,7 @@ impl World {
         };
         let terminals = spec.terminals.max(1);
         let mut links: Vec<LinkState> = Vec::new();
-        let mut routes: Vec<Routes> =
-            (0..terminals).map(|_| Routes { up: Vec::new(), down: Vec::new() }).collect();
+        let mut routes: Vec<Routes> = (0..terminals).map(|_| Routes { up: Vec::new(), down: Vec::new() }).collect();
         for hop in &spec.hops {
             let captured = spec.capture.as_deref() == Some(&hop.name);
             let copies = if hop.shared { 1 } else { terminals };
@@ -326,8 +325,7 @@ impl World {
         for state in self.links {
             let counters = *state.link.counters();
             let active = state.first.map_or(Span::ZERO, |first| state.last.since(first));
-            let utilisation =
-                if active.is_zero() { 0.0 } else { counters.busy.as_secs_f64() / active.as_secs_f64() };
+            let utilisation = if active.is_zero() { 0.0 } else { counters.busy.as_secs_f64() / active.as_secs_f64() };
             links.push(LinkOutcome { name: state.name.clone(), counters, utilisation });
             if let Some(recorder) = state.recorder {
                 link_traces.push(LinkTrace {

@@ -148,7 +148,12 @@ fn terminals_of_their_own_do_not_share() {
     assert_eq!(outcome.links.len(), 4);
     for flow in &outcome.flows {
         // Packet numbers are skipped at random (RFC 9000 §21.4), which moves a packet here and there.
-        assert!((seconds(flow.completion) - alone).abs() < 0.02 * alone, "{}: {:?}, alone {alone} s", flow.name, flow.completion);
+        assert!(
+            (seconds(flow.completion) - alone).abs() < 0.02 * alone,
+            "{}: {:?}, alone {alone} s",
+            flow.name,
+            flow.completion
+        );
     }
 }
 

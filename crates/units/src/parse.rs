@@ -38,11 +38,7 @@ pub enum UnitError {
 }
 
 fn unit_phrase(unit: &str) -> String {
-    if unit.is_empty() {
-        "no unit".to_owned()
-    } else {
-        format!("the wrong unit `{unit}`")
-    }
+    if unit.is_empty() { "no unit".to_owned() } else { format!("the wrong unit `{unit}`") }
 }
 
 /// One unit: its spellings, the first being the one that is printed, and its size in base units.
@@ -72,21 +68,14 @@ impl Kind {
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_')))
             .unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(end);
-        let value: f64 = number.replace('_', "").parse().map_err(|_| UnitError::NoNumber {
-            text: text.to_owned(),
-            example: self.example,
-        })?;
+        let value: f64 = number
+            .replace('_', "")
+            .parse()
+            .map_err(|_| UnitError::NoNumber { text: text.to_owned(), example: self.example })?;
         let unit = unit.trim();
-        let found = self
-            .units
-            .iter()
-            .find(|candidate| candidate.names.contains(&unit))
-            .ok_or_else(|| UnitError::Unit {
-                text: text.to_owned(),
-                unit: unit.to_owned(),
-                kind: self.name,
-                allowed: self.allowed(),
-            })?;
+        let found = self.units.iter().find(|candidate| candidate.names.contains(&unit)).ok_or_else(|| {
+            UnitError::Unit { text: text.to_owned(), unit: unit.to_owned(), kind: self.name, allowed: self.allowed() }
+        })?;
         let base = value * found.size;
         // 2^53: beyond it a float no longer counts single units.
         if !(0.0..=9_007_199_254_740_992.0).contains(&base) {

@@ -97,19 +97,14 @@ impl DelayConfig {
         match self {
             Self::Constant(_) => Ok(()),
             Self::Jitter { base, jitter, .. } if jitter > base => {
-                let problem = format!(
-                    "is more than the base delay of {base}, and no packet arrives before it was sent"
-                );
-                Err(ConfigError::refused(
-                    format!("jitter = {jitter}"),
-                    problem,
-                    format!("0 s to {base}"),
-                ))
+                let problem =
+                    format!("is more than the base delay of {base}, and no packet arrives before it was sent");
+                Err(ConfigError::refused(format!("jitter = {jitter}"), problem, format!("0 s to {base}")))
             }
             Self::Jitter { .. } => Ok(()),
-            Self::Schedule {
-                schedule, repeat, ..
-            } => check_starts("delay", schedule.iter().map(|step| step.at), *repeat),
+            Self::Schedule { schedule, repeat, .. } => {
+                check_starts("delay", schedule.iter().map(|step| step.at), *repeat)
+            }
         }
     }
 
@@ -130,22 +125,10 @@ impl Written for DelayConfig {
         let keep_order = table.keep_order.unwrap_or(true);
         match table {
             Table {
-                base: Some(base),
-                schedule: None,
-                interpolate: None,
-                repeat: None,
-                jitter,
-                distribution,
-                ..
+                base: Some(base), schedule: None, interpolate: None, repeat: None, jitter, distribution, ..
             } => {
                 let jitter = jitter.unwrap_or_default();
-                Self::Jitter {
-                    base,
-                    jitter,
-                    distribution: distribution.unwrap_or_default(),
-                    keep_order,
-                }
-                .checked()
+                Self::Jitter { base, jitter, distribution: distribution.unwrap_or_default(), keep_order }.checked()
             }
             Table {
                 schedule: Some(schedule),
@@ -155,25 +138,11 @@ impl Written for DelayConfig {
                 interpolate,
                 repeat,
                 ..
-            } => Self::Schedule {
-                schedule,
-                interpolate: interpolate.unwrap_or(false),
-                repeat,
-                keep_order,
+            } => Self::Schedule { schedule, interpolate: interpolate.unwrap_or(false), repeat, keep_order }.checked(),
+            Table { base: None, schedule: None, .. } => {
+                Err(ConfigError::refused("delay", "has neither `base` nor `schedule`", SPELLINGS))
             }
-            .checked(),
-            Table {
-                base: None,
-                schedule: None,
-                ..
-            } => Err(ConfigError::refused(
-                "delay",
-                "has neither `base` nor `schedule`",
-                SPELLINGS,
-            )),
-            Table {
-                base: Some(base), ..
-            } => {
+            Table { base: Some(base), .. } => {
                 let problem = "stands beside fields of a schedule";
                 Err(ConfigError::refused(
                     format!("base = {base}"),
@@ -198,12 +167,7 @@ impl Serialize for DelayConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.clone() {
             Self::Constant(delay) => delay.serialize(serializer),
-            Self::Jitter {
-                base,
-                jitter,
-                distribution,
-                keep_order,
-            } => Table {
+            Self::Jitter { base, jitter, distribution, keep_order } => Table {
                 base: Some(base),
                 jitter: Some(jitter),
                 distribution: Some(distribution),
@@ -211,12 +175,7 @@ impl Serialize for DelayConfig {
                 ..Table::default()
             }
             .serialize(serializer),
-            Self::Schedule {
-                schedule,
-                interpolate,
-                repeat,
-                keep_order,
-            } => Table {
+            Self::Schedule { schedule, interpolate, repeat, keep_order } => Table {
                 schedule: Some(schedule),
                 interpolate: Some(interpolate),
                 repeat,

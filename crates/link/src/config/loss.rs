@@ -105,47 +105,27 @@ impl Bursts {
     /// Bursts that begin with probability `p` after a good packet, have `mean` packets on average, and are `long` at times.
     pub fn new(p: f64, mean: f64, long: Option<LongBursts>) -> Self {
         let Some(long) = long else {
-            return Self {
-                p,
-                end_short: 1.0 / mean,
-                long_share: 0.0,
-                end_long: 1.0,
-            };
+            return Self { p, end_short: 1.0 / mean, long_share: 0.0, end_long: 1.0 };
         };
         let short = (mean - long.share * long.mean) / (1.0 - long.share);
-        Self {
-            p,
-            end_short: 1.0 / short,
-            long_share: long.share,
-            end_long: 1.0 / long.mean,
-        }
+        Self { p, end_short: 1.0 / short, long_share: long.share, end_long: 1.0 / long.mean }
     }
 }
 
 impl LossConfig {
     /// No loss.
     pub const fn none() -> Self {
-        Self {
-            processes: Vec::new(),
-        }
+        Self { processes: Vec::new() }
     }
     /// Uniform random loss.
     pub fn bernoulli(ratio: Ratio) -> Self {
-        if ratio.is_zero() {
-            Self::none()
-        } else {
-            LossModel::Bernoulli { ratio }.into()
-        }
+        if ratio.is_zero() { Self::none() } else { LossModel::Bernoulli { ratio }.into() }
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         // Causes count processes in a byte.
         if self.processes.len() > 256 {
-            return Err(ConfigError::refused(
-                self.processes.len(),
-                "loss processes are too many",
-                "up to 256",
-            ));
+            return Err(ConfigError::refused(self.processes.len(), "loss processes are too many", "up to 256"));
         }
         self.processes.iter().try_for_each(LossProcessConfig::check)
     }
@@ -153,52 +133,32 @@ impl LossConfig {
 
 impl From<LossModel> for LossConfig {
     fn from(model: LossModel) -> Self {
-        Self {
-            processes: vec![model.into()],
-        }
+        Self { processes: vec![model.into()] }
     }
 }
 impl From<LossModel> for LossProcessConfig {
     fn from(model: LossModel) -> Self {
-        Self {
-            model,
-            windows: Vec::new(),
-            repeat: None,
-        }
+        Self { model, windows: Vec::new(), repeat: None }
     }
 }
 
 impl LossModel {
     fn check(&self) -> Result<(), ConfigError> {
         match *self {
-            Self::GilbertElliott { r, .. } if r.is_zero() => Err(ConfigError::refused(
-                "r = 0",
-                "never leaves the bad state",
-                "above 0, up to 1",
-            )),
+            Self::GilbertElliott { r, .. } if r.is_zero() => {
+                Err(ConfigError::refused("r = 0", "never leaves the bad state", "above 0, up to 1"))
+            }
             Self::Gilbert { loss, mean_burst } => check_bursts(loss, mean_burst),
-            Self::LongBurst {
-                loss,
-                mean_burst,
-                long,
-            } => {
+            Self::LongBurst { loss, mean_burst, long } => {
                 check_bursts(loss, mean_burst)?;
                 if !(0.0..1.0).contains(&long.share) {
                     let value = format!("long_share = {}", long.share);
-                    return Err(ConfigError::refused(
-                        value,
-                        "is no share of the bursts",
-                        "0 to below 1",
-                    ));
+                    return Err(ConfigError::refused(value, "is no share of the bursts", "0 to below 1"));
                 }
                 if !(long.mean >= mean_burst && long.mean.is_finite()) {
                     let problem = format!("is shorter than the mean burst of {mean_burst}");
                     let value = format!("long_burst = {}", long.mean);
-                    return Err(ConfigError::refused(
-                        value,
-                        problem,
-                        format!("{mean_burst} or more"),
-                    ));
+                    return Err(ConfigError::refused(value, problem, format!("{mean_burst} or more")));
                 }
                 let short = (mean_burst - long.share * long.mean) / (1.0 - long.share);
                 if short < 1.0 {
@@ -217,11 +177,7 @@ impl LossModel {
             }
             Self::Periodic { every, offset } => {
                 if every == 0 {
-                    return Err(ConfigError::refused(
-                        "every = 0",
-                        "is no period",
-                        "1 or more",
-                    ));
+                    return Err(ConfigError::refused("every = 0", "is no period", "1 or more"));
                 }
                 if offset >= every {
                     let problem = format!("is never reached with every = {every}");
@@ -233,10 +189,7 @@ impl LossModel {
                 }
                 Ok(())
             }
-            Self::Bernoulli { .. }
-            | Self::GilbertElliott { .. }
-            | Self::Trace { .. }
-            | Self::Preset(_) => Ok(()),
+            Self::Bernoulli { .. } | Self::GilbertElliott { .. } | Self::Trace { .. } | Self::Preset(_) => Ok(()),
         }
     }
 
@@ -270,11 +223,7 @@ fn check_bursts(loss: Ratio, mean: f64) -> Result<(), ConfigError> {
     let p = onset(loss, mean);
     if p.is_nan() || p > 1.0 {
         let problem = format!("cannot be reached with bursts of {mean} packets on average");
-        return Err(ConfigError::refused(
-            format!("loss = {loss}"),
-            problem,
-            format!("0 to {}", mean / (1.0 + mean)),
-        ));
+        return Err(ConfigError::refused(format!("loss = {loss}"), problem, format!("0 to {}", mean / (1.0 + mean))));
     }
     Ok(())
 }
@@ -287,35 +236,21 @@ impl LossProcessConfig {
             let Window { from, to } = *window;
             if to <= from {
                 let problem = format!("ends a window that begins at {from}");
-                return Err(ConfigError::refused(
-                    format!("to = {to}"),
-                    problem,
-                    format!("above {from}"),
-                ));
+                return Err(ConfigError::refused(format!("to = {to}"), problem, format!("above {from}")));
             }
             if from < end {
                 let problem = format!("begins a window before the one above it ends at {end}");
-                return Err(ConfigError::refused(
-                    format!("from = {from}"),
-                    problem,
-                    format!("{end} or later"),
-                ));
+                return Err(ConfigError::refused(format!("from = {from}"), problem, format!("{end} or later")));
             }
             end = to;
         }
         match self.repeat {
-            Some(repeat) if self.windows.is_empty() => Err(ConfigError::refused(
-                format!("repeat = {repeat}"),
-                "repeats no `windows`",
-                "beside `windows` only",
-            )),
+            Some(repeat) if self.windows.is_empty() => {
+                Err(ConfigError::refused(format!("repeat = {repeat}"), "repeats no `windows`", "beside `windows` only"))
+            }
             Some(repeat) if repeat < end => {
                 let problem = "ends before the last window does";
-                Err(ConfigError::refused(
-                    format!("repeat = {repeat}"),
-                    problem,
-                    format!("{end} or more"),
-                ))
+                Err(ConfigError::refused(format!("repeat = {repeat}"), problem, format!("{end} or more")))
             }
             _ => Ok(()),
         }
@@ -327,7 +262,8 @@ mod table;
 use name::ModelName;
 pub(super) use table::Table;
 
-const SPELLINGS: &str = "a ratio such as 0.01 or \"1 %\", the name of a measured process, a table { model = … }, or a list of these";
+const SPELLINGS: &str =
+    "a ratio such as 0.01 or \"1 %\", the name of a measured process, a table { model = … }, or a list of these";
 
 impl Written for LossProcessConfig {
     const EXPECTED: &'static str = SPELLINGS;
@@ -338,27 +274,16 @@ impl Written for LossProcessConfig {
         if let Some(preset) = LossPreset::find(text) {
             return Ok(preset.into());
         }
-        let starts_with_number = text
-            .trim_start()
-            .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
+        let starts_with_number =
+            text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
         if starts_with_number {
-            return Ok(LossModel::Bernoulli {
-                ratio: text.parse()?,
-            }
-            .into());
+            return Ok(LossModel::Bernoulli { ratio: text.parse()? }.into());
         }
-        let allowed = format!(
-            "a ratio such as 0.01 or \"1 %\", or one of {}",
-            LossPreset::names()
-        );
+        let allowed = format!("a ratio such as 0.01 or \"1 %\", or one of {}", LossPreset::names());
         Err(ConfigError::refused(text, "is no loss", allowed))
     }
     fn from_number(value: f64) -> Option<Result<Self, ConfigError>> {
-        Some(
-            Ratio::new(value)
-                .map(|ratio| LossModel::Bernoulli { ratio }.into())
-                .map_err(ConfigError::from),
-        )
+        Some(Ratio::new(value).map(|ratio| LossModel::Bernoulli { ratio }.into()).map_err(ConfigError::from))
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
         let process = table.process()?;
@@ -392,14 +317,10 @@ impl LossConfig {
     /// One process; a plain ratio of zero is none.
     fn single(process: LossProcessConfig) -> Self {
         match process {
-            LossProcessConfig {
-                model: LossModel::Bernoulli { ratio },
-                ref windows,
-                ..
-            } if windows.is_empty() => Self::bernoulli(ratio),
-            process => Self {
-                processes: vec![process],
-            },
+            LossProcessConfig { model: LossModel::Bernoulli { ratio }, ref windows, .. } if windows.is_empty() => {
+                Self::bernoulli(ratio)
+            }
+            process => Self { processes: vec![process] },
         }
     }
 }
@@ -417,12 +338,8 @@ impl Serialize for LossConfig {
 impl Serialize for LossProcessConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.model {
-            LossModel::Bernoulli { ratio } if self.windows.is_empty() => {
-                ratio.serialize(serializer)
-            }
-            LossModel::Preset(preset) if self.windows.is_empty() => {
-                serializer.serialize_str(preset.name)
-            }
+            LossModel::Bernoulli { ratio } if self.windows.is_empty() => ratio.serialize(serializer),
+            LossModel::Preset(preset) if self.windows.is_empty() => serializer.serialize_str(preset.name),
             _ => Table::of(self).serialize(serializer),
         }
     }
@@ -433,10 +350,7 @@ impl JsonSchema for LossProcessConfig {
         "LossProcessConfig".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let presets: Vec<&str> = crate::loss_presets()
-            .iter()
-            .map(|preset| preset.name)
-            .collect();
+        let presets: Vec<&str> = crate::loss_presets().iter().map(|preset| preset.name).collect();
         json_schema!({
             "description": "Which packets are lost: a ratio, a measured process by name, or a loss model",
             "anyOf": [

@@ -46,11 +46,7 @@ pub struct CodelConfig {
 
 impl Default for CodelConfig {
     fn default() -> Self {
-        Self {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-        }
+        Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false }
     }
 }
 
@@ -63,26 +59,15 @@ impl QueueConfig {
     /// Refuses what cannot be.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.limit.check()?;
-        let Some(CodelConfig {
-            target, interval, ..
-        }) = self.codel
-        else {
+        let Some(CodelConfig { target, interval, .. }) = self.codel else {
             return Ok(());
         };
         if target.is_zero() {
-            return Err(ConfigError::refused(
-                format!("target = {target}"),
-                "lets no packet wait",
-                "above 0 s",
-            ));
+            return Err(ConfigError::refused(format!("target = {target}"), "lets no packet wait", "above 0 s"));
         }
         if interval <= target {
             let problem = format!("is no longer than the target of {target}");
-            return Err(ConfigError::refused(
-                format!("interval = {interval}"),
-                problem,
-                format!("above {target}"),
-            ));
+            return Err(ConfigError::refused(format!("interval = {interval}"), problem, format!("above {target}")));
         }
         Ok(())
     }
@@ -109,15 +94,7 @@ impl QueueLimit {
             Self::Packets(packets) => packets > 0,
             Self::Time(span) => !span.is_zero(),
         };
-        if holds {
-            Ok(())
-        } else {
-            Err(ConfigError::refused(
-                self,
-                "is no size for a queue",
-                Self::EXAMPLES,
-            ))
-        }
+        if holds { Ok(()) } else { Err(ConfigError::refused(self, "is no size for a queue", Self::EXAMPLES)) }
     }
 }
 
@@ -126,20 +103,13 @@ impl std::str::FromStr for QueueLimit {
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let refused = |problem: &str| ConfigError::refused(text, problem, Self::EXAMPLES);
         let trimmed = text.trim();
-        let unit = trimmed
-            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'));
+        let unit = trimmed.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'));
         let number = trimmed[..trimmed.len() - unit.len()].replace('_', "");
         let limit = match unit.trim() {
-            "BDP" => Self::Bdp(
-                number
-                    .parse()
-                    .map_err(|_| refused("does not start with a number"))?,
-            ),
-            "packets" | "packet" => Self::Packets(
-                number
-                    .parse()
-                    .map_err(|_| refused("is no whole number of packets"))?,
-            ),
+            "BDP" => Self::Bdp(number.parse().map_err(|_| refused("does not start with a number"))?),
+            "packets" | "packet" => {
+                Self::Packets(number.parse().map_err(|_| refused("is no whole number of packets"))?)
+            }
             _ => match (text.parse(), text.parse()) {
                 (Ok(bytes), _) => Self::Bytes(bytes),
                 (_, Ok(span)) => Self::Time(span),
@@ -149,10 +119,7 @@ impl std::str::FromStr for QueueLimit {
                 _ => return Err(refused("is no size for a queue")),
             },
         };
-        limit
-            .check()
-            .map(|()| limit)
-            .map_err(|_| refused("is no size for a queue"))
+        limit.check().map(|()| limit).map_err(|_| refused("is no size for a queue"))
     }
 }
 
@@ -254,25 +221,17 @@ impl Written for QueueConfig {
                 interval: table.interval.unwrap_or(default.interval),
                 ecn: table.ecn.unwrap_or(default.ecn),
             };
-            return Self {
-                limit,
-                codel: Some(codel),
-            }
-            .checked();
+            return Self { limit, codel: Some(codel) }.checked();
         }
         let stray = [
             table.target.map(|target| format!("target = {target}")),
-            table
-                .interval
-                .map(|interval| format!("interval = {interval}")),
+            table.interval.map(|interval| format!("interval = {interval}")),
             table.ecn.map(|ecn| format!("ecn = {ecn}")),
         ];
         match stray.into_iter().flatten().next() {
-            Some(value) => Err(ConfigError::refused(
-                value,
-                "has no meaning for a drop-tail queue",
-                "with aqm = \"codel\" only",
-            )),
+            Some(value) => {
+                Err(ConfigError::refused(value, "has no meaning for a drop-tail queue", "with aqm = \"codel\" only"))
+            }
             None => Self::drop_tail(limit).checked(),
         }
     }

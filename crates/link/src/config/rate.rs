@@ -62,21 +62,14 @@ impl RateConfig {
     /// Refuses what no link can do.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
-            Self::Constant(rate) if rate.is_zero() => Err(ConfigError::refused(
-                format!("rate = {rate}"),
-                "sends nothing",
-                "a rate above zero",
-            )),
+            Self::Constant(rate) if rate.is_zero() => {
+                Err(ConfigError::refused(format!("rate = {rate}"), "sends nothing", "a rate above zero"))
+            }
             Self::Schedule { schedule, repeat } => {
                 check_starts("rate", schedule.iter().map(|step| step.at), *repeat)?;
                 if schedule.iter().all(|step| step.rate.is_zero()) {
-                    let problem =
-                        "is the rate of every step in the schedule, so that nothing is ever sent";
-                    return Err(ConfigError::refused(
-                        "rate = 0 bps",
-                        problem,
-                        "at least one step above zero",
-                    ));
+                    let problem = "is the rate of every step in the schedule, so that nothing is ever sent";
+                    return Err(ConfigError::refused("rate = 0 bps", problem, "at least one step above zero"));
                 }
                 Ok(())
             }
@@ -96,56 +89,26 @@ impl Written for RateConfig {
 
     fn from_text(text: &str) -> Result<Self, ConfigError> {
         match text.parse::<Rate>()? {
-            rate if rate.is_zero() => Err(ConfigError::refused(
-                text,
-                "sends nothing",
-                "a rate above zero",
-            )),
+            rate if rate.is_zero() => Err(ConfigError::refused(text, "sends nothing", "a rate above zero")),
             rate => Ok(Self::Constant(rate)),
         }
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
         match table {
-            Table {
-                schedule: Some(schedule),
-                repeat,
-                trace: None,
-            } => Self::Schedule { schedule, repeat }.checked(),
-            Table {
-                schedule: None,
-                repeat: None,
-                trace: Some(file),
-            } => Ok(Self::Trace { file }),
-            Table {
-                schedule: None,
-                repeat: Some(repeat),
-                trace: Some(_),
-            } => Err(ConfigError::refused(
+            Table { schedule: Some(schedule), repeat, trace: None } => Self::Schedule { schedule, repeat }.checked(),
+            Table { schedule: None, repeat: None, trace: Some(file) } => Ok(Self::Trace { file }),
+            Table { schedule: None, repeat: Some(repeat), trace: Some(_) } => Err(ConfigError::refused(
                 format!("repeat = {repeat}"),
                 "stands beside `trace`, which repeats anyway",
                 "no `repeat`",
             )),
-            Table {
-                schedule: Some(_),
-                trace: Some(file),
-                ..
-            } => {
+            Table { schedule: Some(_), trace: Some(file), .. } => {
                 let value = format!("trace = {}", file.display());
-                Err(ConfigError::refused(
-                    value,
-                    "stands beside `schedule`",
-                    "one of the two",
-                ))
+                Err(ConfigError::refused(value, "stands beside `schedule`", "one of the two"))
             }
-            Table {
-                schedule: None,
-                trace: None,
-                ..
-            } => Err(ConfigError::refused(
-                "rate",
-                "has neither `schedule` nor `trace`",
-                SPELLINGS,
-            )),
+            Table { schedule: None, trace: None, .. } => {
+                Err(ConfigError::refused("rate", "has neither `schedule` nor `trace`", SPELLINGS))
+            }
         }
     }
 }
@@ -155,18 +118,10 @@ impl Serialize for RateConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.clone() {
             Self::Constant(rate) => rate.serialize(serializer),
-            Self::Schedule { schedule, repeat } => Table {
-                schedule: Some(schedule),
-                repeat,
-                trace: None,
+            Self::Schedule { schedule, repeat } => {
+                Table { schedule: Some(schedule), repeat, trace: None }.serialize(serializer)
             }
-            .serialize(serializer),
-            Self::Trace { file } => Table {
-                schedule: None,
-                repeat: None,
-                trace: Some(file),
-            }
-            .serialize(serializer),
+            Self::Trace { file } => Table { schedule: None, repeat: None, trace: Some(file) }.serialize(serializer),
         }
     }
 }

@@ -13,8 +13,7 @@ pub(super) fn check_starts(
     for at in starts {
         match last {
             None if !at.is_zero() => {
-                let allowed =
-                    "a first step at = \"0 s\", so that the link is defined from the start";
+                let allowed = "a first step at = \"0 s\", so that the link is defined from the start";
                 return Err(ConfigError::refused(
                     format!("at = {at}"),
                     format!("is the first step of a {what} schedule"),
@@ -22,8 +21,7 @@ pub(super) fn check_starts(
                 ));
             }
             Some(last) if at <= last => {
-                let problem =
-                    format!("does not come after the step before it in a {what} schedule");
+                let problem = format!("does not come after the step before it in a {what} schedule");
                 return Err(ConfigError::refused(
                     format!("at = {at}"),
                     problem,
@@ -34,20 +32,12 @@ pub(super) fn check_starts(
         }
     }
     let Some(last) = last else {
-        return Err(ConfigError::refused(
-            "schedule = []",
-            format!("holds no {what}"),
-            "at least one step",
-        ));
+        return Err(ConfigError::refused("schedule = []", format!("holds no {what}"), "at least one step"));
     };
     match repeat {
         Some(period) if period <= last => {
             let problem = format!("ends before the last step of the {what} schedule begins");
-            Err(ConfigError::refused(
-                format!("repeat = {period}"),
-                problem,
-                format!("above {last}"),
-            ))
+            Err(ConfigError::refused(format!("repeat = {period}"), problem, format!("above {last}")))
         }
         _ => Ok(()),
     }

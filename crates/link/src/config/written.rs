@@ -31,9 +31,7 @@ pub(super) trait Written: Sized {
 }
 
 /// Reads any spelling of `T`.
-pub(super) fn deserialize<'de, T: Written, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
+pub(super) fn deserialize<'de, T: Written, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(Spellings(PhantomData))
 }
 

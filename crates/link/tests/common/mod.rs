@@ -34,15 +34,8 @@ pub fn direction(toml: &str) -> DirectionConfig {
 }
 
 pub fn link(config: &DirectionConfig, seed: u64, ports: usize) -> Link<usize> {
-    let model = config
-        .load(Path::new(env!("CARGO_MANIFEST_DIR")))
-        .unwrap_or_else(|error| panic!("{error}"));
-    let context = LinkContext {
-        rtt: RTT,
-        seed,
-        run: 0,
-        name: "test".into(),
-    };
+    let model = config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"));
+    let context = LinkContext { rtt: RTT, seed, run: 0, name: "test".into() };
     Link::new(&model, &context, ports)
 }
 
@@ -51,41 +44,23 @@ pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<Fate>) {
     while let Some(now) = link.next_deadline().filter(|due| *due < until) {
         while let Some(event) = link.poll(now) {
             fates.push(match event {
-                Event::Delivered { packet, .. } => Fate {
-                    packet: packet.payload,
-                    at: now,
-                    bytes: packet.bytes,
-                    ecn: packet.ecn,
-                    lost: None,
-                },
-                Event::Lost {
-                    cause, at, packet, ..
-                } => Fate {
-                    packet: packet.payload,
-                    at,
-                    bytes: packet.bytes,
-                    ecn: packet.ecn,
-                    lost: Some(cause),
-                },
+                Event::Delivered { packet, .. } => {
+                    Fate { packet: packet.payload, at: now, bytes: packet.bytes, ecn: packet.ecn, lost: None }
+                }
+                Event::Lost { cause, at, packet, .. } => {
+                    Fate { packet: packet.payload, at, bytes: packet.bytes, ecn: packet.ecn, lost: Some(cause) }
+                }
             });
         }
     }
 }
 
 /// Sends all arrivals, which come in the order of their times, and waits for the last packet. `look` sees the link after each arrival.
-pub fn run(
-    link: &mut Link<usize>,
-    arrivals: &[Arrival],
-    mut look: impl FnMut(&Link<usize>),
-) -> Vec<Fate> {
+pub fn run(link: &mut Link<usize>, arrivals: &[Arrival], mut look: impl FnMut(&Link<usize>)) -> Vec<Fate> {
     let mut fates = Vec::new();
     for (number, arrival) in arrivals.iter().enumerate() {
         drain(link, arrival.at, &mut fates);
-        let packet = Packet {
-            bytes: arrival.bytes,
-            ecn: arrival.ecn,
-            payload: number,
-        };
+        let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
         if let Enqueue::Dropped(cause, packet) = link.enqueue(arrival.at, arrival.port, packet) {
             fates.push(Fate {
                 packet: packet.payload,
@@ -103,12 +78,5 @@ pub fn run(
 
 /// `count` packets of 1500 bytes, `gap` apart.
 pub fn steady(count: u64, gap: Span, ecn: Ecn) -> Vec<Arrival> {
-    (0..count)
-        .map(|number| Arrival {
-            at: Time::ZERO + gap * number,
-            port: 0,
-            bytes: 1500,
-            ecn,
-        })
-        .collect()
+    (0..count).map(|number| Arrival { at: Time::ZERO + gap * number, port: 0, bytes: 1500, ecn }).collect()
 }

@@ -31,17 +31,11 @@ impl ModelName {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Preset(preset) => preset.name,
-            other => MODELS
-                .iter()
-                .find(|(_, model)| *model == other)
-                .map_or("", |(name, _)| name),
+            other => MODELS.iter().find(|(_, model)| *model == other).map_or("", |(name, _)| name),
         }
     }
     fn names() -> impl Iterator<Item = &'static str> {
-        MODELS
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(crate::loss_presets().iter().map(|preset| preset.name))
+        MODELS.iter().map(|(name, _)| *name).chain(crate::loss_presets().iter().map(|preset| preset.name))
     }
 }
 
@@ -60,18 +54,11 @@ impl<'de> Deserialize<'de> for ModelName {
                 write!(f, "a loss model: {}", names.join(", "))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<ModelName, E> {
-                let known = MODELS
-                    .iter()
-                    .find(|(name, _)| *name == text)
-                    .map(|(_, model)| *model);
+                let known = MODELS.iter().find(|(name, _)| *name == text).map(|(_, model)| *model);
                 let found = known.or_else(|| LossPreset::find(text).map(ModelName::Preset));
                 found.ok_or_else(|| {
                     let names: Vec<&str> = ModelName::names().collect();
-                    E::custom(ConfigError::refused(
-                        text,
-                        "is no loss model",
-                        names.join(", "),
-                    ))
+                    E::custom(ConfigError::refused(text, "is no loss model", names.join(", ")))
                 })
             }
         }

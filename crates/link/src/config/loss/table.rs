@@ -107,36 +107,22 @@ impl Table {
     fn fields(&self, needed: &[&str], optional: &[&str]) -> Result<(), ConfigError> {
         let model = self.model.as_str();
         let allowed = || {
-            let more = if optional.is_empty() {
-                String::new()
-            } else {
-                format!(", optional {}", optional.join(", "))
-            };
+            let more = if optional.is_empty() { String::new() } else { format!(", optional {}", optional.join(", ")) };
             if needed.is_empty() {
                 "no field but windows and repeat".to_owned()
             } else {
                 format!("{}{more}", needed.join(", "))
             }
         };
-        if let Some((name, value)) = self
-            .set()
-            .find(|(name, _)| !needed.contains(name) && !optional.contains(name))
-        {
+        if let Some((name, value)) = self.set().find(|(name, _)| !needed.contains(name) && !optional.contains(name)) {
             return Err(ConfigError::refused(
                 format!("{name} = {value}"),
                 format!("is no field of model {model}"),
                 allowed(),
             ));
         }
-        match needed
-            .iter()
-            .find(|name| self.set().all(|(set, _)| set != **name))
-        {
-            Some(name) => Err(ConfigError::refused(
-                model,
-                format!("lacks `{name}`"),
-                allowed(),
-            )),
+        match needed.iter().find(|name| self.set().all(|(set, _)| set != **name)) {
+            Some(name) => Err(ConfigError::refused(model, format!("lacks `{name}`"), allowed())),
             None => Ok(()),
         }
     }
@@ -147,18 +133,12 @@ impl Table {
         let model = match self.model {
             ModelName::Bernoulli => {
                 self.fields(&["ratio"], &[])?;
-                LossModel::Bernoulli {
-                    ratio: self.ratio.unwrap_or_default(),
-                }
+                LossModel::Bernoulli { ratio: self.ratio.unwrap_or_default() }
             }
             ModelName::GilbertElliott if self.p.is_none() && self.r.is_none() => {
                 if self.loss.is_none() && self.mean_burst.is_none() {
                     let allowed = "p, r, optional loss_good, loss_bad; or loss, mean_burst";
-                    return Err(ConfigError::refused(
-                        "gilbert-elliott",
-                        "lacks its parameters",
-                        allowed,
-                    ));
+                    return Err(ConfigError::refused("gilbert-elliott", "lacks its parameters", allowed));
                 }
                 self.fields(&["loss", "mean_burst"], &[])?;
                 LossModel::Gilbert {
@@ -189,27 +169,18 @@ impl Table {
             ModelName::Periodic => {
                 self.fields(&["every"], &["offset"])?;
                 let every = self.every.unwrap_or_default();
-                LossModel::Periodic {
-                    every,
-                    offset: self.offset.unwrap_or(every.saturating_sub(1)),
-                }
+                LossModel::Periodic { every, offset: self.offset.unwrap_or(every.saturating_sub(1)) }
             }
             ModelName::Trace => {
                 self.fields(&["file"], &[])?;
-                LossModel::Trace {
-                    file: self.file.unwrap_or_default(),
-                }
+                LossModel::Trace { file: self.file.unwrap_or_default() }
             }
             ModelName::Preset(preset) => {
                 self.fields(&[], &[])?;
                 LossModel::Preset(preset)
             }
         };
-        Ok(LossProcessConfig {
-            model,
-            windows: self.windows,
-            repeat: self.repeat,
-        })
+        Ok(LossProcessConfig { model, windows: self.windows, repeat: self.repeat })
     }
 
     /// The table that describes `process`.
@@ -219,29 +190,18 @@ impl Table {
         table.repeat = process.repeat;
         match process.model.clone() {
             LossModel::Bernoulli { ratio } => table.ratio = Some(ratio),
-            LossModel::GilbertElliott {
-                p,
-                r,
-                loss_good,
-                loss_bad,
-            } => {
+            LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
                 (table.p, table.r) = (Some(p), Some(r));
                 (table.loss_good, table.loss_bad) = (Some(loss_good), Some(loss_bad));
             }
             LossModel::Gilbert { loss, mean_burst } => {
                 (table.loss, table.mean_burst) = (Some(loss), Some(mean_burst));
             }
-            LossModel::LongBurst {
-                loss,
-                mean_burst,
-                long,
-            } => {
+            LossModel::LongBurst { loss, mean_burst, long } => {
                 (table.loss, table.mean_burst) = (Some(loss), Some(mean_burst));
                 (table.long_share, table.long_burst) = (Some(long.share), Some(long.mean));
             }
-            LossModel::Periodic { every, offset } => {
-                (table.every, table.offset) = (Some(every), Some(offset))
-            }
+            LossModel::Periodic { every, offset } => (table.every, table.offset) = (Some(every), Some(offset)),
             LossModel::Trace { file } => table.file = Some(file),
             LossModel::Preset(_) => {}
         }

@@ -1,0 +1,62 @@
+# Bentpipe: `make demo` shows what it does, `make test` proves it. `make help` lists the rest.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup page build demo test test-rust test-page lint docs bench validate fuzz clean
+
+# Where the demonstration leaves its reports.
+OUT ?= out
+STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: ## Install what building and testing need, or say what is missing
+	@scripts/setup
+
+studio/node_modules/.installed: studio/package-lock.json
+	cd studio && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+studio/dist/index.html: studio/node_modules/.installed $(STUDIO_SOURCES)
+	cd studio && npm run --silent build
+	@touch $@
+
+page: studio/dist/index.html ## Build the report page
+
+build: page ## Build the command with the page inside
+	cargo build --release --locked -p bentpipe-cli
+
+demo: setup build ## The main job: GEO downloads, a table, a report
+	target/release/bentpipe run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
+
+test: setup test-rust test-page ## Every test: Rust, then the page in a real browser
+
+test-rust: page
+	cargo test --workspace --locked --quiet
+
+# The page is tested again only when it or its tests have changed since they last passed.
+test-page: studio/node_modules/.tested
+studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -type f 2>/dev/null)
+	cd studio && npm run --silent typecheck && npm test --silent
+	@touch $@
+
+lint: ## Formatting, clippy, documentation: warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+bench: ## Speed: criterion benches, then whole processes
+	cargo bench --locked -p bentpipe-sim
+	scripts/bench-process
+
+validate: build ## Long validations: published loss table and tuning sweeps
+	target/release/bentpipe run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
+	target/release/bentpipe run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
+
+fuzz: ## A minute of fuzzing for each parser of outside input
+	@scripts/fuzz 60
+
+clean: ## Remove what was built
+	cargo clean
+	rm -rf studio/dist studio/node_modules
