@@ -25,10 +25,10 @@ studio/dist/index.html: studio/node_modules/.installed $(STUDIO_SOURCES)
 page: studio/dist/index.html ## Build the report page
 
 build: page ## Build the command with the page inside
-	cargo build --release --locked -p bentpipe-cli
+	cargo build --locked --quiet -p bentpipe-cli
 
 demo: setup build ## The main job: GEO downloads, a table, a report
-	target/release/bentpipe run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
+	target/debug/bentpipe run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
 
 test: setup test-rust test-page ## Every test: Rust, then the page in a real browser
 
@@ -51,8 +51,8 @@ bench: ## Speed: criterion benches, then whole processes
 	scripts/bench-process
 
 validate: build ## Long validations: published loss table and tuning sweeps
-	target/release/bentpipe run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
-	target/release/bentpipe run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
+	target/debug/bentpipe run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
+	target/debug/bentpipe run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
 
 fuzz: ## A minute of fuzzing for each parser of outside input
 	@scripts/fuzz 60

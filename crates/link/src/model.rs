@@ -136,6 +136,23 @@ impl DirectionModel {
         }
     }
 
+    /// The rate, where it never changes.
+    pub fn constant_rate(&self) -> Option<Rate> {
+        match &self.rate {
+            RateModel::Constant(rate) => Some(*rate),
+            RateModel::Schedule { .. } | RateModel::Trace(_) => None,
+        }
+    }
+
+    /// How many bytes may wait in the queue where the whole path's base round trip is `rtt`; `None` where the queue
+    /// counts packets.
+    pub fn queue_limit_bytes(&self, rtt: Span) -> Option<u64> {
+        match self.queue_limit(rtt) {
+            ResolvedLimit::Bytes(bytes) => Some(bytes),
+            ResolvedLimit::Packets(_) => None,
+        }
+    }
+
     /// How much may wait in the queue where the whole path's base round trip is `rtt`, in bytes or else in packets.
     pub(crate) fn queue_limit(&self, rtt: Span) -> ResolvedLimit {
         let rate = self.nominal_rate();

@@ -1,6 +1,7 @@
 //! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim --example transfer -- 100`.
 //!
-//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3` or `raw`, `qlog` or `none`.
+//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3` or `raw`,
+//! `none`, `trace`, `qlog` or `capture`, and a directory to write qlog and capture files to.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -51,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         time_limit: Span::from_secs(3600),
         trace: text(5, "none") == "trace",
         qlog: text(5, "none") == "qlog",
-        capture: None,
+        capture: (text(5, "none") == "capture").then(|| "satellite".to_owned()),
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
     let flow = &outcome.flows[0];
@@ -65,5 +66,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         outcome.events,
         flow.error.as_deref().unwrap_or_default(),
     );
+    if let Some(directory) = arguments.get(6).map(Path::new) {
+        std::fs::create_dir_all(directory)?;
+        for file in &outcome.qlog {
+            std::fs::write(directory.join(format!("{}.sqlog", file.name)), &file.bytes)?;
+        }
+        if let Some(capture) = &outcome.capture {
+            std::fs::write(directory.join("satellite.pcapng"), capture)?;
+        }
+    }
     Ok(())
 }

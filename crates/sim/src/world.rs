@@ -40,6 +40,7 @@ struct World {
     routes: Vec<Routes>,
     capture: Option<Capture>,
     buffer: Vec<u8>,
+    base_rtt: Span,
     events: u64,
 }
 
@@ -133,7 +134,18 @@ impl World {
         }
         let capture = spec.capture.as_ref().map(|hop| Capture::new(hop));
         let agenda = Agenda::new(links.len() + 3 * flows.len());
-        Ok(Self { shared, now: Time::ZERO, agenda, links, flows, routes, capture, buffer: Vec::new(), events: 0 })
+        Ok(Self {
+            shared,
+            now: Time::ZERO,
+            agenda,
+            links,
+            flows,
+            routes,
+            capture,
+            buffer: Vec::new(),
+            base_rtt: spec.base_rtt,
+            events: 0,
+        })
     }
 
     fn host(&self, address: Address) -> Component {
@@ -330,8 +342,8 @@ impl World {
             if let Some(recorder) = state.recorder {
                 link_traces.push(LinkTrace {
                     name: state.name,
-                    rate: Some(state.model.nominal_rate()),
-                    queue_limit: None,
+                    rate: state.model.constant_rate(),
+                    queue_limit: state.model.queue_limit_bytes(self.base_rtt),
                     series: recorder.series(),
                 });
             }

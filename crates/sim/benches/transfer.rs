@@ -1,0 +1,72 @@
+//! Processor time of whole simulated transfers.
+
+use bentpipe_link::DirectionConfig;
+use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
+use bentpipe_units::{Bytes, Rate, Span};
+use criterion::{Criterion, criterion_group, criterion_main};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// 10 MB over 250/3 Mbps, 600 ms.
+fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
+    let rtt = Span::from_millis(600);
+    let direction = |mbps| {
+        DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(300))
+            .load(Path::new("."))
+            .expect("a plain link loads")
+    };
+    let bdp = Rate::from_mbps(250).bytes_in(rtt);
+    RunSpec {
+        seed: 1,
+        run: 0,
+        base_rtt: rtt,
+        hops: vec![HopSpec { name: "satellite".into(), forward: direction(250), reverse: direction(3), shared: true }],
+        terminals: 1,
+        flows: vec![FlowSpec {
+            name: "download".into(),
+            terminal: 0,
+            start: Span::ZERO,
+            settings: Settings {
+                http,
+                stream_window: bdp.mul_f64(4.0),
+                connection_window: bdp.mul_f64(4.0),
+                send_window: bdp.mul_f64(2.0),
+                ..Settings::default()
+            },
+            visits: vec![Visit {
+                handshake: Handshake::OneRtt,
+                wait: Span::ZERO,
+                think: Span::ZERO,
+                direction: Direction::Download,
+                objects: vec![Object { name: "object".into(), bytes: Bytes::from_mb(10) }],
+                reported: true,
+            }],
+        }],
+        time_limit: Span::from_secs(600),
+        trace,
+        qlog,
+        capture: None,
+    }
+}
+
+fn transfers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("10 MB, 250/3 Mbps, 600 ms");
+    group.sample_size(20);
+    for (name, http, trace, qlog) in [
+        ("HTTP/3", Http::H3, false, false),
+        ("bare streams", Http::Raw, false, false),
+        ("HTTP/3 with time series", Http::H3, true, false),
+        ("HTTP/3 with qlog", Http::H3, false, true),
+    ] {
+        let spec = spec(http, trace, qlog);
+        let stop = AtomicBool::new(false);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| bentpipe_sim::run(&spec, &stop).expect("the transfer runs").events)
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, transfers);
+criterion_main!(benches);
