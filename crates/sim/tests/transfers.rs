@@ -231,3 +231,16 @@ fn traces_record_the_sender_and_the_links() {
     }
     assert_eq!(trace.links.len(), 2);
 }
+
+#[test]
+fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothing() {
+    let mut spec = geo(vec![visit(60_000_000, Handshake::OneRtt)]);
+    spec.hops[0].forward = direction(250, 325, "queue = \"2 BDP\"\nloss = { model = \"periodic\", every = 20000 }");
+    let window = Bytes::from_mb(100);
+    let settings = &mut spec.flows[0].settings;
+    (settings.stream_window, settings.connection_window, settings.send_window) = (window, window, window);
+    let outcome = run(&spec);
+    let flow = &outcome.flows[0];
+    assert!(flow.completed, "{:?}", flow.error);
+    assert!(flow.packets_lost_random >= 1);
+}

@@ -1,0 +1,188 @@
+//! Two endpoints on a wire: a delay, and nothing else.
+
+use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
+use bentpipe_quic::tls::{self, Client, Identity, Randomness};
+use bentpipe_quic::{Accept, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};
+use bentpipe_units::{Span, Time};
+use bytes::BytesMut;
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+
+const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
+const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 443);
+const DELAY: Span = Span::from_millis(20);
+
+/// A client and a server that echoes every stream, and what is on the wire between them.
+struct Pair {
+    client: Endpoint,
+    server: Endpoint,
+    wire: Vec<(Time, bool, Vec<u8>)>,
+    now: Time,
+}
+
+fn pair(clock: Clock) -> (Pair, ClientConfig) {
+    let epoch = EpochClock::new(1_767_225_600);
+    let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
+    let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
+    let server_tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
+    let settings = Settings::default();
+    let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
+    server_config.transport_config(Arc::new(settings.transport().unwrap()));
+    let mut client_config = ClientConfig::new(Arc::new(client_tls.quic(false).unwrap()));
+    client_config.transport_config(Arc::new(settings.transport().unwrap()));
+    let server_config = Arc::new(server_config);
+    let config = server_config.clone();
+    let acceptor = Box::new(move |_: SocketAddr| {
+        let app = Box::new(|conn: Conn| Box::pin(echo(conn)) as bentpipe_quic::Task);
+        Some(Accept { config: config.clone(), probe: None, app })
+    });
+    let segments = NonZeroUsize::new(4).unwrap();
+    let pair = Pair {
+        client: Endpoint::new(EndpointConfig::default(), clock, None, segments),
+        server: Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments),
+        wire: Vec::new(),
+        now: Time::ZERO,
+    };
+    (pair, client_config)
+}
+
+async fn echo(conn: Conn) {
+    while let Ok(mut stream) = RawStream::accept(&conn).await {
+        while let Ok(Some(data)) = stream.read().await {
+            if stream.write_all(&data).await.is_err() {
+                return;
+            }
+        }
+        let _ = stream.finish();
+    }
+}
+
+impl Pair {
+    fn send(&mut self) {
+        for (endpoint, to_server) in [(&mut self.client, true), (&mut self.server, false)] {
+            let mut buffer = Vec::new();
+            while let Some(transmit) = endpoint.poll_transmit(self.now, &mut buffer) {
+                for segment in buffer.chunks(transmit.segment_size) {
+                    self.wire.push((self.now + DELAY, to_server, segment.to_vec()));
+                }
+                buffer.clear();
+            }
+        }
+    }
+
+    /// Runs until `limit` or until nothing is left to happen.
+    fn run(&mut self, limit: Time) {
+        self.send();
+        loop {
+            let arrival = self.wire.iter().map(|(time, ..)| *time).min();
+            let timeout = self.client.next_timeout().into_iter().chain(self.server.next_timeout()).min();
+            let Some(next) = arrival.into_iter().chain(timeout).min().filter(|&next| next <= limit) else { return };
+            self.now = self.now.max(next);
+            let now = self.now;
+            let (due, rest) = std::mem::take(&mut self.wire).into_iter().partition(|(time, ..)| *time <= now);
+            self.wire = rest;
+            let due: Vec<(Time, bool, Vec<u8>)> = due;
+            for (_, to_server, data) in due {
+                let data = BytesMut::from(&data[..]);
+                if to_server {
+                    self.server.handle_datagram(now, CLIENT.into(), None, data);
+                } else {
+                    self.client.handle_datagram(now, SERVER.into(), None, data);
+                }
+            }
+            self.client.handle_timeout(now);
+            self.server.handle_timeout(now);
+            self.send();
+        }
+    }
+}
+
+fn ask(
+    pair: &mut Pair,
+    config: ClientConfig,
+    question: Vec<u8>,
+    probe: Option<Probe>,
+) -> (Conn, Arc<Mutex<Option<Vec<u8>>>>) {
+    let answer = Arc::new(Mutex::new(None));
+    let answered = answer.clone();
+    let conn = pair
+        .client
+        .connect(pair.now, config, SERVER.into(), "server.test", probe, move |conn| {
+            Box::pin(async move {
+                let Ok(mut stream) = RawStream::open(&conn).await else { return };
+                stream.write_all(&question).await.unwrap();
+                stream.finish().unwrap();
+                let mut answer = Vec::new();
+                while let Ok(Some(data)) = stream.read().await {
+                    answer.extend_from_slice(&data);
+                }
+                *answered.lock().unwrap() = Some(answer);
+            })
+        })
+        .unwrap();
+    (conn, answer)
+}
+
+#[test]
+fn a_question_comes_back_after_two_round_trips() {
+    let (mut pair, config) = pair(Clock::new());
+    let question: Vec<u8> = (0..5000u32).map(|index| index as u8).collect();
+    let (conn, answer) = ask(&mut pair, config, question.clone(), None);
+    pair.run(Time::from_millis(200));
+    assert_eq!(answer.lock().unwrap().as_ref(), Some(&question));
+    assert_eq!(conn.connected_at(), Some(Time::from_millis(40)));
+}
+
+#[test]
+fn a_closed_connection_is_forgotten_by_both_ends() {
+    let (mut pair, config) = pair(Clock::new());
+    let (conn, _) = ask(&mut pair, config, vec![1], None);
+    pair.run(Time::from_millis(200));
+    conn.close(0, b"done");
+    pair.client.wake(pair.now);
+    pair.run(Time::from_secs(30));
+    assert_eq!((pair.client.open_connections(), pair.server.open_connections()), (0, 0));
+    assert_eq!(pair.client.next_timeout(), None);
+}
+
+#[test]
+fn a_silent_server_ends_in_a_timeout_not_in_waiting() {
+    let (mut pair, config) = pair(Clock::new());
+    pair.server = Endpoint::new(EndpointConfig::default(), Clock::new(), None, NonZeroUsize::MIN);
+    let (conn, answer) = ask(&mut pair, config, vec![1], None);
+    pair.run(Time::from_secs(120));
+    assert!(conn.closed().is_some());
+    assert_eq!(*answer.lock().unwrap(), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_datagram_makes_an_endpoint_panic(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..1500), 1..20)) {
+        let (mut pair, config) = pair(Clock::new());
+        let (_, answer) = ask(&mut pair, config, vec![7; 100], None);
+        for (index, datagram) in datagrams.into_iter().enumerate() {
+            pair.run(Time::from_millis(5 * index as u64));
+            pair.server.handle_datagram(pair.now, CLIENT.into(), None, BytesMut::from(&datagram[..]));
+            pair.client.handle_datagram(pair.now, SERVER.into(), None, BytesMut::from(&datagram[..]));
+        }
+        pair.run(Time::from_secs(5));
+        prop_assert_eq!(answer.lock().unwrap().clone(), Some(vec![7; 100]));
+    }
+
+    #[test]
+    fn a_damaged_first_flight_is_ignored_and_repaired(position in 0usize..1200, bit in 0u8..8) {
+        let (mut pair, config) = pair(Clock::new());
+        let (_, answer) = ask(&mut pair, config, vec![7; 100], None);
+        pair.send();
+        for (_, _, datagram) in &mut pair.wire {
+            let position = position % datagram.len();
+            datagram[position] ^= 1 << bit;
+        }
+        pair.run(Time::from_secs(20));
+        prop_assert_eq!(answer.lock().unwrap().clone(), Some(vec![7; 100]));
+    }
+}
