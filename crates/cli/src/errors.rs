@@ -2,9 +2,7 @@
 
 use crate::output;
 use bentpipe_lab::{LabError, ScenarioError};
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan,
-};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use std::fmt;
 
 /// A scenario's error in the form that miette draws.

@@ -176,8 +176,7 @@ impl Source {
     pub fn locate(&self, problem: Problem) -> Box<ScenarioError> {
         let at = problem.span.start;
         let piece = self.pieces.iter().rev().find(|piece| piece.start <= at);
-        let (name, text, start) =
-            piece.map_or(("", "", 0), |piece| (&*piece.name, &*piece.text, piece.start));
+        let (name, text, start) = piece.map_or(("", "", 0), |piece| (&*piece.name, &*piece.text, piece.start));
         let begin = floor_boundary(text, at - start);
         let end = floor_boundary(text, problem.span.end.saturating_sub(start)).max(begin);
         let line = 1 + text[..begin].matches('\n').count();

@@ -127,7 +127,8 @@ pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
         for group in groups {
             let about = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
             // Compared to itself a variant always holds.
-            let itself = matches!(&rule.condition, Condition::Bounds { ratio_to: Some(other), .. } if other == group.variant);
+            let itself =
+                matches!(&rule.condition, Condition::Bounds { ratio_to: Some(other), .. } if other == group.variant);
             if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
                 continue;
             }
@@ -145,6 +146,14 @@ pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
     found
 }
 
+/// The visit of `base` that stands where `visit` stands in `group`: a resumed handshake is measured on a second
+/// visit, a full one on its only one.
+fn same_place(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) -> usize {
+    let own = |runs| visits(runs).into_iter().filter(|(name, _)| name == flow).map(|(_, visit)| visit);
+    let place = own(group.runs).position(|candidate| candidate == visit).unwrap_or_default();
+    own(base.runs).nth(place).unwrap_or(visit)
+}
+
 impl Rule {
     fn judge(&self, group: &Group<'_>, groups: &[Group<'_>], flow: &str, visit: usize) -> Expectation {
         let several = visits(group.runs).len() > 1;
@@ -156,7 +165,7 @@ impl Rule {
         let measured = match &self.condition {
             Condition::Bounds { ratio_to: Some(other), .. } => {
                 let base = groups.iter().find(|base| base.variant == other && base.point == group.point);
-                let base = base.and_then(|base| self.statistic(base, flow, visit));
+                let base = base.and_then(|base| self.statistic(base, flow, same_place(group, base, flow, visit)));
                 own.zip(base).map(|(own, base)| own / base).filter(|ratio| ratio.is_finite())
             }
             _ => own,
@@ -258,4 +267,41 @@ pub(crate) fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison
         }
     }
     comparisons
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{TWO_VARIANTS, plan, results};
+
+    fn judged(expect: &str) -> Vec<(String, Option<bool>)> {
+        let text = TWO_VARIANTS.split("[[expect]]").next().unwrap_or_default();
+        let results = results(&plan(&format!("{text}\n[[expect]]\nmetric = \"completion_s\"\n{expect}")));
+        results.expectations.into_iter().map(|e| (e.text, e.held)).collect()
+    }
+
+    #[test]
+    fn without_a_variant_or_a_point_all_of_them_are_judged() {
+        let judged = judged("below = 100");
+        assert_eq!(judged.len(), 4);
+        assert!(judged.iter().all(|(_, held)| *held == Some(true)));
+        assert_eq!(judged[0].0, "median completion_s of 1rtt at workload.download = 2 MB below 100");
+    }
+
+    #[test]
+    fn a_ratio_compares_at_the_same_point_and_never_to_itself() {
+        let judged = judged("ratio_to = \"1rtt\"\nbelow = 1\nabove = 0.5\nstatistic = \"p95\"");
+        assert_eq!(judged.len(), 2);
+        assert_eq!(
+            judged[1].0,
+            "95 % quantile completion_s of 0rtt at workload.download = 10 MB, over that of 1rtt, between 0.5 and 1"
+        );
+        assert_eq!(judged[1].1, Some(true));
+    }
+
+    #[test]
+    fn within_is_relative_to_what_was_published() {
+        let at = "variant = \"1rtt\"\npoint = { \"workload.download\" = \"2 MB\" }\npublished = 5.0\n";
+        assert_eq!(judged(&format!("{at}within = 0.1"))[0].1, Some(true));
+        assert_eq!(judged(&format!("{at}within = \"0.1 %\""))[0].1, Some(false));
+    }
 }

@@ -9,9 +9,10 @@
 mod error;
 mod expect;
 mod leo;
+pub mod parquet;
+mod plain_report;
 pub mod plan;
 pub mod profiles;
-mod plain_report;
 mod record;
 mod report;
 mod resolve;
@@ -20,10 +21,9 @@ mod run;
 mod rundir;
 pub mod scenario;
 mod stats;
-pub mod parquet;
-pub mod traces;
 #[cfg(test)]
 mod testing;
+pub mod traces;
 
 pub use error::{LabError, ScenarioError};
 pub use expect::Figure;

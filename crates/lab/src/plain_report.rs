@@ -78,7 +78,10 @@ fn table(results: &Results) -> String {
             _ => "–".to_owned(),
         };
         let published = results.published.iter().filter(|other| {
-            other.metric == row.metric && other.variant == row.variant && other.point == row.point && other.flow == row.flow
+            other.metric == row.metric
+                && other.variant == row.variant
+                && other.point == row.point
+                && other.flow == row.flow
         });
         let published: Vec<String> = published
             .map(|other| format!("{} {} (ratio {})", escape(&other.label), other.value, number(other.ratio)))
@@ -103,8 +106,7 @@ fn name(row: &Summary) -> String {
 
 /// Every completion time as a dot, the median as a bar; one line for each variant at each point.
 fn strips(results: &Results) -> String {
-    let groups: Vec<&[Run]> =
-        results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point).collect();
+    let groups: Vec<&[Run]> = results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point).collect();
     let mut rows: Vec<(String, Vec<f64>, usize)> = Vec::new();
     let mut variants: Vec<&str> = Vec::new();
     for group in groups {
@@ -126,7 +128,8 @@ fn strips(results: &Results) -> String {
     let (left, width, step) = (380.0, 900.0, 22.0);
     let height = rows.len() as f64 * step + 30.0;
     let x = |value: f64| left + value / largest * (width - left - 20.0);
-    let mut svg = format!("<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion times\">");
+    let mut svg =
+        format!("<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion times\">");
     for tick in 0..=4 {
         let value = largest * f64::from(tick) / 4.0;
         let _ = write!(
@@ -146,7 +149,12 @@ fn strips(results: &Results) -> String {
         }
         if let Some(stats) = crate::stats::Stats::of(values) {
             let at = x(stats.median);
-            let _ = write!(svg, "<line x1={at:.1} x2={at:.1} y1={} y2={} stroke={colour} stroke-width=2 />", y - 8.0, y + 8.0);
+            let _ = write!(
+                svg,
+                "<line x1={at:.1} x2={at:.1} y1={} y2={} stroke={colour} stroke-width=2 />",
+                y - 8.0,
+                y + 8.0
+            );
         }
     }
     svg + "</svg>"
@@ -178,7 +186,9 @@ fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
         point if point.is_empty() => "Received over time".to_owned(),
         point => format!("Received over time at {}", escape(&point)),
     };
-    let mut svg = format!("<h2>{heading}</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"bytes received over time\">");
+    let mut svg = format!(
+        "<h2>{heading}</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"bytes received over time\">"
+    );
     let (x, y) = (|t: f64| 60.0 + t / end * (width - 80.0), |b: f64| height - 30.0 - b / top * (height - 50.0));
     for tick in 0..=4 {
         let share = f64::from(tick) / 4.0;
@@ -213,7 +223,8 @@ fn expectations(results: &Results) -> String {
             None => "not measured",
         };
         let measured = number(expectation.measured);
-        let _ = write!(text, "<li>{}: <strong>{verdict}</strong> (measured {measured})</li>", escape(&expectation.text));
+        let _ =
+            write!(text, "<li>{}: <strong>{verdict}</strong> (measured {measured})</li>", escape(&expectation.text));
     }
     text + "</ul>"
 }

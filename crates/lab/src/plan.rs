@@ -138,9 +138,10 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
         }
     }
     let repeat = *head.repeat.get_ref();
-    let tasks = cases.iter().enumerate().flat_map(|(case, resolved)| {
-        (0..if resolved.random { repeat } else { 1 }).map(move |run| Task { case, run })
-    });
+    let tasks = cases
+        .iter()
+        .enumerate()
+        .flat_map(|(case, resolved)| (0..if resolved.random { repeat } else { 1 }).map(move |run| Task { case, run }));
     let tasks = tasks.collect();
     Ok(Plan {
         notes: notes(&head, &axes, &cases),
@@ -185,7 +186,9 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
     let mut notes = Vec::new();
     let fixed = cases.iter().filter(|case| !case.random).count();
     if fixed == cases.len() {
-        notes.push("nothing in this scenario is random: each variant is run once, and one run has no interval".to_owned());
+        notes.push(
+            "nothing in this scenario is random: each variant is run once, and one run has no interval".to_owned(),
+        );
     } else if fixed > 0 && *head.repeat.get_ref() > 1 {
         notes.push(format!("nothing is random in {fixed} of {} cases: those are run once", cases.len()));
     }
@@ -205,5 +208,61 @@ mod tests {
     fn combinations_run_through_the_last_axis_first() {
         assert_eq!(choices(&[2, 2]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
         assert_eq!(choices(&[]), [[0usize; 0]]);
+    }
+
+    use crate::testing;
+
+    #[test]
+    fn runs_stand_in_the_order_of_points_variants_and_runs() {
+        let plan = testing::plan(testing::TWO_VARIANTS);
+        let cases: Vec<String> =
+            plan.cases.iter().map(|case| format!("{} {}", case.point["workload.download"], case.variant)).collect();
+        assert_eq!(cases, ["2 MB 1rtt", "2 MB 0rtt", "10 MB 1rtt", "10 MB 0rtt"]);
+        assert_eq!((plan.tasks.len(), plan.tasks[6]), (24, Task { case: 1, run: 0 }));
+    }
+
+    #[test]
+    fn where_nothing_is_random_there_is_one_run_and_a_note() {
+        let plan = testing::plan(&testing::TWO_VARIANTS.replace("loss = 0.001", "loss = 0"));
+        assert_eq!(plan.tasks.len(), 4);
+        assert!(plan.notes[0].contains("nothing in this scenario is random"));
+        let frames = testing::TWO_VARIANTS.replace("loss = 0.001", "frame = \"10 ms\"");
+        assert_eq!(testing::plan(&frames).tasks.len(), 24, "where frames begin is drawn");
+    }
+
+    #[test]
+    fn windows_follow_the_path_and_a_resumed_handshake_brings_a_first_visit() {
+        let text =
+            testing::TWO_VARIANTS.replace("handshake = \"0rtt\"", "handshake = \"0rtt\"\nsend_window = \"0.5 BDP\"");
+        let plan = testing::plan(&text);
+        let spec = plan.spec(Task { case: 1, run: 3 }).unwrap();
+        let flow = &spec.flows[0];
+        // 4.0625 MB of path and as much of queue, twice.
+        assert_eq!(flow.settings.stream_window.get(), 16_250_000);
+        assert_eq!(flow.settings.send_window.get(), 2_031_250);
+        assert_eq!((flow.settings.initial_mtu, flow.settings.max_mtu), (1472, 1472));
+        let visits: Vec<(u64, bool)> =
+            flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.reported)).collect();
+        assert_eq!(visits, [(8_125_000, false), (2_000_000, true)]);
+        assert!(plan.spec(Task { case: 1, run: 0 }).unwrap().trace && !spec.trace);
+    }
+
+    #[test]
+    fn think_time_differs_between_runs_and_not_between_plans() {
+        let text = testing::TWO_VARIANTS.replace("[workload]", "[workload]\nthink = \"1 s\"");
+        let think = |run| testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0].think;
+        assert_eq!(think(1), think(1));
+        assert_ne!(think(1), think(2));
+    }
+
+    #[test]
+    fn expectations_about_values_that_set_left_out_are_dropped_with_a_note() {
+        let text =
+            testing::TWO_VARIANTS.replace("ratio_to = \"1rtt\"", "point = { \"workload.download\" = \"10 MB\" }");
+        let changes = Changes { sets: vec!["workload.download=2 MB".to_owned()], seed: Some(9), repeat: Some(2) };
+        let plan = Plan::parse("test.toml", &text, Path::new("."), &changes).unwrap();
+        assert_eq!((plan.rules.len(), plan.tasks.len(), plan.seed), (0, 4, 9));
+        assert!(plan.notes.iter().any(|note| note.contains("1 of 1 expectations")), "{:?}", plan.notes);
+        assert!(plan.source.starts_with("# --set workload.download=2 MB\n# --set seed=9"), "{}", plan.source);
     }
 }

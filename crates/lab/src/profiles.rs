@@ -155,8 +155,18 @@ mod tests {
         assert_eq!(
             names,
             [
-                "geo-10-2", "geo-50-10", "geo-50-0.5", "geo-50-variable", "geo-250-3", "geo-250-3-lossy", "fau-sat",
-                "fau-satloss", "hylas", "ka-sat", "leo", "terrestrial"
+                "geo-10-2",
+                "geo-50-10",
+                "geo-50-0.5",
+                "geo-50-variable",
+                "geo-250-3",
+                "geo-250-3-lossy",
+                "fau-sat",
+                "fau-satloss",
+                "hylas",
+                "ka-sat",
+                "leo",
+                "terrestrial"
             ]
         );
         for profile in profiles() {

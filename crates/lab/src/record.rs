@@ -187,7 +187,10 @@ fn join(traces: BTreeMap<usize, (Trace, Vec<u8>)>, notes: &mut Vec<String>) -> (
     }
     if index.len() < total {
         let limit = MOST_TRACE_BYTES >> 20;
-        notes.push(format!("time series of {} of {total} runs are kept: together they may have {limit} MiB", index.len()));
+        notes.push(format!(
+            "time series of {} of {total} runs are kept: together they may have {limit} MiB",
+            index.len()
+        ));
     }
     (index, all)
 }
@@ -226,5 +229,136 @@ impl Observer for Recorder<'_> {
         }
         (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fake, TWO_VARIANTS, plan};
+    use bentpipe_sim::{RunSpec, SimError};
+    use std::fs;
+
+    fn jobs(n: usize) -> NonZeroUsize {
+        NonZeroUsize::new(n).unwrap()
+    }
+
+    fn recorded(text: &str, runner: &dyn Runner, n: usize, target: &Path) -> Recorded {
+        record(&plan(text), runner, target, jobs(n), &AtomicBool::new(false), &|_| {}).unwrap()
+    }
+
+    #[test]
+    fn the_number_of_jobs_changes_no_byte_of_any_file() {
+        let place = tempfile::tempdir().unwrap();
+        let text = format!("{TWO_VARIANTS}\n[output]\nqlog = true\ntraces = \"all\"\n");
+        let targets = [1, 2, 5].map(|n| {
+            let target = place.path().join(n.to_string());
+            assert!(recorded(&text, &Fake, n, &target).complete);
+            target
+        });
+        let manifest: Manifest = serde_json::from_slice(&fs::read(targets[0].join(MANIFEST)).unwrap()).unwrap();
+        assert!(manifest.files.iter().any(|name| name.starts_with("qlog/000-1rtt-run0/")), "{:?}", manifest.files);
+        for name in manifest.files.iter().map(String::as_str).chain([MANIFEST]) {
+            let first = fs::read(targets[0].join(name)).unwrap();
+            for target in &targets[1..] {
+                assert!(fs::read(target.join(name)).unwrap() == first, "{name} differs in {}", target.display());
+            }
+        }
+    }
+
+    #[test]
+    fn results_have_the_keys_of_the_contract() {
+        let place = tempfile::tempdir().unwrap();
+        let recorded = recorded(TWO_VARIANTS, &Fake, 2, &place.path().join("run"));
+        let text = fs::read_to_string(place.path().join("run/results.json")).unwrap();
+        assert_eq!(recorded.results.to_json().unwrap(), text);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let keys = |value: &serde_json::Value| {
+            let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys.join(" ")
+        };
+        insta::assert_snapshot!(
+            [
+                keys(&json),
+                keys(&json["runs"][0]),
+                keys(&json["runs"][0]["flows"][0]),
+                keys(&json["runs"][0]["flows"][0]["objects"][0]),
+                keys(&json["runs"][0]["links"][0]),
+                keys(&json["summary"][0]),
+                keys(&json["expectations"][0]),
+            ]
+            .join("\n")
+        );
+        assert!(json["runs"][0]["flows"][0]["flow_control_blocked_s"].is_null());
+        assert_eq!(json["runs"][0]["point"]["workload.download"], "2 MB");
+        assert_eq!(recorded.results.runs.len(), 24);
+        assert_eq!(recorded.results.published[0].ratio, recorded.results.published[0].measured.map(|own| own / 3.0));
+    }
+
+    /// Ends the first runs, then is interrupted or fails.
+    struct Ends {
+        after: u64,
+        stop: bool,
+    }
+
+    impl Runner for Ends {
+        fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+            if spec.run < self.after {
+                return Fake.run(spec, stop);
+            }
+            if self.stop {
+                stop.store(true, Ordering::Relaxed);
+                return Err(SimError::Interrupted);
+            }
+            Err(SimError::Spec("out of order".to_owned()))
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_keeps_what_ended_and_says_so() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, stop: true }, 1, &target);
+        assert!(!recorded.complete && recorded.failure.is_none());
+        assert_eq!(recorded.results.runs.len(), 2);
+        let manifest: Manifest = serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
+        assert!(!manifest.complete && manifest.runs_done == 2 && manifest.runs_planned == 24);
+        assert!(recorded.results.expectations.iter().all(|expectation| expectation.held.is_none()));
+        assert!(crate::rebuild(&target).is_ok());
+    }
+
+    #[test]
+    fn a_failed_run_is_told_and_a_run_without_results_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        let recorded = recorded(TWO_VARIANTS, &Ends { after: 0, stop: false }, 2, &target);
+        let failure = recorded.failure.map(|error| error.to_string());
+        assert_eq!(
+            failure.as_deref(),
+            Some("run 0 of variant `1rtt` at workload.download = 2 MB failed: out of order")
+        );
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_report_can_be_rebuilt_from_the_directory_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("run");
+        recorded(TWO_VARIANTS, &Fake, 2, &target);
+        let first = fs::read_to_string(target.join("report.html")).unwrap();
+        fs::remove_file(target.join("report.html")).unwrap();
+        assert_eq!(crate::rebuild(&target).unwrap(), target.join("report.html"));
+        assert_eq!(fs::read_to_string(target.join("report.html")).unwrap(), first);
+    }
+
+    #[test]
+    fn the_plain_report_has_the_table_and_plots_and_escapes_what_people_write() {
+        let plan = plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
+        let results = crate::testing::results(&plan);
+        let manifest = manifest(&plan, &results, true, plan.notes.clone());
+        let html = crate::plain_report::html(&manifest, &results, &[], &[]);
+        assert!(html.contains("&lt;b&gt; &amp; co") && !html.contains("<b> & co"));
+        assert!(html.contains("<svg") && html.contains("objective 3"));
     }
 }

@@ -48,7 +48,12 @@ struct Report<'a> {
 ///
 /// # Errors
 /// Never for results of a run; serde's own error type otherwise.
-pub fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8]) -> Result<String, serde_json::Error> {
+pub fn html(
+    manifest: &Manifest,
+    results: &Results,
+    traces: &[Trace],
+    blob: &[u8],
+) -> Result<String, serde_json::Error> {
     if !PAGE.contains(PLACE) {
         return Ok(plain_report::html(manifest, results, traces, blob));
     }
@@ -132,7 +137,8 @@ mod tests {
         let html = data(r#"{"title":"</script><!-- x"}"#, b"");
         assert_eq!(html.matches("</script>").count(), 2);
         assert!(!html.contains("<!--"));
-        let json = html.split('>').nth(1).and_then(|text| text.strip_suffix("</script")).unwrap();
+        let json =
+            html.split_once('>').and_then(|(_, rest)| rest.split_once("</script>")).map(|(json, _)| json).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(json).unwrap()["title"], "</script><!-- x");
     }
 }

@@ -4,12 +4,12 @@
 use crate::error::{LabError, Problem, nearest};
 use crate::leo;
 use crate::profiles::{Profile, describe, idle_delay, profile, profiles, queue_bytes};
-use bentpipe_quic::{Handshake, Settings};
 use crate::results::Point;
 use crate::scenario::{Direction, Flow, Scenario, Transport, VisitSection, Window, Workload};
-use bentpipe_sim::{FlowSpec, HopSpec, Object, RunSpec, Visit};
 use bentpipe_link::random::stream;
 use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, QueueConfig};
+use bentpipe_quic::{Handshake, Settings};
+use bentpipe_sim::{FlowSpec, HopSpec, Object, RunSpec, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
@@ -95,12 +95,7 @@ struct Resolved {
 ///
 /// # Errors
 /// A profile that does not exist, a direction without rate or delay, a trace that cannot be read.
-pub(crate) fn resolve(
-    scenario: &Scenario,
-    variant: usize,
-    point: &Point,
-    base_dir: &Path,
-) -> Result<Case, Problem> {
+pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_dir: &Path) -> Result<Case, Problem> {
     let path = resolve_path(scenario, base_dir)?;
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
@@ -120,7 +115,8 @@ pub(crate) fn resolve(
         thinks.push(section.think.unwrap_or_default());
     }
 
-    let direction = flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
+    let direction =
+        flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
     let random = thinks.iter().any(|think| !think.is_zero())
         || !path.drawn.is_empty()
         || path.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse));
@@ -184,7 +180,8 @@ impl Case {
 
 fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
     let section = scenario.path.get_ref();
-    let mut path = Resolved { hops: Vec::new(), configs: Vec::new(), drawn: Vec::new(), rtt: Span::ZERO, profile: None };
+    let mut path =
+        Resolved { hops: Vec::new(), configs: Vec::new(), drawn: Vec::new(), rtt: Span::ZERO, profile: None };
     if section.hop.is_empty() {
         let place = scenario.path.span();
         let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
@@ -238,7 +235,11 @@ fn lookup(name: Option<&Spanned<String>>) -> Result<Option<&'static Profile>, Pr
     let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
     let problem = Problem::not_one_of(name.span(), "profile", name.get_ref(), names.iter().copied());
     // The profile's own suggestion, or the way to the table of all.
-    Err(if nearest(name.get_ref(), &names).is_some() { problem } else { problem.help("`bentpipe profiles` says what each is") })
+    Err(if nearest(name.get_ref(), &names).is_some() {
+        problem
+    } else {
+        problem.help("`bentpipe profiles` says what each is")
+    })
 }
 
 fn add_hop(path: &mut Resolved, hop: &HopText<'_>, scenario: &Scenario, base_dir: &Path) -> Result<(), Problem> {
@@ -307,7 +308,9 @@ fn direction(
         Some(base) => base.clone(),
         None => {
             let missing = |what: &str, example: &str| {
-                format!("`{key}` has no `{what}`, and there is no profile to take it from; allowed: {what} = \"{example}\", or a `profile`")
+                format!(
+                    "`{key}` has no `{what}`, and there is no profile to take it from; allowed: {what} = \"{example}\", or a `profile`"
+                )
             };
             let delay = half.and_then(|half| half.delay.clone()).or_else(|| patch.delay.clone());
             DirectionConfig {
@@ -406,12 +409,8 @@ fn visits(work: &Workload, handshake: Handshake, path: &Resolved, mtu: Bytes) ->
         let sections = sections.get_ref().iter().map(Spanned::get_ref).enumerate();
         return sections.map(|(index, section)| explicit_visit(section, index == 0, handshake)).collect();
     }
-    let (direction, objects) = transfer(
-        work.download.as_ref(),
-        work.upload.as_ref(),
-        work.objects.as_ref(),
-        work.direction.as_ref(),
-    );
+    let (direction, objects) =
+        transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref());
     let visit =
         Visit { handshake, wait: Span::ZERO, think: Span::ZERO, direction: direction.into(), objects, reported: true };
     if handshake == Handshake::OneRtt {

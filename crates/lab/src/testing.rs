@@ -54,8 +54,15 @@ pub struct Fake;
 
 impl Runner for Fake {
     fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<RunOutcome, SimError> {
-        let mut outcome =
-            RunOutcome { flows: vec![], links: vec![], trace: None, qlog: vec![], capture: None, events: 1, end: Time::ZERO };
+        let mut outcome = RunOutcome {
+            flows: vec![],
+            links: vec![],
+            trace: None,
+            qlog: vec![],
+            capture: None,
+            events: 1,
+            end: Time::ZERO,
+        };
         for flow in &spec.flows {
             for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.reported) {
                 let bytes: u64 = visit.objects.iter().map(|object| object.bytes.get()).sum();
@@ -65,7 +72,11 @@ impl Runner for Fake {
                 outcome.flows.push(flow_outcome(&flow.name, index + 1, visit.direction, bytes, time));
             }
         }
-        outcome.links.push(LinkOutcome { name: "access/forward".to_owned(), counters: Default::default(), utilisation: 0.5 });
+        outcome.links.push(LinkOutcome {
+            name: "access/forward".to_owned(),
+            counters: Default::default(),
+            utilisation: 0.5,
+        });
         if spec.trace {
             let points = (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
             let series = vec![Series { name: "received", unit: "B", points }];
@@ -73,7 +84,10 @@ impl Runner for Fake {
                 name: flow.name.clone(),
                 visit: flow.visit,
                 start: Time::ZERO,
-                series: series.iter().map(|s| Series { name: s.name, unit: s.unit, points: s.points.clone() }).collect(),
+                series: series
+                    .iter()
+                    .map(|s| Series { name: s.name, unit: s.unit, points: s.points.clone() })
+                    .collect(),
                 marks: vec![(Time::from_millis(650), "handshake".to_owned())],
             });
             outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![] });

@@ -79,11 +79,7 @@ impl Trace {
             visit: flow.visit,
             start_s: flow.start.as_secs_f64(),
             series: append_all(&flow.series, blob),
-            marks: flow
-                .marks
-                .iter()
-                .map(|(at, label)| Mark { t_s: at.as_secs_f64(), label: label.clone() })
-                .collect(),
+            marks: flow.marks.iter().map(|(at, label)| Mark { t_s: at.as_secs_f64(), label: label.clone() }).collect(),
         });
         let flows = flows.collect();
         let links = trace.links.iter().map(|link| LinkSeries {
@@ -119,7 +115,9 @@ fn append(series: &Series, blob: &mut Vec<u8>) -> (String, SeriesRef) {
 
 /// The points of `series` as (seconds, value); empty where it does not lie in `blob`.
 pub fn points(series: &SeriesRef, blob: &[u8]) -> Vec<(f64, f32)> {
-    let Some(times) = series.n.checked_mul(8).and_then(|size| part(blob, series.offset, size)) else { return Vec::new() };
+    let Some(times) = series.n.checked_mul(8).and_then(|size| part(blob, series.offset, size)) else {
+        return Vec::new();
+    };
     let Some(values) = part(blob, series.offset + times.len(), series.n * 4) else { return Vec::new() };
     let times = times.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap_or_default()));
     let values = values.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default()));

@@ -3,9 +3,9 @@
 
 use super::{Expect, PointFilter, Scenario, Transport, VisitSection, Workload};
 use crate::error::{Problem, quoted};
-use bentpipe_quic::Handshake;
 use crate::results::METRICS;
 use crate::scenario::document::{Axis, plain_text};
+use bentpipe_quic::Handshake;
 use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
 use std::ops::Range;
@@ -48,7 +48,9 @@ fn name(name: &Spanned<String>, what: &str) -> Check {
     if text.is_empty() || text.len() > 64 || !text.chars().all(allowed) || text.starts_with('.') {
         return Err(Problem::new(
             name.span(),
-            format!("`{text}` is no name for a {what}; allowed: 1 to 64 lower-case letters, digits, `-`, `+` and `.`, the first no `.`"),
+            format!(
+                "`{text}` is no name for a {what}; allowed: 1 to 64 lower-case letters, digits, `-`, `+` and `.`, the first no `.`"
+            ),
         ));
     }
     Ok(())
@@ -59,7 +61,8 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> C
     for spanned in names {
         name(spanned, what)?;
         if seen.contains(&spanned.get_ref().as_str()) {
-            let message = format!("a {what} named `{}` stands above already; allowed: each name once", spanned.get_ref());
+            let message =
+                format!("a {what} named `{}` stands above already; allowed: each name once", spanned.get_ref());
             return Err(Problem::new(spanned.span(), message));
         }
         seen.push(spanned.get_ref());
@@ -95,11 +98,14 @@ fn path(scenario: &Scenario) -> Check {
     }
     if path.hop.is_empty() {
         let fixed = [("forward", &path.forward), ("return", &path.reverse)];
-        let with_delay = fixed.iter().find(|(_, patch)| patch.as_ref().is_some_and(|patch| patch.get_ref().delay.is_some()));
+        let with_delay =
+            fixed.iter().find(|(_, patch)| patch.as_ref().is_some_and(|patch| patch.get_ref().delay.is_some()));
         return match (&path.rtt, with_delay) {
             (Some(rtt), Some((direction, _))) => Err(Problem::new(
                 rtt.span(),
-                format!("`rtt` sets the delay of both directions, and `{direction}.delay` does too; allowed: one of the two"),
+                format!(
+                    "`rtt` sets the delay of both directions, and `{direction}.delay` does too; allowed: one of the two"
+                ),
             )),
             _ => Ok(()),
         };
@@ -122,8 +128,11 @@ fn path(scenario: &Scenario) -> Check {
 fn work(scenario: &Scenario) -> Check {
     match (&scenario.workload, scenario.flow.as_slice()) {
         (None, []) => {
-            return Err(Problem::new(scenario.name.span(), "the scenario transfers nothing; allowed: a [workload], or one or more [[flow]]s")
-                .help("[workload]\ndownload = \"10 MB\""));
+            return Err(Problem::new(
+                scenario.name.span(),
+                "the scenario transfers nothing; allowed: a [workload], or one or more [[flow]]s",
+            )
+            .help("[workload]\ndownload = \"10 MB\""));
         }
         (Some(_), [flow, ..]) => {
             return Err(Problem::new(flow.span(), "a [[flow]] stands beside [workload]; allowed: one of the two"));
@@ -204,17 +213,24 @@ fn transfer(
         size_above_zero(size)?;
     }
     if let (Some(direction), None) = (direction, objects) {
-        return Err(Problem::new(direction.span(), "`direction` belongs to `objects`; allowed here: `download` or `upload`"));
+        return Err(Problem::new(
+            direction.span(),
+            "`direction` belongs to `objects`; allowed here: `download` or `upload`",
+        ));
     }
     let Some(objects) = objects else { return Ok(()) };
     if objects.get_ref().is_empty() {
-        return Err(Problem::new(objects.span(), "the list holds no object; allowed: one or more, { name = \"page\", size = \"1 MB\" }"));
+        return Err(Problem::new(
+            objects.span(),
+            "the list holds no object; allowed: one or more, { name = \"page\", size = \"1 MB\" }",
+        ));
     }
     let mut names: Vec<&str> = Vec::new();
     for object in objects.get_ref() {
         size_above_zero(&object.size)?;
         if names.contains(&object.name.as_str()) {
-            let message = format!("an object named `{}` stands in this list already; allowed: each name once", object.name);
+            let message =
+                format!("an object named `{}` stands in this list already; allowed: each name once", object.name);
             return Err(Problem::new(object.size.span(), message));
         }
         names.push(&object.name);
@@ -241,7 +257,9 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
         if !(SMALLEST_PAYLOAD..=largest).contains(&payload.get_ref().get()) {
             return Err(Problem::new(
                 payload.span(),
-                format!("an `initial_mtu` of {payload} does not fit; allowed: {SMALLEST_PAYLOAD} B to {largest} B (path.mtu less {HEADERS})"),
+                format!(
+                    "an `initial_mtu` of {payload} does not fit; allowed: {SMALLEST_PAYLOAD} B to {largest} B (path.mtu less {HEADERS})"
+                ),
             ));
         }
     }
@@ -311,7 +329,9 @@ fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> 
     let allowed = "allowed: `below`, `above` or both, with `ratio_to` if you like; or `within` with `published`";
     match (bounds, &expect.within, &expect.published) {
         (true, None, None) | (false, Some(_), Some(_)) if expect.within.is_none() || expect.ratio_to.is_none() => {}
-        (false, None, None) => return Err(Problem::new(spanned.span(), format!("nothing is expected here; {allowed}"))),
+        (false, None, None) => {
+            return Err(Problem::new(spanned.span(), format!("nothing is expected here; {allowed}")));
+        }
         _ => return Err(Problem::new(spanned.span(), format!("these conditions do not go together; {allowed}"))),
     }
     match &expect.published {

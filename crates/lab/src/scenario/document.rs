@@ -16,6 +16,9 @@ type Value<'i> = Spanned<DeValue<'i>>;
 /// What may be swept: keys that change a run, not what is made of it.
 const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
 
+/// No path is deeper; one that is would only use up the stack.
+const DEEPEST: usize = 16;
+
 /// A parsed scenario file with what `--set` changed in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Document<'i> {
@@ -61,7 +64,11 @@ impl<'i> Document<'i> {
         let key_span = start..start + key.len();
         let path = split_path(key).map_err(|message| Problem::new(key_span.clone(), message))?;
         let node = parse_set_value(value, value_start);
-        let dotted = path.join(".");
+        // `sweep."a.b"` and `a.b` name the same axis.
+        let dotted = match path.as_slice() {
+            [sweep, key] if sweep == "sweep" => key.clone(),
+            path => path.join("."),
+        };
         let axis = self.axes()?.into_iter().find(|axis| axis.key == dotted);
         if let Some(axis) = axis {
             if self.narrowed.iter().all(|(key, _)| *key != dotted) {
@@ -86,8 +93,11 @@ impl<'i> Document<'i> {
     pub fn axes(&self) -> Result<Vec<Axis<'i>>, Problem> {
         let Some(sweep) = self.root.get_ref().get("sweep") else { return Ok(Vec::new()) };
         let DeValue::Table(sweep) = sweep.get_ref() else {
-            return Err(Problem::new(sweep.span(), "`sweep` must be a table of dotted keys, each with a list of values")
-                .help("[sweep]\n\"workload.download\" = [\"2 MB\", \"10 MB\"]"));
+            return Err(Problem::new(
+                sweep.span(),
+                "`sweep` must be a table of dotted keys, each with a list of values",
+            )
+            .help("[sweep]\n\"workload.download\" = [\"2 MB\", \"10 MB\"]"));
         };
         let mut axes = Vec::new();
         for (key, values) in sweep {
@@ -128,7 +138,10 @@ impl<'i> Document<'i> {
         for value in list {
             let text = value_text(value);
             if texts.contains(&text) {
-                return Err(Problem::new(value.span(), format!("`{text}` stands twice in this sweep; allowed: each value once")));
+                return Err(Problem::new(
+                    value.span(),
+                    format!("`{text}` stands twice in this sweep; allowed: each value once"),
+                ));
             }
             texts.push(text);
         }
@@ -219,6 +232,11 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
     let mut segments = Vec::new();
     let mut rest = text.trim();
     loop {
+        if segments.len() == DEEPEST {
+            return Err(format!(
+                "`{text}` has more than {DEEPEST} parts; write a dotted path such as workload.download"
+            ));
+        }
         let (segment, after) = match rest.chars().next() {
             Some(quote @ ('"' | '\'')) => {
                 let inner = &rest[1..];
@@ -237,7 +255,9 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
         match after.trim_start().strip_prefix('.') {
             Some(next) => rest = next.trim_start(),
             None if after.trim().is_empty() => return Ok(segments),
-            None => return Err(format!("`{text}` goes on after a quote; write a dotted path such as workload.download")),
+            None => {
+                return Err(format!("`{text}` goes on after a quote; write a dotted path such as workload.download"));
+            }
         }
     }
 }
@@ -262,7 +282,10 @@ fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
             table
                 .into_iter()
                 .map(|(key, item)| {
-                    (Spanned::new(span.clone(), key.into_inner()), Spanned::new(span.clone(), moved(item.into_inner(), span)))
+                    (
+                        Spanned::new(span.clone(), key.into_inner()),
+                        Spanned::new(span.clone(), moved(item.into_inner(), span)),
+                    )
                 })
                 .collect(),
         ),
@@ -289,7 +312,11 @@ fn put<'i>(table: &mut Table<'i>, path: &[String], key_span: &Range<usize>, node
         DeValue::Array(list) => put_in_list(list, key, rest, key_span, node),
         other => Err(Problem::new(
             key_span.clone(),
-            format!("`{key}` is a {} here, so it has no `{}` in it; set `{key}` itself", other.type_str(), rest.join(".")),
+            format!(
+                "`{key}` is a {} here, so it has no `{}` in it; set `{key}` itself",
+                other.type_str(),
+                rest.join(".")
+            ),
         )),
     }
 }
@@ -316,4 +343,125 @@ fn put_in_list<'i>(
 fn entry_name(entry: &Value<'_>) -> Option<String> {
     let name = entry.get_ref().as_table()?.get("name")?;
     name.get_ref().as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXT: &str = r#"
+name = "x"
+[path]
+profile = "geo-50-10"
+[workload]
+download = "1 MB"
+[[variant]]
+name = "a"
+[sweep]
+"workload.download" = ["2 MB", "10 MB"]
+"path.profile" = ["geo-10-2"]
+"#;
+
+    fn with(sets: &[&str]) -> Result<(Vec<String>, Scenario), String> {
+        let mut source = Source::new("x.toml", TEXT);
+        for set in sets {
+            source.add("--set", *set);
+        }
+        let read = || {
+            let document = Document::parse(&source)?;
+            let axes = document.axes()?;
+            let scenario = document.at(&axes, &vec![0; axes.len()])?;
+            Ok((axes.iter().map(|axis| format!("{}={:?}", axis.key, axis.values)).collect(), scenario))
+        };
+        read().map_err(|problem: Problem| source.locate(problem).to_string())
+    }
+
+    fn download(scenario: &Scenario) -> String {
+        let work = scenario.workload.as_ref().unwrap().get_ref();
+        work.download.as_ref().unwrap().get_ref().to_string()
+    }
+
+    #[test]
+    fn axes_stand_in_the_order_of_the_text_and_their_values_replace_the_scenarios() {
+        let (axes, scenario) = with(&[]).unwrap();
+        assert_eq!(axes, ["workload.download=[\"2 MB\", \"10 MB\"]", "path.profile=[\"geo-10-2\"]"]);
+        assert_eq!(download(&scenario), "2 MB");
+    }
+
+    #[test]
+    fn set_takes_toml_and_else_a_string_and_enters_lists_by_name() {
+        let (_, scenario) =
+            with(&["seed=7", "title=two words", "variant.a.congestion=newreno", "path.forward.loss=0.5"]).unwrap();
+        assert_eq!((scenario.seed, scenario.title.as_deref()), (7, Some("two words")));
+        assert_eq!(scenario.variant[0].get_ref().congestion, Some(bentpipe_quic::Congestion::NewReno));
+        assert!(scenario.path.get_ref().forward.as_ref().unwrap().get_ref().loss.is_some());
+    }
+
+    #[test]
+    fn setting_a_swept_key_replaces_its_values_and_what_the_file_knew_stays_known() {
+        let (axes, scenario) = with(&["workload.download=3 MB"]).unwrap();
+        assert_eq!((axes[1].as_str(), download(&scenario).as_str()), ("workload.download=[\"3 MB\"]", "3 MB"));
+        let mut source = Source::new("x.toml", TEXT);
+        source.add("--set", "sweep.\"workload.download\"=[\"3 MB\"]");
+        let axes = Document::parse(&source).unwrap().axes().unwrap();
+        let axis = axes.iter().find(|axis| axis.key == "workload.download").unwrap();
+        assert_eq!(axis.known, ["2 MB", "10 MB", "3 MB"]);
+    }
+
+    #[test]
+    fn wrong_paths_say_what_is_there() {
+        for (set, says) in [
+            ("variant.b.ack=stack", "no variant is named `b`; allowed: `a`"),
+            ("path.profile.x=1", "must be"),
+            ("name.x=1", "`name` is a string here"),
+            ("variant.a=1", "`variant.a` is a table"),
+            ("workload..x=1", "empty part"),
+            ("=1", "empty part"),
+            ("\"open=1", "key=value"),
+            ("nothing", "key=value"),
+        ] {
+            let error = with(&[set]).unwrap_err();
+            assert!(set == "path.profile.x=1" || error.contains(says), "{set}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_was_set_is_in_the_resolved_scenario() {
+        let mut source = Source::new("x.toml", TEXT);
+        assert_eq!(Document::parse(&source).unwrap().resolved(), TEXT);
+        source.add("--set", "seed=7");
+        let resolved = Document::parse(&source).unwrap().resolved();
+        assert!(resolved.starts_with("# --set seed=7\n") && resolved.contains("\nseed = 7\n"), "{resolved}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_that_is_printed_with_quotes_is_read_again(path in prop::collection::vec("[a-z0-9-]{1,8}(\\.[a-z]{1,3})?", 1..5)) {
+            let text: Vec<String> = path.iter().map(|part| if part.contains('.') { format!("\"{part}\"") } else { part.clone() }).collect();
+            prop_assert_eq!(split_path(&text.join(".")), Ok(path));
+        }
+
+        #[test]
+        fn no_assignment_panics(set in "\\PC{0,40}", key in "[a-z.\"']{0,20}") {
+            let _ = with(&[&set]);
+            let _ = with(&[&format!("{key}={set}")]);
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}") {
+            let source = Source::new("x.toml", text.as_str());
+            if let Err(problem) = Document::parse(&source).and_then(|document| document.at(&document.axes()?, &[])) {
+                source.locate(problem);
+            }
+        }
+
+        #[test]
+        fn no_damaged_scenario_panics(at in 0..TEXT.len(), with in "[\\[\\]{}=\"'.,\n0-9a-z -]{0,6}", length in 0usize..12) {
+            let end = (at + length).min(TEXT.len());
+            let text = format!("{}{with}{}", &TEXT[..at], &TEXT[end..]);
+            let changes = crate::Changes::default();
+            let _ = crate::Plan::parse("x.toml", &text, std::path::Path::new("."), &changes);
+        }
+    }
 }

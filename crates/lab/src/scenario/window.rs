@@ -16,7 +16,8 @@ pub enum Window {
     Bdp(f64),
 }
 
-const ALLOWED: &str = "`auto`, a size above zero such as \"64 kB\", or a multiple of the bandwidth-delay product such as \"2 BDP\"";
+const ALLOWED: &str =
+    "`auto`, a size above zero such as \"64 kB\", or a multiple of the bandwidth-delay product such as \"2 BDP\"";
 
 impl std::str::FromStr for Window {
     type Err = String;
@@ -31,7 +32,9 @@ impl std::str::FromStr for Window {
             };
         }
         match text.parse::<Bytes>() {
-            Ok(bytes) if bytes.is_zero() => Err(format!("a window of `{text}` lets nothing through; allowed: {ALLOWED}")),
+            Ok(bytes) if bytes.is_zero() => {
+                Err(format!("a window of `{text}` lets nothing through; allowed: {ALLOWED}"))
+            }
             Ok(bytes) => Ok(Self::Bytes(bytes)),
             Err(error) => Err(format!("{error}; or `auto`, or a multiple such as \"2 BDP\"")),
         }

@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
 
-
 /// What one flow transfers. One of `download`, `upload`, `objects` or `visits` says it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,0 +1,319 @@
+//! Wrong input: exit status 2, the place, what is allowed, nothing on standard output, and no directory left behind.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const HEAD: &str = "name = \"wrong\"\n[path]\n";
+const WORK: &str = "[workload]\ndownload = \"1 MB\"\n";
+
+/// A scenario that is wrong in one way.
+struct Case {
+    what: &'static str,
+    text: String,
+    /// The line of the file that the message names.
+    line: usize,
+    /// Parts of the message: the value given, and what is allowed.
+    says: &'static [&'static str],
+}
+
+fn case(what: &'static str, text: impl Into<String>, line: usize, says: &'static [&'static str]) -> Case {
+    Case { what, text: text.into(), line, says }
+}
+
+/// A path with `line` in it, as line 3 of the file.
+fn path(line: &str) -> String {
+    format!("{HEAD}{line}\nprofile = \"geo-50-10\"\n{WORK}")
+}
+
+/// A good scenario (9 lines) with `more` after it, from line 10 on.
+fn after(more: &str) -> String {
+    format!(
+        "{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[[variant]]\nname = \"a\"\n[sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\"]\n{more}"
+    )
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        case("text that is no TOML", "name = \"wrong\"\npath = [\n", 2, &["array"]),
+        case(
+            "an unknown key",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\ndownlod = \"1 MB\"\n"),
+            5,
+            &["unknown key `downlod`", "allowed:", "`download`", "did you mean `download`"],
+        ),
+        case("an unknown table", after("[worklod]\nx = 1\n"), 10, &["unknown key `worklod`", "`workload`"]),
+        case(
+            "a wrong unit",
+            path("forward = { rate = \"50 ms\" }"),
+            3,
+            &["`50 ms`", "wrong unit `ms`", "Gbps, Mbps, kbps, bps"],
+        ),
+        case("a number without a unit", path("rtt = 600"), 3, &["600", "a span of time such as"]),
+        case("a rate of zero", path("forward = { rate = \"0 Mbps\" }"), 3, &["`0 Mbps`", "allowed: a rate above zero"]),
+        case("a negative rate", path("forward = { rate = \"-5 Mbps\" }"), 3, &["`-5 Mbps`", "allowed: 0 to 9000 Tbps"]),
+        case("a loss above one", path("forward = { loss = 1.5 }"), 3, &["`1.5`", "allowed: 0 to 1"]),
+        case("an unknown loss preset", path("forward = { loss = \"wird\" }"), 3, &["`wird`", "allowed:", "wired"]),
+        case(
+            "a queue of nothing",
+            path("return = { queue = \"0 packets\" }"),
+            3,
+            &["`0 packets`", "allowed: \"1 BDP\", \"500 kB\""],
+        ),
+        case(
+            "a trace that is missing",
+            path("forward = { rate = { trace = \"nowhere.trace\" } }"),
+            3,
+            &["nowhere.trace", "No such file"],
+        ),
+        case(
+            "an unknown profile",
+            format!("{HEAD}profile = \"geo-50-11\"\n{WORK}"),
+            3,
+            &["`geo-50-11`", "allowed: `geo-10-2`", "did you mean `geo-50-10`"],
+        ),
+        case(
+            "no rate and no profile",
+            format!("{HEAD}forward = {{ delay = \"1 ms\" }}\n{WORK}"),
+            3,
+            &["no `rate`", "allowed: rate = \"50 Mbps\", or a `profile`"],
+        ),
+        case(
+            "rtt beside a delay",
+            path("rtt = \"600 ms\"\nforward = { delay = \"1 ms\" }"),
+            3,
+            &["forward.delay", "allowed: one of the two"],
+        ),
+        case("an mtu below QUIC's", path("mtu = \"600 B\""), 3, &["600 B", "allowed: 1228 B to 65535 B"]),
+        case("a name that is no name", "name = \"My Scenario\"\n", 1, &["missing key `path`"]),
+        case(
+            "a name with a slash",
+            format!("name = \"../up\"\n[path]\nprofile = \"geo-50-10\"\n{WORK}"),
+            1,
+            &["`../up`", "allowed: 1 to 64 lower-case letters"],
+        ),
+        case(
+            "no run at all",
+            format!("name = \"wrong\"\nrepeat = 0\n[path]\nprofile = \"geo-50-10\"\n{WORK}"),
+            2,
+            &["`repeat` of 0", "allowed: 1 to 100000"],
+        ),
+        case(
+            "a time limit of nothing",
+            format!("name = \"wrong\"\ntime_limit = \"0 s\"\n[path]\nprofile = \"geo-50-10\"\n{WORK}"),
+            2,
+            &["`time_limit`", "allowed: above 0 s"],
+        ),
+        case(
+            "nothing to transfer",
+            format!("{HEAD}profile = \"geo-50-10\"\n"),
+            1,
+            &["transfers nothing", "allowed: a [workload]"],
+        ),
+        case(
+            "a transfer of nothing",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"0 MB\"\n"),
+            5,
+            &["0 B", "allowed: a size above 0 B"],
+        ),
+        case(
+            "two transfers in one",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\nupload = \"1 MB\"\n"),
+            4,
+            &["`download`, `upload` stand together", "allowed: one of"],
+        ),
+        case(
+            "0-RTT on a first visit",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nvisits = [{{ download = \"1 MB\", handshake = \"0rtt\" }}]\n"
+            ),
+            5,
+            &["no ticket", "allowed: `1rtt`"],
+        ),
+        case(
+            "an unknown controller",
+            after("[defaults]\ncongestion = \"bbr9\"\n"),
+            11,
+            &["`bbr9`", "allowed: `cubic` or `newreno`"],
+        ),
+        case("an unknown handshake", after("[defaults]\nhandshake = \"2rtt\"\n"), 11, &["`2rtt`", "`1rtt` or `0rtt`"]),
+        case(
+            "an ACK ratio of none",
+            after("[defaults]\nack = \"1:0\"\n"),
+            11,
+            &["`1:0`", "allowed: \"stack\", or \"1:N\""],
+        ),
+        case(
+            "a window of nothing",
+            after("[defaults]\nstream_window = \"0 BDP\"\n"),
+            11,
+            &["`0 BDP`", "allowed: `auto`", "2 BDP"],
+        ),
+        case(
+            "a duplicate variant",
+            after("[[variant]]\nname = \"a\"\n"),
+            11,
+            &["a variant named `a` stands above already", "allowed: each name once"],
+        ),
+        case(
+            "a sweep of an unknown key",
+            after("\"workload.downlod\" = [\"1 MB\"]\n"),
+            10,
+            &["unknown key `downlod`", "did you mean `download`"],
+        ),
+        case(
+            "a sweep of an unknown variant",
+            after("\"variant.b.congestion\" = [\"cubic\"]\n"),
+            10,
+            &["no variant is named `b`", "allowed: `a`"],
+        ),
+        case(
+            "a sweep of what cannot be swept",
+            after("\"seed\" = [1, 2]\n"),
+            10,
+            &["`seed` cannot be swept", "allowed are paths that begin with `path`"],
+        ),
+        case(
+            "a sweep over nothing",
+            after("\"time_limit\" = []\n"),
+            10,
+            &["`time_limit` must be swept over a list of one or more values"],
+        ),
+        case(
+            "a sweep with a wrong value",
+            after("\"path.forward.rate\" = [\"10 Mbps\",\n  \"10 MBps\"]\n"),
+            11,
+            &["`10 MBps`", "Gbps, Mbps, kbps, bps"],
+        ),
+        case(
+            "an expectation of no variant",
+            after("[[expect]]\nmetric = \"completion_s\"\nvariant = \"b\"\nbelow = 1\n"),
+            12,
+            &["no variant is named `b`", "allowed: `a`"],
+        ),
+        case(
+            "an expectation of no metric",
+            after("[[expect]]\nmetric = \"completion\"\nbelow = 1\n"),
+            11,
+            &["no metric is named `completion`", "allowed: `completion_s`"],
+        ),
+        case(
+            "an expectation without a condition",
+            after("[[expect]]\nmetric = \"completion_s\"\n"),
+            10,
+            &["nothing is expected", "allowed: `below`, `above` or both"],
+        ),
+        case(
+            "an expectation at no point",
+            after("[[expect]]\nmetric = \"completion_s\"\nbelow = 1\npoint = { \"workload.download\" = \"3 MB\" }\n"),
+            13,
+            &["never `3 MB`", "allowed: `1 MB`, `2 MB`"],
+        ),
+        case(
+            "a published figure at an unknown key",
+            after(
+                "[[published]]\nlabel = \"x\"\nkind = \"measured\"\nmetric = \"completion_s\"\npoint = { \"path.profile\" = \"x\" }\nvalue = 1\nsource = \"x\"\n",
+            ),
+            14,
+            &["no swept key is named `path.profile`", "allowed: `workload.download`"],
+        ),
+        case(
+            "a capture of no hop",
+            after("[output]\ncapture = \"nowhere\"\n"),
+            11,
+            &["no hop is named `nowhere`", "allowed: `access`"],
+        ),
+    ]
+}
+
+fn bentpipe(directory: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bentpipe")).current_dir(directory).args(args).output().expect("the command runs")
+}
+
+/// What is wrong with how the input was refused: status 2, every part of the message, nothing on standard output, no
+/// panic, and no directory.
+fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> Vec<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let mut found = Vec::new();
+    if output.status.code() != Some(2) {
+        found.push(format!("status {:?}", output.status.code()));
+    }
+    if stderr.contains("panicked") {
+        found.push("a panic".to_owned());
+    }
+    found.extend(says.iter().filter(|part| !stderr.contains(**part)).map(|part| format!("the message lacks `{part}`")));
+    if !output.stdout.is_empty() {
+        found.push("something on standard output".to_owned());
+    }
+    if directory.join("out").exists() {
+        found.push("a directory left behind".to_owned());
+    }
+    found.into_iter().map(|complaint| format!("{what}: {complaint}\n{stderr}")).collect()
+}
+
+/// Command lines that are wrong, with parts of their messages. There is no line to name.
+const COMMAND_LINES: [(&str, &[&str], &[&str]); 14] = [
+    ("a report of no run", &["report", "."], &["manifest.json", "allowed: a directory that `bentpipe run` wrote"]),
+    ("a scenario that is missing", &["run", "none.toml"], &["cannot read none.toml", "No such file"]),
+    (
+        "an output below a file",
+        &["run", "good.toml", "--out", "good.toml/below"],
+        &["cannot write good.toml/below", "allowed: a directory that can be made"],
+    ),
+    (
+        "an output that is a file",
+        &["run", "good.toml", "--out", "good.toml"],
+        &["it exists and is no directory", "allowed: a directory that can be made"],
+    ),
+    (
+        "an output in /proc",
+        &["run", "good.toml", "--out", "/proc/bentpipe"],
+        &["cannot write /proc/bentpipe", "allowed: a directory that can be made"],
+    ),
+    ("an output that holds something else", &["run", "good.toml", "--out", "."], &["cannot write", "allowed:"]),
+    (
+        "--set of an unknown key",
+        &["run", "good.toml", "--set", "workload.downlod=1 MB"],
+        &["--set workload.downlod=1 MB", "unknown key `downlod`", "did you mean `download`"],
+    ),
+    (
+        "--set of an unknown variant",
+        &["run", "good.toml", "--set", "variant.b.congestion=cubic"],
+        &["no variant is named `b`", "allowed: `a`"],
+    ),
+    (
+        "--set with a wrong unit",
+        &["run", "good.toml", "--set", "path.rtt=600 Mbps"],
+        &["`600 Mbps`", "h, min, s, ms, us, ns"],
+    ),
+    ("--set without a value", &["run", "good.toml", "--set", "seed"], &["key=value", "workload.download"]),
+    ("--set into a value", &["run", "good.toml", "--set", "name.x=1"], &["`name` is a string", "set `name` itself"]),
+    ("--repeat of none", &["run", "good.toml", "--repeat", "0"], &["--repeat", "allowed: 1 to 100000"]),
+    ("--jobs of none", &["run", "good.toml", "--jobs", "0"], &["--jobs", "0"]),
+    (
+        "the same scenario twice",
+        &["run", "good.toml", "good.toml"],
+        &["two scenarios are named `wrong`", "allowed: each name once"],
+    ),
+];
+
+#[test]
+fn wrong_input_is_refused_with_its_line_and_what_is_allowed() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut found = Vec::new();
+    for case in cases() {
+        std::fs::write(place.path().join("wrong.toml"), &case.text).expect("the scenario");
+        let output = bentpipe(place.path(), &["run", "wrong.toml"]);
+        let line = format!("wrong.toml:{}:", case.line);
+        let says: Vec<&str> = case.says.iter().copied().chain([line.as_str()]).collect();
+        found.extend(complaints(case.what, place.path(), &output, &says));
+    }
+    std::fs::write(place.path().join("good.toml"), after("")).expect("the scenario");
+    for (what, args, says) in COMMAND_LINES {
+        found.extend(complaints(what, place.path(), &bentpipe(place.path(), args), says));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let mut names: Vec<_> =
+        std::fs::read_dir(place.path()).expect("the directory").flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["good.toml", "wrong.toml"], "nothing else was left");
+}
