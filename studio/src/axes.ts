@@ -1,5 +1,5 @@
 import { append, svg, type Child } from "./dom.ts";
-import { tickLabels, ticks } from "./format.ts";
+import { tickLabels, ticks, type Scale } from "./format.ts";
 
 /** Maps values to pixels. */
 export interface Axis {
@@ -17,58 +17,61 @@ export function axis(lo: number, hi: number, from: number, to: number, log = fal
   return { lo, hi, log, px: (value) => from + ((f(value) - a) / span) * (to - from) };
 }
 
-/** A range that shows all values with a little air; it starts at zero unless they are close together. */
-export function niceRange(values: number[]): [number, number] {
+/** A range for dots, which need no zero: it starts there only when the least value is small against the greatest. */
+export function dotRange(values: number[]): [number, number] {
   let lo = Math.min(...values);
-  let hi = Math.max(...values);
+  const hi = Math.max(...values);
   if (!Number.isFinite(lo)) return [0, 1];
-  if (lo >= 0 && lo <= 0.6 * hi) lo = 0;
   if (hi === lo) {
     const pad = Math.abs(hi) * 0.1 || 1;
-    return [Math.max(0, lo - pad), hi + pad];
+    return [lo >= 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
   }
+  if (lo >= 0 && lo < 0.25 * hi) lo = 0;
   const pad = (hi - lo) * 0.06;
-  return [lo === 0 ? 0 : lo >= 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
+  return [lo === 0 ? 0 : lo > 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
 }
 
-/** Ticks of an axis: round numbers, or 1-2-5 per decade on a logarithmic one. */
-export function axisTicks(a: Axis, target: number): { at: number; label: string }[] {
+/** Ticks of an axis with their unit: round numbers, or 1-2-5 per decade on a logarithmic one. */
+export function axisTicks(a: Axis, target: number, scale: Scale = { unit: "", divisor: 1 }): { at: number; label: string }[] {
+  const unit = scale.unit ? `\u00a0${scale.unit}` : "";
   if (!a.log) {
-    const at = ticks(a.lo, a.hi, target);
+    const at = ticks(a.lo / scale.divisor, a.hi / scale.divisor, target);
     const labels = tickLabels(at);
-    return at.map((v, i) => ({ at: v, label: labels[i]! }));
+    return at.map((v, i) => ({ at: v * scale.divisor, label: labels[i]! + unit }));
   }
   const out: { at: number; label: string }[] = [];
-  for (let e = Math.floor(Math.log10(a.lo)); e <= Math.ceil(Math.log10(a.hi)); e++) {
-    for (const m of [1, 2, 5]) {
+  const [lo, hi] = [a.lo / scale.divisor, a.hi / scale.divisor];
+  const decades = Math.log10(hi / lo);
+  for (let e = Math.floor(Math.log10(lo)); e <= Math.ceil(Math.log10(hi)); e++) {
+    for (const m of decades > 0.4 * target ? [1] : [1, 2, 5]) {
       const v = m * 10 ** e;
-      if (v >= a.lo * 0.999 && v <= a.hi * 1.001) out.push({ at: v, label: tickLabels([v])[0]! });
+      if (v >= lo * 0.999 && v <= hi * 1.001) out.push({ at: v * scale.divisor, label: tickLabels([v])[0]! + unit });
     }
   }
   return out;
 }
 
-/** Draws a horizontal axis with grid lines from `top` to `bottom` and its caption underneath. */
-export function drawXAxis(root: SVGElement, a: Axis, top: number, bottom: number, caption: string, width: number): void {
+/** Draws a horizontal axis with grid lines from `top` to `bottom`. */
+export function drawXAxis(root: SVGElement, a: Axis, top: number, bottom: number, scale: Scale): void {
   const parts: Child[] = [];
-  for (const t of axisTicks(a, Math.max(2, Math.min(8, Math.floor(width / 80))))) {
+  const width = a.px(a.hi) - a.px(a.lo);
+  for (const t of axisTicks(a, Math.max(2, Math.min(8, Math.floor(width / 74))), scale)) {
     const x = Math.round(a.px(t.at)) + 0.5;
     parts.push(svg("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }));
     parts.push(svg("text", { class: "tick", x, y: bottom + 15, "text-anchor": "middle" }, t.label));
   }
   parts.push(svg("line", { class: "axis", x1: a.px(a.lo), x2: a.px(a.hi), y1: bottom + 0.5, y2: bottom + 0.5 }));
-  parts.push(svg("text", { class: "caption", x: (a.px(a.lo) + a.px(a.hi)) / 2, y: bottom + 32, "text-anchor": "middle" }, caption));
   append(root, parts);
 }
 
 /** Draws a vertical axis with grid lines from `left` to `right`. */
-export function drawYAxis(root: SVGElement, a: Axis, left: number, right: number, format?: (v: number) => string): void {
+export function drawYAxis(root: SVGElement, a: Axis, left: number, right: number, scale: Scale): void {
   const height = Math.abs(a.px(a.hi) - a.px(a.lo));
   const parts: Child[] = [];
-  for (const t of axisTicks(a, Math.max(2, Math.floor(height / 34)))) {
+  for (const t of axisTicks(a, Math.max(2, Math.floor(height / 34)), scale)) {
     const y = Math.round(a.px(t.at)) + 0.5;
     parts.push(svg("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
-    parts.push(svg("text", { class: "tick", x: left - 7, y: y + 3.5, "text-anchor": "end" }, format ? format(t.at) : t.label));
+    parts.push(svg("text", { class: "tick", x: left - 7, y: y + 3.5, "text-anchor": "end" }, t.label));
   }
   append(root, parts);
 }

@@ -58,7 +58,7 @@ export function bytes(x: number): string {
 
 /** Milliseconds as such below ten seconds, else seconds. */
 export function ms(x: number): string {
-  return Math.abs(x) < 10_000 ? `${significant(x, x < 1 ? 2 : 4).replace(/\.0+$/, "")}\u00a0ms` : `${significant(x / 1000)}\u00a0s`;
+  return Math.abs(x) < 10_000 ? `${significant(x, x < 1 ? 2 : 3).replace(/\.0+$/, "")}\u00a0ms` : `${significant(x / 1000)}\u00a0s`;
 }
 
 /** Seconds with three significant digits, milliseconds below a tenth. */
@@ -116,10 +116,29 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   return Number.isInteger(x) ? count(x) : significant(x);
 }
 
-/** A value of a metric without its unit, for columns that name the unit in their head. */
-export function plainValue(x: number | null | undefined): string {
+/** Unit and divisor for values of a metric up to `max`, where they share an axis or a column. */
+export function metricScale(m: Metric, max: number): Scale {
+  if (m.unit === "B") return byteScale(max);
+  if (m.unit === "Mbps") return rateScale(max);
+  if (m.unit === "s" && max < 0.1) return { unit: "ms", divisor: 1e-3 };
+  if (m.unit === "ms" && max >= 10_000) return { unit: "s", divisor: 1000 };
+  return { unit: m.unit, divisor: 1 };
+}
+
+/** A value without its unit, for places that name the unit once. */
+export function plainValue(x: number | null | undefined, scale: Scale = { unit: "", divisor: 1 }): string {
   if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
-  return Number.isInteger(x) && Math.abs(x) >= 1000 ? count(x) : significant(x, Math.abs(x) >= 100 ? 4 : 3);
+  const value = x / scale.divisor;
+  return Number.isInteger(value) && Math.abs(value) >= 1000 ? count(value) : significant(value);
+}
+
+/** An interval in words, or as per cent of its middle where both ends read the same: 6.20 to 6.24, ± 0.03 %. */
+export function interval(low: number | null | undefined, high: number | null | undefined, scale?: Scale): string {
+  if (low === null || low === undefined || high === null || high === undefined) return NONE;
+  const [a, b] = [plainValue(low, scale), plainValue(high, scale)];
+  if (a !== b) return `${a} to ${b}`;
+  const half = (high - low) / Math.abs(high + low);
+  return low === high || !Number.isFinite(half) ? "always the same" : `±\u00a0${half < 1e-5 ? "0.001" : significant(half * 100, 1)}\u00a0%`;
 }
 
 /** Decimals that neighbouring ticks `step` apart need. */

@@ -72,6 +72,28 @@ function expectations(list: Expectation[]): Child {
   );
 }
 
+/** Splits a description into what stands at once, whole sentences of up to `room` characters, and the rest. */
+export function opening(text: string, room = 230): [string, string] {
+  const whole = text.trim().replace(/\s+/g, " ");
+  if (whole.length <= room * 1.25) return [whole, ""];
+  let end = 0;
+  for (const m of whole.matchAll(/[.!?] (?=[\p{Lu}\d"])/gu)) {
+    if (end > 0 && m.index + 1 > room) break;
+    end = m.index + 1;
+  }
+  return end === 0 ? [whole, ""] : [whole.slice(0, end), whole.slice(end + 1)];
+}
+
+function lead(text: string): Child {
+  const [first, rest] = opening(text);
+  return [h("p", { class: "lead" }, first), rest && h("details", { class: "lead more" }, h("summary", {}, "More about this scenario"), h("p", {}, rest))];
+}
+
+function notes(report: Report): Child {
+  const list = [...(report.complete ? [] : ["This report is not complete: the runs were ended early."]), ...report.notes];
+  return list.map((text) => h("p", { class: "note" }, text));
+}
+
 /** Title, facts, path and expectations. */
 export function header(report: Report): HTMLElement {
   const repeats = new Set(report.runs.map((r) => r.run)).size;
@@ -80,7 +102,7 @@ export function header(report: Report): HTMLElement {
     "header",
     { class: "intro" },
     h("h1", {}, report.title),
-    report.description && h("p", { class: "lead" }, report.description),
+    report.description && lead(report.description),
     h(
       "dl",
       { class: "chips" },
@@ -90,7 +112,8 @@ export function header(report: Report): HTMLElement {
       h("div", {}, fact("bentpipe", report.version)),
       h("div", {}, fact("runs", `${count(report.runs.length)} (${report.variants.length} variants${report.sweep.length ? `, ${report.sweep.map((s) => s.values.length).join(" × ")} points` : ""}, ${repeats} repeat${repeats === 1 ? "" : "s"})`)),
     ),
-    report.path && pathView(report.path),
+    notes(report),
+    report.path && pathView(report.path, report.sweep.flatMap((s) => (s.key.startsWith("path.") && s.values.length > 1 ? [s.key] : []))),
     expectations(report.expectations),
   );
 }

@@ -27,7 +27,8 @@ function flow(x: Loose): Flow {
     transport: text(x["transport"]),
     congestion: text(x["congestion"]),
     direction: text(x["direction"]),
-    completed: x["completed"] === true,
+    completed: x["completed"] === undefined ? num(x["completion_s"]) !== null : x["completed"] === true,
+    ...(x["error"] === undefined ? {} : { error: text(x["error"]) || null }),
     start_s: num(x["start_s"]) ?? 0,
     return_bytes: Object.fromEntries(Object.entries(numbers).flatMap(([key, value]) => (num(value) === null ? [] : [[key, num(value)!]]))),
     objects: list(x["objects"]).map((o) => ({
@@ -123,6 +124,8 @@ export function normalise(data: unknown): Report {
     seed: num(data["seed"]) ?? 0,
     clock: text(data["clock"]),
     version: text(data["version"]),
+    complete: data["complete"] !== false,
+    notes: Array.isArray(data["notes"]) ? data["notes"].map((n) => text(n)).filter(Boolean) : [],
     source: text(data["source"]),
     variants,
     sweep: Array.isArray(data["sweep"])

@@ -3,11 +3,12 @@ import "./style.css";
 import { h, replace, scrollTo } from "./dom.ts";
 import { emptyState } from "./empty.ts";
 import { dataSection } from "./exports.ts";
+import { flowKey, flowsOf } from "./flows.ts";
 import { header, themeToggle } from "./header.ts";
 import { embedded, normalise } from "./load.ts";
 import { resultsSection } from "./results.ts";
 import { parseHash, Store } from "./state.ts";
-import { flowKey, flowsOf, metricsOf, pointKey, pointsOf } from "./stats.ts";
+import { metricsOf } from "./stats.ts";
 import { tableSection } from "./table.ts";
 import { TraceSection } from "./traces.ts";
 import type { Report } from "./types.ts";
@@ -35,9 +36,8 @@ function jump(event: MouseEvent, id: string): void {
 function show(report: Report, traces: string | null): void {
   document.title = `${report.title} – Bentpipe`;
   const flows = flowsOf(report);
-  const points = pointsOf(report);
   const store = new Store(
-    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", point: points.length > 6 ? pointKey(points[0]!) : "", run: 0, versus: -1, traceFlow: "", origin: "flow", zoom: null },
+    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", zoom: null },
     parseHash(location.hash),
   );
   if (!report.traces[store.state.run]) store.state.run = 0;

@@ -118,7 +118,7 @@ function describe(path: PathInfo): string {
 }
 
 /** The path as a drawing where there is room for it, else as a list; with round trip and bandwidth-delay product. */
-export function pathView(path: PathInfo): HTMLElement {
+export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
   const stage = h("div", { class: "path-stage" });
   onWidth(stage, (width) => {
     const wide = path.hops.length > 0 && width >= 2 * NODE + path.hops.length * 165;
@@ -153,7 +153,8 @@ export function pathView(path: PathInfo): HTMLElement {
       h("span", { class: "arrow return" }, "▸ "),
       "return, towards the server. ",
       path.profile && `Profile ${path.profile}. `,
-      path.source && `Source: ${path.source}`,
+      path.source && `Source: ${path.source}. `,
+      swept.length > 0 && `This is the path of the first point; the sweep changes ${swept.join(" and ")}.`,
     ),
   );
 }

@@ -1,34 +1,32 @@
-import { cdfPlot, sweepPlot } from "./cdf.ts";
 import { h, replace, select, svg, type Child } from "./dom.ts";
-import { metricOf, metricValue, significant, type Metric } from "./format.ts";
+import { chosenFlow, flowKey, flowLabel, flowsOf } from "./flows.ts";
+import { metricOf, significant, type Metric } from "./format.ts";
+import { publishedMark, swatch } from "./marks.ts";
 import type { Store } from "./state.ts";
-import { flowKey, flowsOf, groupsAt, metricsOf, pointKey, pointLabel, pointsOf, type FlowId, type Group } from "./stats.ts";
-import { publishedMark, stripPlot, swatch } from "./strip.ts";
-import type { Report } from "./types.ts";
+import { groupsAt, metricsOf, pointKey, pointLabel, pointsOf, type Group } from "./stats.ts";
+import { numbersOf, stripPlot } from "./strip.ts";
+import { inOrder, sweepOf, type Sweep } from "./sweep.ts";
+import { sweepPanels } from "./sweepplot.ts";
+import type { Point, Report } from "./types.ts";
 
-/** The flow a key stands for, or the first one. */
-export function chosenFlow(report: Report, key: string): FlowId {
-  const flows = flowsOf(report);
-  return flows.find((f) => flowKey(f) === key) ?? flows[0] ?? { name: "", visit: 1 };
-}
+/** Rows of strip plots that are shown without being asked for. */
+const ROWS = 48;
 
-/** A flow in words; the visit is named where there are several. */
-export function flowLabel(f: FlowId, all: FlowId[]): string {
-  return all.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name;
-}
-
-/** One sentence on who was fastest, where that can be said. */
-function headline(groups: Group[], m: Metric): Child {
+/** One sentence on who was fastest, where the intervals of the medians allow it. */
+export function headline(groups: Group[], m: Metric): { best: string; words: string; worst: string } | null {
   const known = groups.filter((g): g is Group & { median: number } => g.median !== null && g.median > 0);
-  if (known.length < 2 || !m.better) return null;
+  if (known.length < 2 || !m.better || (m.unit !== "s" && m.unit !== "Mbps") || groups.some((g) => g.failed.length > 0)) return null;
   const sign = m.better === "lower" ? 1 : -1;
   const order = [...known].sort((a, b) => sign * (a.median - b.median));
   const best = order[0]!;
   const worst = order.at(-1)!;
   const ratio = m.better === "lower" ? worst.median / best.median : best.median / worst.median;
-  if (!(ratio > 1.005) || (m.unit !== "s" && m.unit !== "Mbps")) return null;
+  const near = m.better === "lower" ? best.summary?.ci95_high : best.summary?.ci95_low;
+  const far = m.better === "lower" ? worst.summary?.ci95_low : worst.summary?.ci95_high;
+  const apart = near === null || near === undefined || far === null || far === undefined || sign * (far - near) > 0;
+  if (!(ratio > 1.005) || !apart) return null;
   const what = m.key === "goodput_mbps" ? "times the goodput of" : m.better === "lower" ? "times as fast as" : `times the ${m.label} of`;
-  return h("p", { class: "headline" }, h("b", {}, best.variant), ` ${metricValue(m, best.median)}: ${significant(ratio, 2)} ${what} `, h("b", {}, worst.variant), ` ${metricValue(m, worst.median)}`);
+  return { best: best.variant, words: ` ${significant(ratio)} ${what} `, worst: worst.variant };
 }
 
 function legend(groups: Group[][]): Child {
@@ -43,9 +41,37 @@ function legend(groups: Group[][]): Child {
     many && item(svg("line", { class: "median", x1: 0, x2: 0, y1: -8, y2: 8 }), "median"),
     all.some((g) => g.sorted.length >= 5) && item(svg("rect", { class: "box", x: -10, y: -6, width: 20, height: 12, rx: 2 }), "middle half"),
     many && item(svg("line", { class: "whisker", x1: -11, x2: 11, y1: 0, y2: 0 }), "5th to 95th percentile"),
+    many && item(svg("path", { class: "step", d: "M-11,6H-3V-1H4V-6H11", stroke: "currentColor" }), "share of runs"),
+    all.some((g) => g.failed.length) && item(svg("path", { class: "failed-runs", d: "M-4,-4l8,8m0,-8l-8,8" }), "did not complete"),
     kinds.has("objective") && item(publishedMark("objective"), "objective, published"),
     kinds.has("measured") && item(publishedMark("measured"), "measured, published"),
   );
+}
+
+/** Why runs did not complete, each reason once per variant. */
+function reasons(groups: Group[]): Child {
+  const lines = groups.flatMap((g) => {
+    const runs = new Map<string, number[]>();
+    for (const f of g.failed) runs.set(f.error, [...(runs.get(f.error) ?? []), f.run]);
+    return [...runs].map(([error, list]) => ({ g, error, list }));
+  });
+  if (lines.length === 0) return null;
+  const numbers = (list: number[]): string => (list.length > 8 ? `${list.length} runs` : `run${list.length > 1 ? "s" : ""} ${list.join(", ")}`);
+  return h(
+    "ul",
+    { class: "failures" },
+    lines.map(({ g, error, list }) => h("li", {}, h("b", {}, g.variant), `, ${numbers(list)}: ${error || "did not complete"}`)),
+  );
+}
+
+/** Numbers that the axis of a point reaches over: where two panels stand side by side, those of both. */
+function reachOf(sweep: Sweep | null, point: Point, groupsOf: (p: Point) => Group[]): number[] {
+  const own = numbersOf(groupsOf(point));
+  if (sweep?.panels.length !== 2) return own;
+  const i = sweep.panels.flatMap((p) => p.points.indexOf(point)).find((k) => k >= 0) ?? -1;
+  const both = sweep.panels.flatMap((p) => (p.points[i] ? numbersOf(groupsOf(p.points[i])) : []));
+  // A common axis on which one of the two shrinks to a spot would hide more than it shows.
+  return Math.max(...both) <= 4 * Math.min(...both) ? both : own;
 }
 
 /** The section on completion times and the other metrics. `choose` opens the trace of a run. */
@@ -53,6 +79,8 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
   const metrics = metricsOf(report);
   const flows = flowsOf(report);
   const points = pointsOf(report);
+  const sweep = points.length > 1 ? sweepOf(report.sweep, points) : null;
+  const many = points.length > 1 && points.length * report.variants.length > ROWS;
   const controls = h("div", { class: "controls" });
   const body = h("div", {});
   const el = h("section", { id: "results", class: report.traces.length ? "linked" : null, "aria-labelledby": "results-title" }, h("div", { class: "section-head" }, h("h2", { id: "results-title" }, "Results"), controls), body);
@@ -64,52 +92,59 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
     replace(
       controls,
       select("Metric", metrics.map((key) => ({ value: key, text: metricOf(key).label })), m.key, (metric) => store.set({ metric })),
-      flows.length > 1 && select("Flow", flows.map((f) => ({ value: flowKey(f), text: flowLabel(f, flows) })), flowKey(flow), (key) => store.set({ flow: key })),
+      flows.length > 1 && select("Flow", flows.map((f) => ({ value: flowKey(f), text: flowLabel(report, f) })), flowKey(flow), (key) => store.set({ flow: key })),
       points.length > 1 &&
-        select("Point", [{ value: "", text: "all points" }, ...points.map((p) => ({ value: pointKey(p), text: pointLabel(p) }))], state.point, (point) => store.set({ point })),
+        select("Point", [{ value: "", text: many ? "none in detail" : "all points" }, ...points.map((p) => ({ value: pointKey(p), text: pointLabel(p) }))], state.point, (point) => store.set({ point })),
     );
-    const everywhere = points.map((p) => groupsAt(report, p, flow, m.key));
-    const some = points.some((p) => pointKey(p) === state.point);
-    const shown = points.filter((p) => !some || pointKey(p) === state.point);
-    const groups = everywhere.filter((_, i) => shown.includes(points[i]!));
-    if (groups.every((g) => g.length === 0)) {
+    const everywhere = new Map(points.map((p) => [p, groupsAt(report, p, flow, m.key)]));
+    const groupsOf = (p: Point): Group[] => everywhere.get(p) ?? [];
+    const all = [...everywhere.values()].flat();
+    if (all.length === 0) {
       replace(body, h("p", { class: "note" }, "No run has this metric for this flow."));
       return;
     }
-    const single = groups.flat().every((g) => g.n <= 1);
-    const blocks = shown.map((p, i) => {
-      const gs = groups[i]!;
+    const one = points.find((p) => pointKey(p) === state.point);
+    const shown = one ? [one] : many ? [] : inOrder(sweep, points);
+    const single = all.every((g) => g.n <= 1 && g.values.length <= 1);
+    const cards = shown.map((p) => {
+      const gs = groupsOf(p);
       if (gs.length === 0) return null;
-      const strip = stripPlot(gs, m, (variant, run) => choose(variant, pointKey(p), run));
+      const said = headline(gs, m);
+      const steps = single || !gs.some((g) => g.sorted.length > 1) ? 0 : shown.length > 1 ? 52 : 110;
       return h(
         "figure",
         { class: "card dist" },
-        h("figcaption", {}, points.length > 1 && h("h3", {}, pointLabel(p)), headline(gs, m)),
-        h("div", { class: single ? "dist-grid single" : "dist-grid" }, strip, !single && gs.some((g) => g.sorted.length > 1) && cdfPlot(gs, m, Math.max(210, gs.length * 44 + 40))),
+        h("figcaption", {}, points.length > 1 && h("h3", {}, pointLabel(p)), said && h("p", { class: "headline" }, h("b", {}, said.best), said.words, h("b", {}, said.worst))),
+        stripPlot(gs, m, { reach: one ? numbersOf(gs) : reachOf(sweep, p, groupsOf), steps, choose: (variant, run) => choose(variant, pointKey(p), run) }),
+        reasons(gs),
       );
     });
-    const sweep =
-      points.length > 1 &&
+    const kinds = new Set(all.flatMap((g) => g.published.map((p) => p.kind)));
+    const mark = (kind: string): Child => kinds.has(kind as "measured") && h("span", {}, svg("svg", { class: "swatch", viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": "true" }, publishedMark(kind)), `${kind}, published`);
+    const panels = sweep && sweepPanels(sweep, groupsOf, m, (point) => store.set({ point }));
+    const overview =
+      panels &&
       h(
         "figure",
-        { class: "card dist" },
-        h("figcaption", {}, h("h3", {}, `${m.label} across the sweep`)),
-        h("div", { class: "key" }, [...new Set(everywhere.flat().map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i]))),
-        sweepPlot(points, everywhere, m),
+        { class: "card sweep" },
+        h("figcaption", {}, h("h3", {}, `Median ${m.label.charAt(0).toLowerCase()}${m.label.slice(1)} across the sweep`, panels.log && h("small", {}, " log scale")), h("div", { class: "key" }, [...new Set(all.map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i])), mark("objective"), mark("measured"))),
+        panels.el,
       );
     replace(
       body,
-      single && h("p", { class: "note" }, h("b", {}, "Nothing random in this scenario: n = 1. "), "Every repeat would give the same numbers, so there is one dot per variant and no interval."),
-      blocks,
-      legend(groups),
-      h(
-        "p",
-        { class: "howto" },
-        single
-          ? "Each dot is the one run of its variant; for times, further left is better. A diamond is a published value for the same case: hollow where a document names an objective, filled where it reports a measurement."
-          : "Dots: one per run. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some runs never finished. Click a dot to open the time series of its run, where one was recorded.",
-      ),
-      sweep,
+      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), "There is one dot per variant and point, and no interval."),
+      overview,
+      many && !one && h("p", { class: "howto" }, `${points.length} points: choose one above, or click a dot, to see its single runs.`),
+      h("div", { class: shown.length > 1 ? "dist-grid" : null }, cards),
+      shown.length > 0 && legend(shown.map(groupsOf)),
+      shown.length > 0 &&
+        h(
+          "p",
+          { class: "howto" },
+          single
+            ? "Each dot is the one run of its variant; for times, further left is better. A diamond is a published value for the same case: hollow where a document names an objective, filled where it reports a measurement."
+            : "Dots: one per run. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some never finished. Axes begin where the values do, not at zero. Click a dot to open the time series of its run, where one was recorded.",
+        ),
     );
   };
   return { el, draw };

@@ -69,6 +69,7 @@ export function runFacts(report: Report, trace: Trace, id: { name: string; visit
     "div",
     { class: "card run-card" },
     h("h3", {}, title, h("small", {}, ` ${what.filter(Boolean).join(", ")}`)),
+    !flow.completed && flow.error && h("p", { class: "warn" }, flow.error),
     h(
       "dl",
       { class: "grid-facts" },

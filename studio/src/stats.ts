@@ -1,3 +1,4 @@
+import { visitOf, type FlowId } from "./flows.ts";
 import type { Flow, Point, Published, Report, Run, Summary } from "./types.ts";
 
 /** The p-quantile of ascending values, interpolated (type 7). */
@@ -22,31 +23,23 @@ export function pointKey(point: Point): string {
 
 const keys = new WeakMap<Point, string>();
 
-/** A point in words. One swept key is named by its last part, several by enough to tell them apart. */
-export function pointLabel(point: Point): string {
-  const entries = Object.entries(point);
-  const short = (key: string): string => {
-    const last = key.split(".").at(-1)!;
-    const rival = entries.some(([other]) => other !== key && other.split(".").at(-1) === last);
-    return (rival ? key : last).replaceAll("_", " ");
-  };
-  return entries.map(([key, value]) => `${short(key)} ${value}`).join(", ");
+/** A swept key in words: its last part, or all of it where another key ends alike. */
+export function keyLabel(key: string, among: string[]): string {
+  const last = key.split(".").at(-1)!;
+  const rival = among.some((other) => other !== key && other.split(".").at(-1) === last);
+  return (rival ? key : last).replaceAll("_", " ");
+}
+
+/** A point in words. */
+export function pointLabel(point: Point, keys = Object.keys(point)): string {
+  return Object.entries(point)
+    .map(([key, value]) => `${keyLabel(key, keys)} ${value}`)
+    .join(", ");
 }
 
 /** True when every entry of `part` stands in `whole`. */
 export function within(part: Point, whole: Point): boolean {
   return Object.entries(part).every(([key, value]) => whole[key] === value);
-}
-
-/** A flow that can be chosen: its name and visit. */
-export interface FlowId {
-  name: string;
-  visit: number;
-}
-
-/** A flow's identity as text. */
-export function flowKey(f: FlowId): string {
-  return JSON.stringify([f.name, f.visit]);
 }
 
 /** The metrics of a flow: its own numbers, and the return bytes by layer. */
@@ -79,18 +72,6 @@ export function metricsOf(report: Report): string[] {
   return [...keys].sort((a, b) => rank(a) - rank(b));
 }
 
-/** Flows of the whole report, in order of appearance. */
-export function flowsOf(report: Report): FlowId[] {
-  const seen = new Map<string, FlowId>();
-  const add = (f: FlowId): void => {
-    const key = flowKey(f);
-    if (!seen.has(key)) seen.set(key, { name: f.name, visit: f.visit });
-  };
-  for (const run of report.runs) run.flows.forEach(add);
-  for (const s of report.summary) add({ name: s.flow, visit: s.visit });
-  return [...seen.values()];
-}
-
 /** Sweep points in order of appearance. */
 export function pointsOf(report: Report): Point[] {
   const seen = new Map<string, Point>();
@@ -106,8 +87,11 @@ export interface Group {
   variant: string;
   index: number;
   point: Point;
+  visit: number;
   /** Values by run; null where the metric did not happen. */
   values: { run: number; value: number | null }[];
+  /** Runs whose flow did not complete, and why where that is known. */
+  failed: { run: number; error: string }[];
   /** Values that exist, ascending. */
   sorted: number[];
   summary: Summary | null;
@@ -118,45 +102,69 @@ export interface Group {
   published: Published[];
 }
 
-/** The groups of one point, in order of the variants; those without any value are left out. */
-export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
-  const key = pointKey(point);
-  const out: Group[] = [];
-  report.variants.forEach((variant, index) => {
-    const values: Group["values"] = [];
-    for (const run of report.runs) {
-      if (run.variant !== variant || pointKey(run.point) !== key) continue;
-      const f = flowIn(run, flow);
-      if (f) values.push({ run: run.run, value: flowMetric(f, metric) });
-    }
-    const sorted = values.flatMap((v) => (v.value === null ? [] : [v.value])).sort((a, b) => a - b);
-    const summary =
-      report.summary.find(
-        (s) => s.variant === variant && s.metric === metric && s.flow === flow.name && s.visit === flow.visit && pointKey(s.point) === key,
-      ) ?? null;
-    if (values.length === 0 && !summary) return;
-    const several = sorted.length > 1;
-    out.push({
-      variant,
-      index,
-      point,
-      values,
-      sorted,
-      summary,
-      n: summary?.n ?? sorted.length,
-      median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : null,
-      p5: summary ? summary.p5 : several ? quantile(sorted, 0.05) : null,
-      p95: summary ? summary.p95 : several ? quantile(sorted, 0.95) : null,
-      published: report.published.filter(
-        (p) => p.metric === metric && (p.variant === undefined || p.variant === variant) && within(p.point, point),
-      ),
-    });
-  });
-  return out;
+interface Index {
+  runs: Map<string, Run[]>;
+  summary: Map<string, Summary>;
 }
 
-/** The flow of that identity in a run. */
-export function flowIn(run: Run, id: FlowId): Flow | undefined {
+const indices = new WeakMap<Report, Index>();
+
+function indexOf(report: Report): Index {
+  let index = indices.get(report);
+  if (index) return index;
+  index = { runs: new Map(), summary: new Map() };
+  for (const run of report.runs) {
+    const key = JSON.stringify([run.variant, pointKey(run.point)]);
+    const list = index.runs.get(key);
+    if (list) list.push(run);
+    else index.runs.set(key, [run]);
+  }
+  for (const s of report.summary) index.summary.set(JSON.stringify([s.variant, pointKey(s.point), s.flow, s.visit, s.metric]), s);
+  indices.set(report, index);
+  return index;
+}
+
+/** The groups of one point, in order of the variants; those without any run are left out. */
+export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
+  const key = pointKey(point);
+  const index = indexOf(report);
+  return report.variants.flatMap((variant, i) => {
+    const visit = visitOf(report, variant, flow);
+    if (visit === undefined) return [];
+    const values: Group["values"] = [];
+    const failed: Group["failed"] = [];
+    for (const run of index.runs.get(JSON.stringify([variant, key])) ?? []) {
+      const f = flowIn(run, { name: flow.name, visit });
+      if (!f) continue;
+      values.push({ run: run.run, value: flowMetric(f, metric) });
+      if (!f.completed) failed.push({ run: run.run, error: f.error ?? "" });
+    }
+    const sorted = values.flatMap((v) => (v.value === null ? [] : [v.value])).sort((a, b) => a - b);
+    const summary = index.summary.get(JSON.stringify([variant, key, flow.name, visit, metric])) ?? null;
+    if (values.length === 0 && !summary) return [];
+    const several = sorted.length > 1;
+    return [
+      {
+        variant,
+        index: i,
+        point,
+        visit,
+        values,
+        failed,
+        sorted,
+        summary,
+        n: summary?.n ?? sorted.length,
+        median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : null,
+        p5: summary ? summary.p5 : several ? quantile(sorted, 0.05) : null,
+        p95: summary ? summary.p95 : several ? quantile(sorted, 0.95) : null,
+        published: report.published.filter((p) => p.metric === metric && (p.variant === undefined || p.variant === variant) && within(p.point, point)),
+      },
+    ];
+  });
+}
+
+/** The flow of that name and visit in a run. */
+export function flowIn(run: Run, id: { name: string; visit: number }): Flow | undefined {
   return run.flows.find((f) => f.name === id.name && f.visit === id.visit);
 }
 

@@ -1,9 +1,9 @@
 import { copy, button, download, fileName, h, replace, type Child } from "./dom.ts";
-import { metricOf, NONE, plainValue, shortest, significant } from "./format.ts";
-import { chosenFlow, flowLabel } from "./results.ts";
+import { chosenFlow, flowLabel, flowsOf, type FlowId } from "./flows.ts";
+import { interval, metricOf, metricScale, NONE, plainValue, shortest, significant, type Scale } from "./format.ts";
+import { swatch } from "./marks.ts";
 import type { Store } from "./state.ts";
-import { flowsOf, groupsAt, metricsOf, pointsOf, type FlowId, type Group } from "./stats.ts";
-import { swatch } from "./strip.ts";
+import { groupsAt, metricsOf, pointsOf, type Group } from "./stats.ts";
 import type { Published, Report } from "./types.ts";
 
 /** One line of the table: a group's statistics against at most one published value. */
@@ -48,12 +48,12 @@ export function delimited(lines: (string | number | null | undefined)[][], separ
 export function tableCells(report: Report, rows: Row[]): (string | number | null)[][] {
   const keys = report.sweep.map((s) => s.key);
   return [
-    [...keys, "variant", "flow", "visit", "metric", ...STATISTICS, "published", "published_kind", "published_label", "ratio_to_published"],
+    [...keys, "variant", "flow", "visit", "metric", ...STATISTICS, "not_completed", "published", "published_kind", "published_label", "ratio_to_published"],
     ...rows.map(({ group: g, flow, metric, published: p }) => [
       ...keys.map((key) => g.point[key] ?? null),
       g.variant,
       flow.name,
-      flow.visit,
+      g.visit,
       metric,
       g.n,
       g.median,
@@ -62,6 +62,7 @@ export function tableCells(report: Report, rows: Row[]): (string | number | null
       g.summary?.mean ?? null,
       g.summary?.ci95_low ?? null,
       g.summary?.ci95_high ?? null,
+      g.failed.length,
       p?.value ?? null,
       p?.kind ?? null,
       p?.label ?? null,
@@ -70,15 +71,45 @@ export function tableCells(report: Report, rows: Row[]): (string | number | null
   ];
 }
 
-function interval(a: number | null | undefined, b: number | null | undefined): string {
-  return a === null || a === undefined || b === null || b === undefined ? NONE : `${plainValue(a)} to ${plainValue(b)}`;
+/** One column: its head, its cell for a row, and what says whether it varies (null: shown in any case). */
+interface Column {
+  head: string;
+  title?: string;
+  numeric?: boolean;
+  cell: (r: Row) => Child;
+  vary: ((r: Row) => string | number | null) | null;
+}
+
+/** Columns whose cells are not all alike, and those that are wanted in any case. */
+export function varying(columns: Column[], rows: Row[]): Column[] {
+  return columns.filter((c) => c.vary === null || new Set(rows.map(c.vary)).size > 1);
+}
+
+/** Lines that are put on the page; the files hold all. */
+const MOST = 1000;
+
+/** What the rows have in common, in words: metric and unit, flow, values of the sweep, number of runs. */
+function common(report: Report, rows: Row[], everything: boolean, unit: string): string {
+  const first = rows[0];
+  if (!first) return "No values.";
+  const m = metricOf(first.metric);
+  const same = <T>(f: (r: Row) => T): T | null => (rows.every((r) => f(r) === f(first)) ? f(first) : null);
+  const keys = report.sweep.flatMap(({ key }) => (same((r) => r.group.point[key]) ? [`${key} ${first.group.point[key]}`] : []));
+  const n = same((r) => r.group.n);
+  return [
+    everything ? "All metrics and flows" : `${m.label}${unit ? ` (${unit})` : ""}`,
+    !everything && flowsOf(report).length > 1 ? flowLabel(report, first.flow) : "",
+    ...keys,
+    n === null ? "" : n === 1 ? "one run each" : `${n} runs each`,
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 /** The table of medians, intervals and published values. */
 export function tableSection(report: Report, store: Store): { el: HTMLElement; draw: () => void } {
   const metrics = metricsOf(report);
   const flows = flowsOf(report);
-  const keys = report.sweep.map((s) => s.key);
   let everything = false;
   const actions = h("div", { class: "controls" });
   const body = h("div", { class: "table-wrap", tabindex: 0, role: "region", "aria-label": "Table of medians and intervals" });
@@ -112,60 +143,62 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
       button("Save CSV", () => download(fileName(report.scenario, "summary.csv"), "text/csv", delimited(tableCells(report, rows()), ","))),
     );
     const list = rows();
-    const published = list.some((r) => r.published);
-    const one = everything ? null : metricOf(list[0]?.metric ?? "completion_s");
-    const unit = one?.unit ? ` (${one.unit})` : "";
-    const several = flows.length > 1;
-    const head = (text: string, numeric = false, title = ""): Child => h("th", { scope: "col", class: numeric ? "num" : null, title: title || null }, text);
-    let before = "";
-    const line = ({ group: g, flow, metric, published: p }: Row): HTMLElement => {
+    const scales = new Map<string, Scale>();
+    for (const { metric, group } of list) {
       const m = metricOf(metric);
-      const here = JSON.stringify([metric, flow, g.point]);
+      const before = scales.get(metric);
+      const next = metricScale(m, Math.abs(group.median ?? 0));
+      if (!before || next.divisor > before.divisor) scales.set(metric, next);
+    }
+    const scale = (r: Row): Scale => scales.get(r.metric)!;
+    const units = new Set(list.map((r) => scale(r).unit));
+    const published = list.some((r) => r.published);
+    const failures = list.some((r) => r.group.failed.length > 0);
+    const spread = list.some((r) => r.group.p5 !== null);
+    const kinds = new Set(list.flatMap((r) => r.published?.kind ?? []));
+    const columns: Column[] = [
+      ...(everything ? [{ head: "Metric", cell: (r: Row) => metricOf(r.metric).label + (scale(r).unit ? ` (${scale(r).unit})` : ""), vary: null }] : []),
+      ...report.sweep.map(({ key }) => ({ head: key, cell: (r: Row) => h("span", { class: "nowrap" }, r.group.point[key] ?? NONE), vary: (r: Row) => r.group.point[key] ?? null })),
+      { head: "Flow", cell: (r) => h("span", { class: "nowrap" }, flowLabel(report, r.flow)), vary: (r) => flowLabel(report, r.flow) },
+      { head: "Variant", cell: () => null, vary: null },
+      { head: "n", numeric: true, title: "Runs that were counted", cell: (r) => r.group.n, vary: (r) => r.group.n },
+      ...(failures ? [{ head: "Not completed", numeric: true, cell: (r: Row) => (r.group.failed.length ? h("span", { class: "warn", title: r.group.failed[0]!.error || null }, r.group.failed.length) : 0), vary: null }] : []),
+      { head: "Median", numeric: true, cell: (r) => h("span", { class: "strong" }, plainValue(r.group.median, scale(r))), vary: null },
+      ...(spread
+        ? [
+            { head: "p5 to p95", numeric: true, title: "5th to 95th percentile", cell: (r: Row) => h("span", { class: "nowrap" }, interval(r.group.p5, r.group.p95, scale(r))), vary: null },
+            { head: "95 % CI", numeric: true, title: "95 % confidence interval", cell: (r: Row) => h("span", { class: "nowrap" }, interval(r.group.summary?.ci95_low, r.group.summary?.ci95_high, scale(r))), vary: null },
+          ]
+        : []),
+      ...(published
+        ? [
+            { head: kinds.size === 1 ? `Published ${[...kinds][0]}` : "Published", numeric: true, cell: (r: Row) => (r.published ? shortest(r.published.value / scale(r).divisor) : NONE), vary: null },
+            { head: "Kind", cell: (r: Row) => r.published?.kind ?? "", vary: (r: Row) => r.published?.kind ?? [...kinds][0]! },
+            { head: "Named", cell: (r: Row) => h("span", { title: r.published?.source || null }, r.published?.label ?? ""), vary: (r: Row) => r.published?.label ?? list.find((o) => o.published)!.published!.label },
+            { head: "Ours / published", numeric: true, cell: (r: Row) => (r.published && r.group.median !== null ? `${significant(r.group.median / r.published.value)}×` : NONE), vary: null },
+          ]
+        : []),
+    ];
+    const cols = varying(columns, list);
+    let before = "";
+    const line = (r: Row): HTMLElement => {
+      const here = JSON.stringify([r.metric, r.flow, r.group.point]);
       const first = before !== "" && here !== before;
       before = here;
       return h(
         "tr",
         { class: first ? "first" : null },
-        everything && h("td", {}, m.label, m.unit && ` (${m.unit})`),
-        keys.map((key) => h("td", { class: "nowrap" }, g.point[key] ?? NONE)),
-        several && h("td", {}, flowLabel(flow, flows)),
-        h("th", { scope: "row" }, swatch(g.index), " ", g.variant),
-        h("td", { class: "num" }, g.n),
-        h("td", { class: "num strong" }, plainValue(g.median)),
-        h("td", { class: "num nowrap" }, interval(g.p5, g.p95)),
-        h("td", { class: "num nowrap" }, interval(g.summary?.ci95_low, g.summary?.ci95_high)),
-        published && h("td", { class: "num" }, p ? shortest(p.value) : NONE),
-        published && h("td", { title: p?.source || null }, p ? [p.kind, h("small", {}, p.label)] : ""),
-        published && h("td", { class: "num" }, p && g.median !== null ? `${significant(g.median / p.value)}×` : NONE),
+        cols.map((c) => (c.head === "Variant" ? h("th", { scope: "row" }, swatch(r.group.index), " ", r.group.variant) : h("td", { class: c.numeric ? "num" : null }, c.cell(r)))),
       );
     };
-    const lines = list.map(line);
     replace(
       body,
       h(
         "table",
         {},
-        one && h("caption", {}, `${one.label}${unit}`),
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            everything && head("Metric"),
-            keys.map((key) => head(key)),
-            several && head("Flow"),
-            head("Variant"),
-            head("n", true, "Runs that were counted"),
-            head("Median", true),
-            head("p5 to p95", true, "5th to 95th percentile"),
-            head("95 % CI", true, "95 % confidence interval"),
-            published && head("Published", true),
-            published && head("Kind"),
-            published && head("Ours / published", true),
-          ),
-        ),
-        h("tbody", {}, lines),
+        h("caption", {}, common(report, list, everything, units.size === 1 ? [...units][0]! : ""), list.length > MOST && `. The first ${MOST} of ${list.length} lines; the files hold all`),
+        h("thead", {}, h("tr", {}, cols.map((c) => h("th", { scope: "col", class: c.numeric ? "num" : null, title: c.title ?? null }, c.head)))),
+        h("tbody", {}, list.slice(0, MOST).map(line)),
       ),
     );
   };

@@ -5,10 +5,13 @@ import { runFacts } from "./runfacts.ts";
 import { extentOf, panelsOf, SeriesCache } from "./panels.ts";
 import { lowerBound } from "./pyramid.ts";
 import type { State, Store } from "./state.ts";
-import { flowKey, pointKey, pointLabel } from "./stats.ts";
+import { pointKey, pointLabel } from "./stats.ts";
 import { delimited } from "./table.ts";
 import { Timeline } from "./timeline.ts";
 import type { Report, Trace, TraceFlow } from "./types.ts";
+
+/** Which flow of a run: by its real visit number, as several visits of one run may have been recorded. */
+const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
 
 /** A trace in words. */
 export function traceLabel(report: Report, trace: Trace): string {
@@ -117,7 +120,7 @@ export class TraceSection {
   }
 
   #flow(trace: Trace): TraceFlow | null {
-    return trace.flows.find((f) => flowKey(f) === this.store.state.traceFlow) ?? trace.flows[0] ?? null;
+    return trace.flows.find((f) => visitKey(f) === this.store.state.traceFlow) ?? trace.flows[0] ?? null;
   }
 
   #drawControls(): void {
@@ -130,7 +133,7 @@ export class TraceSection {
       select("Run", options, String(state.run), (v) => this.store.set({ run: Number(v) })),
       options.length > 1 && select("Beside it", [{ value: "-1", text: "nothing" }, ...options], String(state.versus), (v) => this.store.set({ versus: Number(v) })),
       a.flows.length > 1 &&
-        select("Flow", a.flows.map((f) => ({ value: flowKey(f), text: a.flows.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name })), flowKey(this.#flow(a)!), (v) => this.store.set({ traceFlow: v, zoom: null })),
+        select("Flow", a.flows.map((f) => ({ value: visitKey(f), text: a.flows.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name })), visitKey(this.#flow(a)!), (v) => this.store.set({ traceFlow: v, zoom: null })),
       shift &&
         select("Time from", [{ value: "flow", text: "the flow's first packet" }, { value: "run", text: "the run's beginning" }], state.origin, (v) => this.store.set({ origin: v as State["origin"], zoom: null })),
     );

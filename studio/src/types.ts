@@ -6,6 +6,10 @@ export interface Report {
   seed: number;
   clock: string;
   version: string;
+  /** False when the runs were ended before all were done. */
+  complete: boolean;
+  /** What the laboratory had to say about these runs. */
+  notes: string[];
   /** The scenario as resolved (TOML). Empty when only results were loaded. */
   source: string;
   /** Absent when only results were loaded. */
@@ -67,6 +71,8 @@ export interface Flow {
   rtt_mean_ms: number | null;
   rtt_p99_ms: number | null;
   objects: { name: string; bytes: number; start_s: number; completion_s: number | null }[];
+  /** Why the flow did not complete. */
+  error?: string | null;
 }
 
 /** Totals of one direction of one hop. */

@@ -177,6 +177,8 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
     seed: 1,
     clock: "virtual",
     version: "0.4.0",
+    complete: true,
+    notes: [],
     source: 'name = "geo-resume"\nseed = 1\nrepeat = 20\n\n[path]\nprofile = "geo-50-10"\nforward = { rate = "50 Mbps", delay = "325 ms", queue = "1.3 MB" }\nreturn = { rate = "10 Mbps", delay = "325 ms", queue = "250 kB" }\n\n[workload]\ndownload = "10 MB"\n\n[[variant]]\nname = "quic-0rtt-careful"\ntransport = "quic"\ncongestion = "cubic"\nhandshake = "0rtt"\nresume = "careful"\n\n[sweep]\n"workload.download" = ["2 MB", "10 MB", "30 MB"]\n',
     path: {
       name: "geo-50-10",

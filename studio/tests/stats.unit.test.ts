@@ -7,7 +7,7 @@ import { cdf, groupsAt, metricsOf, pointKey, pointLabel, pointsOf, quantile, wit
 import { cell, delimited, tableCells, tableRows } from "../src/table.ts";
 import { geoReport, singleReport } from "./fixture.ts";
 
-const flow = { name: "download", visit: 1 };
+const flow = { name: "download", place: 1 };
 
 describe("statistics", () => {
   it("interpolate quantiles", () => {
@@ -91,7 +91,7 @@ describe("loading", () => {
   it("survives missing parts", () => {
     const r = normalise({ scenario: "x", runs: [{ variant: "a", run: 0, flows: [{ name: "f", visit: 1, completion_s: 2 }] }] });
     expect(r).toMatchObject({ title: "x", variants: ["a"], sweep: [], traces: [] });
-    expect(groupsAt(r, {}, { name: "f", visit: 1 }, "completion_s")[0]!.median).toBe(2);
+    expect(groupsAt(r, {}, { name: "f", place: 1 }, "completion_s")[0]!.median).toBe(2);
   });
 });
 
