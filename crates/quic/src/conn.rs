@@ -37,7 +37,7 @@ pub(crate) struct State {
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
-const REFILL: u64 = 512 * 1024;
+const REFILL: u64 = 1024 * 1024;
 
 #[derive(Clone, Copy)]
 enum Watermark {

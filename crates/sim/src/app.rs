@@ -7,8 +7,9 @@ use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
 
-/// What objects consist of. Each DATA frame carries so much: a server that reads files into large buffers.
-static BODY: [u8; 262_144] = [0; 262_144];
+/// What objects consist of. Each DATA frame carries so much: large, because the stack searches the pieces of its send
+/// buffer one by one.
+static BODY: [u8; 1_048_576] = [0; 1_048_576];
 /// Name that the simulated servers are certified for.
 pub const SERVER_NAME: &str = "server.test";
 
