@@ -18,7 +18,7 @@ export function axis(lo: number, hi: number, from: number, to: number, log = fal
 }
 
 /** A range for dots, which need no zero: it starts there only when the least value is small against the greatest. */
-export function dotRange(values: number[]): [number, number] {
+function dotRange(values: number[]): [number, number] {
   let lo = Math.min(...values);
   const hi = Math.max(...values);
   if (!Number.isFinite(lo)) return [0, 1];
@@ -29,6 +29,20 @@ export function dotRange(values: number[]): [number, number] {
   if (lo >= 0 && lo < 0.25 * hi) lo = 0;
   const pad = (hi - lo) * 0.06;
   return [lo === 0 ? 0 : lo > 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
+}
+
+/** Whether values span more than a decade and so need a logarithmic axis. */
+export function wide(values: number[]): boolean {
+  const least = Math.min(...values);
+  return least > 0 && Math.max(...values) > 10 * least;
+}
+
+/** A range for values on a linear axis, or on a logarithmic one where they are `wide`. */
+export function rangeOf(values: number[]): [number, number] {
+  if (!wide(values)) return dotRange(values);
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const pad = (most / least) ** 0.05;
+  return [least / pad, most * pad];
 }
 
 /** Ticks of an axis with their unit: round numbers, or 1-2-5 per decade on a logarithmic one. */

@@ -10,9 +10,9 @@ export function swatch(index: number): SVGSVGElement {
   );
 }
 
-/** The outline of the index-th marker shape, centred on the origin. */
+/** The outline of the index-th marker, centred on the origin; the ninth has the colour of the first, but another shape. */
 export function markerPath(index: number, r: number): string {
-  switch (index % 4) {
+  switch ((index + Math.floor(index / 8)) % 4) {
     case 0:
       return `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`;
     case 1:

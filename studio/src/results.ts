@@ -1,3 +1,4 @@
+import { wide } from "./axes.ts";
 import { h, replace, select, svg, type Child } from "./dom.ts";
 import { chosenFlow, flowKey, flowLabel, flowsOf } from "./flows.ts";
 import { metricOf, significant, type Metric } from "./format.ts";
@@ -12,7 +13,7 @@ import type { Point, Report } from "./types.ts";
 /** Rows of strip plots that are shown without being asked for. */
 const ROWS = 48;
 
-/** One sentence on who was fastest, where the intervals of the medians allow it. */
+/** Who was fastest and by how much, where one was and the intervals of the medians allow to say so. */
 export function headline(groups: Group[], m: Metric): { best: string; words: string; worst: string } | null {
   const known = groups.filter((g): g is Group & { median: number } => g.median !== null && g.median > 0);
   if (known.length < 2 || !m.better || (m.unit !== "s" && m.unit !== "Mbps") || groups.some((g) => g.failed.length > 0)) return null;
@@ -20,11 +21,12 @@ export function headline(groups: Group[], m: Metric): { best: string; words: str
   const order = [...known].sort((a, b) => sign * (a.median - b.median));
   const best = order[0]!;
   const worst = order.at(-1)!;
-  const ratio = m.better === "lower" ? worst.median / best.median : best.median / worst.median;
+  const over = (g: { median: number }): number => (m.better === "lower" ? g.median / best.median : best.median / g.median);
+  const ratio = over(worst);
   const near = m.better === "lower" ? best.summary?.ci95_high : best.summary?.ci95_low;
   const far = m.better === "lower" ? worst.summary?.ci95_low : worst.summary?.ci95_high;
   const apart = near === null || near === undefined || far === null || far === undefined || sign * (far - near) > 0;
-  if (!(ratio > 1.005) || !apart) return null;
+  if (!(over(order[1]!) > 1.005) || !apart) return null;
   const what = m.key === "goodput_mbps" ? "times the goodput of" : m.better === "lower" ? "times as fast as" : `times the ${m.label} of`;
   return { best: best.variant, words: ` ${significant(ratio)} ${what} `, worst: worst.variant };
 }
@@ -110,12 +112,13 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
       const gs = groupsOf(p);
       if (gs.length === 0) return null;
       const said = headline(gs, m);
+      const reach = one ? numbersOf(gs) : reachOf(sweep, p, groupsOf);
       const steps = single || !gs.some((g) => g.sorted.length > 1) ? 0 : shown.length > 1 ? 52 : 110;
       return h(
         "figure",
         { class: "card dist" },
-        h("figcaption", {}, points.length > 1 && h("h3", {}, pointLabel(p)), said && h("p", { class: "headline" }, h("b", {}, said.best), said.words, h("b", {}, said.worst))),
-        stripPlot(gs, m, { reach: one ? numbersOf(gs) : reachOf(sweep, p, groupsOf), steps, choose: (variant, run) => choose(variant, pointKey(p), run) }),
+        h("figcaption", {}, (points.length > 1 || wide(reach)) && h("h3", {}, points.length > 1 && pointLabel(p), wide(reach) && h("small", {}, " log scale")), said && h("p", { class: "headline" }, h("b", {}, said.best), said.words, h("b", {}, said.worst))),
+        stripPlot(gs, m, { reach, steps, choose: (variant, run) => choose(variant, pointKey(p), run) }),
         reasons(gs),
       );
     });
@@ -143,7 +146,7 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
           { class: "howto" },
           single
             ? "Each dot is the one run of its variant; for times, further left is better. A diamond is a published value for the same case: hollow where a document names an objective, filled where it reports a measurement."
-            : "Dots: one per run. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some never finished. Axes begin where the values do, not at zero. Click a dot to open the time series of its run, where one was recorded.",
+            : "Dots: one per run. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some never finished. Axes need not begin at zero. Click a dot to open the time series of its run, where one was recorded.",
         ),
     );
   };

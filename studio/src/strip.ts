@@ -1,4 +1,4 @@
-import { axis, dotRange, drawXAxis } from "./axes.ts";
+import { axis, drawXAxis, rangeOf, wide } from "./axes.ts";
 import { drawCdf } from "./cdf.ts";
 import { h, onWidth, svg, type Child } from "./dom.ts";
 import { interval, metricScale, metricValue, shortest, significant, type Metric } from "./format.ts";
@@ -66,17 +66,18 @@ export function stripPlot(groups: Group[], m: Metric, { reach, steps, choose }: 
   const under = (steps ? steps + 14 : 0) + AXIS;
   const root = h("div", { class: "strip", style: `grid-template-rows: repeat(${groups.length}, ${ROW}px) ${under}px` }, rows, cell);
   const numbers = reach ?? numbersOf(groups);
-  const [lo, hi] = dotRange(numbers);
+  const [lo, hi] = rangeOf(numbers);
+  const log = wide(numbers);
   const failed = groups.some((g) => g.failed.length > 0);
   const scale = metricScale(m, Math.max(...numbers.map(Math.abs), 0));
-  let ax = axis(lo, hi, 0, 1);
+  let ax = axis(lo, hi, 0, 1, log);
 
   const draw = (width: number): void => {
     const height = groups.length * ROW;
     plot.setAttribute("width", String(width));
     plot.setAttribute("height", String(height + under));
     plot.replaceChildren();
-    ax = axis(lo, hi, 10, width - 14 - (failed ? FAILED : 0));
+    ax = axis(lo, hi, 10, width - 14 - (failed ? FAILED : 0), log);
     drawXAxis(plot, ax, 0, height + under - AXIS, scale);
     groups.forEach((g, i) => plot.append(drawRow(g, i, width)));
     if (steps) plot.append(drawCdf(groups, m, ax, height + 12, height + 12 + steps));

@@ -1,4 +1,4 @@
-import { axis, dotRange, drawXAxis, drawYAxis, type Axis } from "./axes.ts";
+import { axis, drawXAxis, drawYAxis, rangeOf, wide, type Axis } from "./axes.ts";
 import { h, onWidth, svg } from "./dom.ts";
 import { interval, metricScale, metricValue, type Metric, type Scale } from "./format.ts";
 import { markerPath, publishedMark } from "./marks.ts";
@@ -30,13 +30,12 @@ interface Spot {
 export function sweepPanels(sweep: Sweep, groupsOf: (point: Point) => Group[], metric: Metric, choose: (point: string) => void): { el: HTMLElement; log: boolean } {
   const all = sweep.panels.flatMap((p) => p.points.flatMap((q) => (q ? groupsOf(q) : [])));
   const numbers = all.flatMap((g) => [g.median, g.p5, g.p95, ...g.published.map((p) => p.value)]).filter((v) => v !== null);
-  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-  const log = least > 0 && most / least > 10;
+  const log = wide(numbers);
   const shared: Shared = {
     sweep,
     metric,
-    scale: metricScale(metric, numbers.length ? most : 1),
-    range: log ? [least / 1.2, most * 1.2] : dotRange(numbers),
+    scale: metricScale(metric, Math.max(...numbers, 0)),
+    range: rangeOf(numbers),
     log,
     groupsOf,
     indices: [...new Set(all.map((g) => g.index))].sort((a, b) => a - b),

@@ -174,7 +174,7 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
         ? [
             { head: kinds.size === 1 ? `Published ${[...kinds][0]}` : "Published", numeric: true, cell: (r: Row) => (r.published ? shortest(r.published.value / scale(r).divisor) : NONE), vary: null },
             { head: "Kind", cell: (r: Row) => r.published?.kind ?? "", vary: (r: Row) => r.published?.kind ?? [...kinds][0]! },
-            { head: "Named", cell: (r: Row) => h("span", { title: r.published?.source || null }, r.published?.label ?? ""), vary: (r: Row) => r.published?.label ?? list.find((o) => o.published)!.published!.label },
+            { head: "Published as", cell: (r: Row) => h("span", { title: r.published?.source || null }, r.published?.label ?? ""), vary: (r: Row) => r.published?.label ?? list.find((o) => o.published)!.published!.label },
             { head: "Ours / published", numeric: true, cell: (r: Row) => (r.published && r.group.median !== null ? `${significant(r.group.median / r.published.value)}×` : NONE), vary: null },
           ]
         : []),

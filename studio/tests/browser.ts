@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { env } from "node:process";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
+import { expect } from "vitest";
 import { builtPage, embed } from "./embed.ts";
 import type { Fixture } from "./fixture.ts";
 
@@ -23,6 +24,39 @@ export interface Opened {
   page: Page;
   errors: string[];
   requests: string[];
+}
+
+/** Nothing was fetched, nothing went wrong. */
+export function clean({ errors, requests }: Opened): void {
+  expect(errors).toEqual([]);
+  expect(requests).toEqual([]);
+}
+
+/** The window of the time plots, as the page says it. */
+export async function view({ page }: Opened): Promise<[number, number]> {
+  const text = (await page.textContent(".timebar .where"))!;
+  const [a, b] = text.split(" to ").map(parseFloat);
+  return [a!, b!];
+}
+
+/** Elements that reach beyond the window, and texts of the drawings that overlap each other. */
+export async function layoutFaults({ page }: Opened): Promise<string[]> {
+  return page.evaluate(() => {
+    const faults: string[] = [];
+    if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
+    for (const drawing of document.querySelectorAll("svg.plot, svg.path")) {
+      const texts = [...drawing.querySelectorAll("text")].filter((t) => t.textContent).map((t) => ({ words: t.textContent, box: t.getBoundingClientRect() }));
+      texts.forEach((a, i) => {
+        if (a.box.left < -1 || a.box.right > innerWidth + 1) faults.push(`outside: ${a.words}`);
+        for (const b of texts.slice(i + 1)) {
+          const x = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+          const y = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+          if (x > 1 && y > 3) faults.push(`overlap: ${a.words} / ${b.words}`);
+        }
+      });
+    }
+    return faults;
+  });
 }
 
 /** A browser and a directory of pages, both gone after `close`. */
@@ -46,8 +80,13 @@ export class Bench {
     return pathToFileURL(file).href;
   }
 
-  /** Opens a page and listens for errors and requests. */
-  async open(fixture: Fixture | null, { width = 1440, height = 900, dark = false, hash = "" }: Options = {}): Promise<Opened> {
+  /** Opens a page with a report. */
+  async open(fixture: Fixture | null, options: Options = {}): Promise<Opened> {
+    return this.visit(this.write(fixture), options);
+  }
+
+  /** Opens the page at an address and listens for errors and requests. */
+  async visit(file: string, { width = 1440, height = 900, dark = false, hash = "" }: Options = {}): Promise<Opened> {
     const page = await this.browser.newPage({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", acceptDownloads: true });
     const errors: string[] = [];
     const requests: string[] = [];
@@ -55,7 +94,7 @@ export class Bench {
       if (m.type() === "error" || m.type() === "warning") errors.push(m.text());
     });
     page.on("pageerror", (e) => errors.push(String(e)));
-    const address = this.write(fixture) + hash;
+    const address = file + hash;
     page.on("request", (r) => {
       if (!r.url().startsWith(address.split("#")[0]!) && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) requests.push(r.url());
     });
@@ -68,6 +107,15 @@ export class Bench {
     await page.evaluate("document.getElementById('series').scrollIntoView()");
     await page.waitForSelector(".chart canvas");
     await page.waitForFunction(() => performance.getEntriesByName("bentpipe-redraw").length > 0);
+  }
+
+  /** Turns the wheel over the middle of the first plot, and waits for the redraw. */
+  async wheel({ page }: Opened, deltaY: number): Promise<void> {
+    await page.evaluate("new Promise((done) => setTimeout(done, 350))");
+    const box = (await page.locator(".u-over").first().boundingBox())!;
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.wheel(0, deltaY);
+    await page.evaluate("new Promise((done) => setTimeout(done, 120))");
   }
 
   /** Ends the browser and removes the pages. */

@@ -11,6 +11,7 @@ declare module "node:os" {
   export function tmpdir(): string;
 }
 declare module "node:path" {
+  export function resolve(...parts: string[]): string;
   export function join(...parts: string[]): string;
 }
 declare module "node:url" {

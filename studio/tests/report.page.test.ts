@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Bench, type Opened } from "./browser.ts";
+import { Bench, clean, layoutFaults, view } from "./browser.ts";
 import { builtPage, embed, PLACEHOLDER } from "./embed.ts";
 import { geoReport, hostileReport, oddReport, singleReport, type Fixture } from "./fixture.ts";
 import { resultsJson } from "../src/exports.ts";
@@ -10,47 +10,6 @@ beforeAll(async () => {
   bench = await Bench.start();
 });
 afterAll(() => bench?.close());
-
-/** Nothing was fetched, nothing went wrong. */
-function clean({ errors, requests }: Opened): void {
-  expect(errors).toEqual([]);
-  expect(requests).toEqual([]);
-}
-
-/** Elements that reach beyond the window, and texts of the drawings that overlap each other. */
-async function layoutFaults({ page }: Opened): Promise<string[]> {
-  return page.evaluate(() => {
-    const faults: string[] = [];
-    if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
-    for (const drawing of document.querySelectorAll("svg.plot, svg.path")) {
-      const texts = [...drawing.querySelectorAll("text")].filter((t) => t.textContent).map((t) => ({ words: t.textContent, box: t.getBoundingClientRect() }));
-      texts.forEach((a, i) => {
-        if (a.box.left < -1 || a.box.right > innerWidth + 1) faults.push(`outside: ${a.words}`);
-        for (const b of texts.slice(i + 1)) {
-          const x = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
-          const y = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
-          if (x > 1 && y > 3) faults.push(`overlap: ${a.words} / ${b.words}`);
-        }
-      });
-    }
-    return faults;
-  });
-}
-
-const view = async ({ page }: Opened): Promise<[number, number]> => {
-  const text = (await page.textContent(".timebar .where"))!;
-  const [a, b] = text.split(" to ").map(parseFloat);
-  return [a!, b!];
-};
-
-/** Turns the wheel over the middle of the first plot, and waits for the redraw. */
-async function wheel({ page }: Opened, deltaY: number): Promise<void> {
-  await page.evaluate("new Promise((done) => setTimeout(done, 350))");
-  const box = (await page.locator(".u-over").first().boundingBox())!;
-  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-  await page.mouse.wheel(0, deltaY);
-  await page.evaluate("new Promise((done) => setTimeout(done, 120))");
-}
 
 describe("the built file", () => {
   it("is one file with one placeholder and no address to load from", () => {
@@ -126,7 +85,7 @@ describe("a realistic report", () => {
     expect(await page.locator(".panel > .howto").count()).toBe(6);
     await page.evaluate("document.querySelector('.panel').scrollIntoView({block: 'center', behavior: 'instant'})");
     const whole = await view(opened);
-    await wheel(opened, -400);
+    await bench.wheel(opened, -400);
     const closer = await view(opened);
     expect(closer[1] - closer[0]).toBeLessThan((whole[1] - whole[0]) * 0.6);
     // Values at the cursor, the same instant in every plot.
@@ -262,10 +221,11 @@ describe("particular reports", () => {
   it("with nothing random show dots and no interval", async () => {
     const opened = await bench.open(singleReport());
     const { page } = opened;
-    expect(await page.innerText("#results")).toContain("Nothing random in this scenario: n = 1");
+    expect(await page.innerText("#results")).toContain("One run of each");
     expect(await page.locator(".strip path.single").count()).toBe(4);
     expect(await page.locator(".strip .whisker, .strip .box, .strip .median, .cdf").count()).toBe(0);
-    expect(await page.innerText("#table tbody tr >> nth=0")).toMatch(/1\s+8\.\d+\s+–\s+–/);
+    expect(await page.innerText("#table tbody tr >> nth=0")).toMatch(/^\s*tcp-cubic\s+8\.\d+\s+5\s+1\.\d+×$/);
+    expect(await page.innerText("#table caption")).toBe("Completion time (s), one run each");
     clean(opened);
     await page.close();
   });
@@ -277,7 +237,7 @@ describe("particular reports", () => {
     expect(await page.locator(".panel h3").allTextContents()).toEqual(["Congestion window and bytes in flight", "temperature", "Link delay"]);
     expect(await page.innerText("#series > .note")).toContain("could not be read");
     expect((await view(opened))[0]).toBe(0);
-    expect(await page.innerText("#results")).toContain("3 of 4 runs");
+    expect(await page.innerText("#results")).toContain("1 of 4 did not complete");
     await page.selectOption("#series select >> nth=2", "run");
     await page.waitForFunction(() => document.querySelector(".timebar .where")!.textContent.startsWith("60"));
     await page.selectOption("#series select >> nth=0", "1");

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { axis, axisTicks, rangeOf } from "../src/axes.ts";
+import { flowLabel, flowsOf, visitOf } from "../src/flows.ts";
+import { interval, metricOf, metricScale } from "../src/format.ts";
+import { opening } from "../src/header.ts";
+import { headline } from "../src/results.ts";
+import { groupsAt, pointsOf } from "../src/stats.ts";
+import { inOrder, quantities, quantity, sweepOf } from "../src/sweep.ts";
+import { fitting, valueAxis } from "../src/sweepplot.ts";
+import { tableCells, tableRows } from "../src/table.ts";
+import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
+
+const main = { name: "main", place: 1 };
+
+describe("flows", () => {
+  it("are one where each variant reports one visit, whatever its number", () => {
+    const { report } = resumedReport();
+    expect(flowsOf(report)).toEqual([main]);
+    expect(flowLabel(report, main)).toBe("main");
+    expect(report.variants.map((v) => visitOf(report, v, main))).toEqual([1, 2]);
+    expect(groupsAt(report, {}, main, "completion_s").map((g) => [g.variant, g.n])).toEqual([["1rtt", 6], ["0rtt", 6]]);
+    const [head, ...lines] = tableCells(report, tableRows(report, [main], ["completion_s"]));
+    expect(lines.map((l) => l[head!.indexOf("visit")])).toEqual([1, 2]);
+  });
+  it("are told apart by their place where a variant reports several visits", () => {
+    const { report } = resumedReport(true);
+    expect(flowsOf(report).map((f) => flowLabel(report, f))).toEqual(["main, first reported visit", "main, second reported visit"]);
+    for (const run of report.runs) for (const f of run.flows) f.visit -= run.variant === "0rtt" ? 1 : 0;
+    const same = { ...report, summary: [] };
+    expect(flowsOf(same).map((f) => flowLabel(same, f))).toEqual(["main, visit 1", "main, visit 2"]);
+  });
+});
+
+describe("failed runs", () => {
+  it("are counted with their reasons", () => {
+    const [a, b] = groupsAt(failedReport().report, {}, main, "completion_s");
+    expect(a).toMatchObject({ n: 3, failed: [{ run: 0, error: "given up after 45 s" }, { run: 1 }] });
+    expect(b).toMatchObject({ n: 0, median: null });
+    expect(headline([a!, b!], metricOf("completion_s"))).toBeNull();
+  });
+});
+
+describe("swept values", () => {
+  it("are read as quantities", () => {
+    expect(quantity("10 MB")).toEqual({ value: 1e7, kind: "size" });
+    expect(quantity("250ms")).toEqual({ value: 0.25, kind: "time" });
+    expect(quantity("0.5 BDP")).toEqual({ value: 0.5, kind: "BDP" });
+    for (const name of ["geo-50-10", "wired", "", "10 apples", "1 constructor"]) expect(quantity(name)).toBeNull();
+    expect(quantities(["0", "0.1 %", "1 %"])).toEqual([0, 0.1, 1]);
+    expect(quantities(["1 MB", "0.5 BDP"])).toBeNull();
+    expect(quantities(["1.7 %", "wired"])).toBeNull();
+  });
+  it("go along the axis where they are numbers, and into panels where not", () => {
+    const profiles = { key: "path.profile", values: ["geo-50-10", "geo-250-3", "geo-10-2", "leo"] };
+    const sizes = { key: "workload.download", values: ["100 MB", "2 MB", "10 MB"] };
+    const { report } = sweepReport([profiles, sizes], ["a"], 1, () => 1);
+    const sweep = sweepOf(report.sweep, pointsOf(report))!;
+    expect(sweep).toMatchObject({ key: "workload.download", name: "download", log: true });
+    expect(sweep.values.map((v) => v.text)).toEqual(["2 MB", "10 MB", "100 MB"]);
+    expect(sweep.panels.map((p) => p.label)).toEqual(profiles.values.map((v) => `profile ${v}`));
+    expect(inOrder(sweep, pointsOf(report)).slice(0, 2)).toEqual([{ "path.profile": "geo-50-10", "workload.download": "2 MB" }, { "path.profile": "geo-250-3", "workload.download": "2 MB" }]);
+    const names = sweepOf([profiles], profiles.values.map((v) => ({ "path.profile": v })))!;
+    expect(names.values.every((v) => v.number === null)).toBe(true);
+    expect(names.panels).toHaveLength(1);
+  });
+  it("take the key with most values, and put a zero left of a logarithmic axis", () => {
+    const { report } = lossReport();
+    const sweep = sweepOf(report.sweep, pointsOf(report))!;
+    expect(sweep).toMatchObject({ name: "rtt", log: false });
+    expect(sweep.panels).toHaveLength(5);
+    const losses = sweepOf([report.sweep[1]!], report.sweep[1]!.values.map((v) => ({ "path.forward.loss": v })))!;
+    expect(losses.log).toBe(true);
+    const { px, gap } = valueAxis(losses, 0, 600);
+    expect(px(0)).toBe(0);
+    expect(px(1)).toBe(gap);
+    expect(px(2) - px(1)).toBeGreaterThan(px(3) - px(2));
+    expect(px(4)).toBeCloseTo(600);
+  });
+  it("are named where there is room, the outer ones first", () => {
+    expect(fitting([0, 30, 60, 100], [40, 40, 40, 40])).toEqual([true, false, false, true]);
+    expect(fitting([50], [40])).toEqual([true]);
+  });
+});
+
+describe("axes and intervals", () => {
+  it("begin near the data, at zero where that is near, and are logarithmic over more than a decade", () => {
+    expect(rangeOf([5.5, 6.2])[0]).toBeGreaterThan(5);
+    expect(rangeOf([1, 8])[0]).toBe(0);
+    expect(rangeOf([1, 100])[0]).toBeGreaterThan(0);
+    expect(rangeOf([])).toEqual([0, 1]);
+    expect(rangeOf([2, 2])).toEqual([1.8, 2.2]);
+  });
+  it("carry units on their ticks", () => {
+    const m = metricOf("return_bytes.total");
+    expect(axisTicks(axis(0, 4e6, 0, 100), 3, metricScale(m, 4e6)).map((t) => t.label.replace("\u00a0", " "))).toEqual(["0 MB", "2 MB", "4 MB"]);
+    expect(axisTicks(axis(0.9, 110, 0, 100, true), 8).map((t) => t.label)).toEqual(["1", "2", "5", "10", "20", "50", "100"]);
+  });
+  it("keep a tiny spread in words", () => {
+    expect(interval(6.2, 6.244)).toBe("6.20 to 6.24");
+    expect(interval(22.301, 22.319).replaceAll("\u00a0", " ")).toBe("± 0.04 %");
+    expect(interval(5, 5)).toBe("always the same");
+    expect(interval(null, 5)).toBe("–");
+  });
+});
+
+describe("descriptions", () => {
+  it("open with whole sentences", () => {
+    expect(opening("Short.")).toEqual(["Short.", ""]);
+    const text = `${"A".repeat(150)}. Draft 0.5 says so. ${"B".repeat(200)}.`;
+    expect(opening(text)).toEqual([`${"A".repeat(150)}. Draft 0.5 says so.`, `${"B".repeat(200)}.`]);
+    expect(opening("x".repeat(400))[1]).toBe("");
+  });
+});

@@ -1,0 +1,55 @@
+import type { Point, Report, Run } from "../src/types.ts";
+import { random } from "./flowmodel.ts";
+import { geoReport, summarise, type Fixture } from "./fixture.ts";
+
+/** A report over any sweep, without time series; completion times follow from the swept values. */
+export function sweepReport(sweep: Report["sweep"], variants: string[], repeats: number, time: (point: Point, variant: number) => number): Fixture {
+  const { report } = geoReport({ repeats: 1, sizes: ["2 MB"], traces: false });
+  const model = report.runs[0]!;
+  const points = sweep.reduce<Point[]>((list, { key, values }) => list.flatMap((p) => values.map((v) => ({ ...p, [key]: v }))), [{}]);
+  const draw = random(5);
+  const runs: Run[] = points.flatMap((point) =>
+    variants.flatMap((variant, v) =>
+      Array.from({ length: repeats }, (_, run) => {
+        const completion_s = time(point, v) * (1 + 0.04 * draw());
+        return { ...model, variant, point, run, flows: [{ ...model.flows[0]!, name: "main", completion_s, goodput_mbps: 16 / completion_s }] };
+      }),
+    ),
+  );
+  const traces: Report["traces"] = [];
+  return { report: { ...report, variants, sweep, runs, summary: summarise(runs), published: [], expectations: [], traces }, blob: null };
+}
+
+/** Losses by round trips, as a table of a paper has them. */
+export function lossReport(variants = ["cubic", "newreno"], repeats = 1): Fixture {
+  const sweep = [
+    { key: "path.rtt", values: ["100 ms", "150 ms", "200 ms", "300 ms", "450 ms", "650 ms"] },
+    { key: "path.forward.loss", values: ["0 %", "0.01 %", "0.05 %", "0.1 %", "0.5 %"] },
+  ];
+  return sweepReport(sweep, variants, repeats, (p, v) => 10 + (parseFloat(p["path.rtt"]!) / 5) * (0.1 + Math.sqrt(parseFloat(p["path.forward.loss"]!))) * (1 + v / 10));
+}
+
+/** A resumed handshake against a full one: the first reported visit is the second there. With `second`, another one follows in both. */
+export function resumedReport(second = false): Fixture {
+  const { report } = sweepReport([], ["1rtt", "0rtt"], 6, (_, v) => 6.2 - v * 0.7);
+  for (const run of report.runs) {
+    const f = run.flows[0]!;
+    f.visit = run.variant === "0rtt" ? 2 : 1;
+    if (second) run.flows.push({ ...f, visit: f.visit + 1, completion_s: f.completion_s! * 0.8 });
+  }
+  report.summary = summarise(report.runs);
+  return { report, blob: null };
+}
+
+/** Runs that were given up, some of one variant and all of another. */
+export function failedReport(): Fixture {
+  const { report } = sweepReport([], ["cubic", "newreno"], 5, (_, v) => 6 + v);
+  for (const run of report.runs) {
+    if (run.variant === "cubic" && run.run > 1) continue;
+    Object.assign(run.flows[0]!, { completed: false, completion_s: null, goodput_mbps: null, error: "given up after 45 s" });
+  }
+  report.complete = false;
+  report.notes = ["2 traces were left out."];
+  report.summary = summarise(report.runs);
+  return { report, blob: null };
+}
