@@ -84,8 +84,8 @@ export function remeasure(): void {
 }
 
 /** Brings an element into view, without motion where the reader asked for none. */
-export function scrollTo(el: Element | null): void {
-  el?.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+export function scrollTo(el: Element | null, block: ScrollLogicalPosition = "start"): void {
+  el?.scrollIntoView({ block, behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
 }
 
 /** Offers text as a file. */

@@ -1,5 +1,5 @@
 import { wide } from "./axes.ts";
-import { h, replace, select, svg, type Child } from "./dom.ts";
+import { h, replace, scrollTo, select, svg, type Child } from "./dom.ts";
 import { chosenFlow, flowKey, flowLabel, flowsOf } from "./flows.ts";
 import { metricOf, significant, type Metric } from "./format.ts";
 import { publishedMark, swatch } from "./marks.ts";
@@ -23,9 +23,13 @@ export function headline(groups: Group[], m: Metric): { best: string; words: str
   const worst = order.at(-1)!;
   const over = (g: { median: number }): number => (m.better === "lower" ? g.median / best.median : best.median / g.median);
   const ratio = over(worst);
-  const near = m.better === "lower" ? best.summary?.ci95_high : best.summary?.ci95_low;
-  const far = m.better === "lower" ? worst.summary?.ci95_low : worst.summary?.ci95_high;
-  const apart = near === null || near === undefined || far === null || far === undefined || sign * (far - near) > 0;
+  // The confidence intervals of the medians, or with too few runs for these the spread of the runs.
+  const ends = (g: Group): [number, number] | null => {
+    const { ci95_low: low, ci95_high: high } = g.summary ?? { ci95_low: null, ci95_high: null };
+    return low !== null && high !== null ? [low, high] : g.p5 !== null && g.p95 !== null ? [g.p5, g.p95] : null;
+  };
+  const [near, far] = [ends(best), ends(worst)];
+  const apart = !near || !far || (sign > 0 ? near[1] < far[0] : near[0] > far[1]);
   if (!(over(order[1]!) > 1.005) || !apart) return null;
   const what = m.key === "goodput_mbps" ? "times the goodput of" : m.better === "lower" ? "times as fast as" : `times the ${m.label} of`;
   return { best: best.variant, words: ` ${significant(ratio)} ${what} `, worst: worst.variant };
@@ -124,13 +128,16 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
     });
     const kinds = new Set(all.flatMap((g) => g.published.map((p) => p.kind)));
     const mark = (kind: string): Child => kinds.has(kind as "measured") && h("span", {}, svg("svg", { class: "swatch", viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": "true" }, publishedMark(kind)), `${kind}, published`);
-    const panels = sweep && sweepPanels(sweep, groupsOf, m, (point) => store.set({ point }));
+    const panels = sweep && sweepPanels(sweep, groupsOf, m, (point) => {
+      store.set({ point });
+      scrollTo(body.querySelector(".dist"), "nearest");
+    });
     const overview =
       panels &&
       h(
         "figure",
         { class: "card sweep" },
-        h("figcaption", {}, h("h3", {}, `Median ${m.label.charAt(0).toLowerCase()}${m.label.slice(1)} across the sweep`, panels.log && h("small", {}, " log scale")), h("div", { class: "key" }, [...new Set(all.map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i])), mark("objective"), mark("measured"))),
+        h("figcaption", {}, h("h3", {}, `${single ? m.label : `Median ${m.label.charAt(0).toLowerCase()}${m.label.slice(1)}`} across the sweep`, panels.log && h("small", {}, " log scale")), h("div", { class: "key" }, [...new Set(all.map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i])), mark("objective"), mark("measured"))),
         panels.el,
       );
     replace(

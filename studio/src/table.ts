@@ -3,7 +3,7 @@ import { chosenFlow, flowLabel, flowsOf, type FlowId } from "./flows.ts";
 import { interval, metricOf, metricScale, NONE, plainValue, shortest, significant, type Scale } from "./format.ts";
 import { swatch } from "./marks.ts";
 import type { Store } from "./state.ts";
-import { groupsAt, metricsOf, pointsOf, type Group } from "./stats.ts";
+import { groupsAt, keyLabel, metricsOf, pointsOf, type Group } from "./stats.ts";
 import type { Published, Report } from "./types.ts";
 
 /** One line of the table: a group's statistics against at most one published value. */
@@ -156,9 +156,10 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
     const failures = list.some((r) => r.group.failed.length > 0);
     const spread = list.some((r) => r.group.p5 !== null);
     const kinds = new Set(list.flatMap((r) => r.published?.kind ?? []));
+    const keys = report.sweep.map((s) => s.key);
     const columns: Column[] = [
       ...(everything ? [{ head: "Metric", cell: (r: Row) => metricOf(r.metric).label + (scale(r).unit ? ` (${scale(r).unit})` : ""), vary: null }] : []),
-      ...report.sweep.map(({ key }) => ({ head: key, cell: (r: Row) => h("span", { class: "nowrap" }, r.group.point[key] ?? NONE), vary: (r: Row) => r.group.point[key] ?? null })),
+      ...report.sweep.map(({ key }) => ({ head: keyLabel(key, keys), title: key, cell: (r: Row) => h("span", { class: "nowrap" }, r.group.point[key] ?? NONE), vary: (r: Row) => r.group.point[key] ?? null })),
       { head: "Flow", cell: (r) => h("span", { class: "nowrap" }, flowLabel(report, r.flow)), vary: (r) => flowLabel(report, r.flow) },
       { head: "Variant", cell: () => null, vary: null },
       { head: "n", numeric: true, title: "Runs that were counted", cell: (r) => r.group.n, vary: (r) => r.group.n },
@@ -167,6 +168,10 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
       ...(spread
         ? [
             { head: "p5 to p95", numeric: true, title: "5th to 95th percentile", cell: (r: Row) => h("span", { class: "nowrap" }, interval(r.group.p5, r.group.p95, scale(r))), vary: null },
+          ]
+        : []),
+      ...(list.some((r) => typeof r.group.summary?.ci95_low === "number")
+        ? [
             { head: "95 % CI", numeric: true, title: "95 % confidence interval", cell: (r: Row) => h("span", { class: "nowrap" }, interval(r.group.summary?.ci95_low, r.group.summary?.ci95_high, scale(r))), vary: null },
           ]
         : []),

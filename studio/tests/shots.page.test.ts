@@ -4,6 +4,7 @@ import { env } from "node:process";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { Bench } from "./browser.ts";
 import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts";
+import { failedReport, lossReport } from "./sweepfixture.ts";
 
 const dir = env["BENTPIPE_SHOTS"];
 
@@ -23,12 +24,14 @@ describe.skipIf(!dir)("screenshots", () => {
     { name: "single-1280-light", make: singleReport, width: 1280, height: 720, dark: false, hash: "" },
     { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
     { name: "million-1280-light", make: () => millionReport(), width: 1280, height: 720, dark: false, hash: "" },
+    { name: "losses-1440-light", make: () => lossReport(), width: 1440, height: 900, dark: false, hash: "" },
+    { name: "failed-1280-dark", make: failedReport, width: 1280, height: 720, dark: true, hash: "" },
     { name: "geo-400-light", make: () => geoReport({ sizes: ["10 MB"] }), width: 400, height: 800, dark: false, hash: "" },
   ];
   for (const { name, make, ...options } of shots) {
     it(name, async () => {
       const opened = await bench.open(make(), options);
-      await bench.plots(opened);
+      if (await opened.page.locator(".stack").count()) await bench.plots(opened);
       await opened.page.evaluate("scrollTo(0, 0)");
       await opened.page.waitForTimeout(200);
       await opened.page.screenshot({ path: join(dir!, `${name}.png`), fullPage: true });

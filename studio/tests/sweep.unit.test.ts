@@ -40,6 +40,20 @@ describe("failed runs", () => {
   });
 });
 
+describe("the headline", () => {
+  const words = (a: number[], b: number[]): string | undefined => {
+    const { report } = sweepReport([], ["a", "b"], 5, () => 1);
+    report.runs.forEach((r, i) => (r.flows[0]!.completion_s = i < 5 ? a[i]! : b[i - 5]!));
+    report.summary = [];
+    return headline(groupsAt(report, {}, main, "completion_s"), metricOf("completion_s"))?.words;
+  };
+  it("says who was faster only where the runs of both are apart", () => {
+    expect(words([1, 1.1, 1.2, 1.3, 1.4], [2, 2.1, 2.4, 2.5, 2.6])).toBe(" 2.00 times as fast as ");
+    expect(words([1, 1.1, 1.2, 1.3, 2.2], [1.3, 2.1, 2.4, 2.5, 2.6])).toBeUndefined();
+    expect(words([1, 1, 1, 1, 1], [1, 1, 1, 1, 1])).toBeUndefined();
+  });
+});
+
 describe("swept values", () => {
   it("are read as quantities", () => {
     expect(quantity("10 MB")).toEqual({ value: 1e7, kind: "size" });
