@@ -110,9 +110,10 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
 
 fn path_text(path: &PathSummary) -> String {
     let mut text = format!("{}, {} ms, BDP {:.3} MB\n", path.name, number(path.rtt_ms), path.bdp_bytes as f64 / 1e6);
+    let width = path.hops.iter().map(|hop| hop.name.chars().count()).max().unwrap_or_default();
     for hop in &path.hops {
-        let _ = writeln!(text, "  {:<8} forward {}", hop.name, hop.forward);
-        let _ = writeln!(text, "  {:<8} return  {}", "", hop.reverse);
+        let _ = writeln!(text, "  {:<width$}  forward {}", hop.name, hop.forward);
+        let _ = writeln!(text, "  {:<width$}  return  {}", "", hop.reverse);
     }
     text
 }

@@ -126,7 +126,8 @@ pub fn describe(direction: &DirectionConfig) -> String {
 /// The loss as a scenario would write it, percentages for plain ratios.
 fn describe_loss(loss: &bentpipe_link::LossConfig) -> String {
     match toml::Value::try_from(loss) {
-        Ok(toml::Value::Float(ratio)) => format!("{} %", ratio * 100.0),
+        // Rounded, since 0.017 times 100 is not 1.7.
+        Ok(toml::Value::Float(ratio)) => format!("{} %", (ratio * 1e8).round() / 1e6),
         Ok(toml::Value::String(name)) => name,
         Ok(toml::Value::Table(table)) => {
             table.get("model").and_then(toml::Value::as_str).unwrap_or("process").to_owned()

@@ -72,7 +72,7 @@ impl<'i> Document<'i> {
         let axis = self.axes()?.into_iter().find(|axis| axis.key == dotted);
         if let Some(axis) = axis {
             if self.narrowed.iter().all(|(key, _)| *key != dotted) {
-                self.narrowed.push((dotted.clone(), axis.values));
+                self.narrowed.push((dotted.clone(), axis.values.clone()));
             }
             let values = match node.get_ref() {
                 DeValue::Array(_) => node,
@@ -81,7 +81,8 @@ impl<'i> Document<'i> {
                     Spanned::new(span, DeValue::Array(std::iter::once(node).collect()))
                 }
             };
-            return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &key_span, values);
+            // At the key's own place, since places give the order of axes.
+            return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &axis.key_span, values);
         }
         put(self.root.get_mut(), &path, &key_span, node)
     }
@@ -401,7 +402,7 @@ name = "a"
     #[test]
     fn setting_a_swept_key_replaces_its_values_and_what_the_file_knew_stays_known() {
         let (axes, scenario) = with(&["workload.download=3 MB"]).unwrap();
-        assert_eq!((axes[1].as_str(), download(&scenario).as_str()), ("workload.download=[\"3 MB\"]", "3 MB"));
+        assert_eq!((axes[0].as_str(), download(&scenario).as_str()), ("workload.download=[\"3 MB\"]", "3 MB"));
         let mut source = Source::new("x.toml", TEXT);
         source.add("--set", "sweep.\"workload.download\"=[\"3 MB\"]");
         let axes = Document::parse(&source).unwrap().axes().unwrap();

@@ -1,0 +1,179 @@
+//! The command as people use it, with the real simulator.
+// Waiting for a process takes a clock.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// Small transfers with loss, frames and both handshakes: what could differ between threads does.
+const SMALL: &str = r#"
+name = "small"
+repeat = 3
+[path]
+profile = "terrestrial"
+forward = { loss = 0.01, frame = "5 ms" }
+[workload]
+download = "200 kB"
+think = "10 ms"
+[[variant]]
+name = "1rtt"
+[[variant]]
+name = "0rtt"
+handshake = "0rtt"
+[sweep]
+"workload.download" = ["50 kB", "200 kB"]
+[output]
+qlog = true
+"#;
+
+fn command(directory: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.current_dir(directory).args(args);
+    command
+}
+
+fn bentpipe(directory: &Path, args: &[&str]) -> Output {
+    command(directory, args).output().expect("the command runs")
+}
+
+fn place(scenario: &str) -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::write(place.path().join("s.toml"), scenario).expect("the scenario");
+    place
+}
+
+fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).expect("one JSON document and nothing else")
+}
+
+#[test]
+fn results_are_the_same_bytes_for_any_number_of_jobs() {
+    let place = place(SMALL);
+    let outputs =
+        ["1", "2", "4"].map(|jobs| bentpipe(place.path(), &["run", "s.toml", "--json", "--jobs", jobs, "--out", jobs]));
+    for (output, jobs) in outputs.iter().zip(["1", "2", "4"]) {
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stdout == outputs[0].stdout, "{jobs} jobs differ from one");
+        let file = std::fs::read(place.path().join(jobs).join("results.json")).expect("the results");
+        assert!(file == output.stdout, "the document on standard output is the file");
+    }
+    let results = json(&outputs[0].stdout);
+    let runs = results["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 12);
+    for run in runs {
+        let flow = &run["flows"][0];
+        assert_eq!(flow["completed"], true, "{flow}");
+        assert_eq!(flow["visit"], if run["variant"] == "0rtt" { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn a_table_is_printed_without_colours_and_the_report_is_named() {
+    let place = place(SMALL);
+    let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        text.contains("download") && text.contains("50 kB") && text.contains("report: out/small/report.html"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "no progress bar without a terminal");
+    let report = bentpipe(place.path(), &["report", "out/small"]);
+    assert_eq!(String::from_utf8_lossy(&report.stdout), "out/small/report.html\n");
+    let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
+    assert_eq!(entries, 1, "nothing temporary is left");
+}
+
+#[test]
+fn several_files_give_a_list_of_documents_and_a_directory_each() {
+    let place = place(SMALL);
+    std::fs::write(place.path().join("t.toml"), SMALL.replace("small", "other")).expect("the scenario");
+    let output = bentpipe(place.path(), &["run", "s.toml", "t.toml", "--json", "--repeat", "1", "--out", "results"]);
+    let names: Vec<_> =
+        json(&output.stdout).as_array().expect("a list").iter().map(|one| one["scenario"].clone()).collect();
+    assert_eq!(names, ["small", "other"]);
+    assert!(
+        place.path().join("results/small/report.html").is_file()
+            && place.path().join("results/other/manifest.json").is_file()
+    );
+}
+
+#[test]
+fn an_expectation_that_does_not_hold_makes_the_status_one() {
+    let place = place(&format!("{SMALL}\n[[expect]]\nmetric = \"completion_s\"\nbelow = 0.001\n"));
+    let output = bentpipe(place.path(), &["run", "s.toml", "--repeat", "1", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let results = json(&output.stdout);
+    assert_eq!(results["expectations"][0]["held"], false);
+    assert!(results["expectations"][0]["measured"].as_f64().is_some_and(|measured| measured > 0.001));
+}
+
+#[test]
+fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
+    let place = place(
+        "name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\nforward = { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n",
+    );
+    let output = bentpipe(place.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let flow = &json(&output.stdout)["runs"][0]["flows"][0];
+    assert_eq!(flow["completed"], false);
+    assert!(flow["completion_s"].is_null() && flow["goodput_mbps"].is_null() && flow["first_byte_s"].is_null());
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    for args in [["schema"], ["profiles"]] {
+        let mut child =
+            command(Path::new("."), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a start");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");
+    }
+}
+
+#[test]
+fn the_schema_and_the_profiles_are_json_and_completions_are_made() {
+    let schema = json(&bentpipe(Path::new("."), &["schema"]).stdout);
+    assert!(schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object());
+    let profiles = json(&bentpipe(Path::new("."), &["profiles", "--json"]).stdout);
+    assert_eq!(profiles.as_array().map(Vec::len), Some(12));
+    assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
+    let bash = bentpipe(Path::new("."), &["completions", "bash"]);
+    assert!(String::from_utf8_lossy(&bash.stdout).contains("_bentpipe()"));
+}
+
+/// A child that is ended with its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_the_runs_that_ended() {
+    let place = place(&SMALL.replace("repeat = 3", "repeat = 100000").replace("qlog = true", "traces = \"none\""));
+    let child =
+        command(place.path(), &["run", "s.toml", "--jobs", "2"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let mut child = Ended(child.expect("a start"));
+    // The staging directory shows that the handler stands; some runs then end.
+    for _ in 0..600 {
+        if place.path().join("out").is_dir() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let kill = Command::new("kill").args(["-INT", &child.0.id().to_string()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    assert_eq!(child.0.wait().expect("an end").code(), Some(3));
+    let manifest = json(&std::fs::read(place.path().join("out/small/manifest.json")).expect("the manifest"));
+    assert_eq!(manifest["complete"], false);
+    let done = manifest["runs_done"].as_u64().unwrap_or_default();
+    assert!(done > 0 && done < 400_000, "{done}");
+    let results = json(&std::fs::read(place.path().join("out/small/results.json")).expect("the results"));
+    assert_eq!(results["runs"].as_array().map(|runs| runs.len() as u64), Some(done));
+    let entries = std::fs::read_dir(place.path().join("out")).expect("out").count();
+    assert_eq!(entries, 1, "nothing temporary is left");
+}

@@ -1,0 +1,123 @@
+//! From a scenario at one sweep point to what the simulator is told: everything that does not change from run to run is
+//! settled once, each run's draws are made when it begins.
+
+mod flow;
+mod path;
+
+pub(crate) use path::ONLY_HOP;
+pub use path::{HopSummary, PathSummary};
+
+use crate::error::{LabError, Problem};
+use crate::leo;
+use crate::results::Point;
+use crate::scenario::{Direction, Scenario};
+use bentpipe_link::DirectionConfig;
+use bentpipe_link::random::stream;
+use bentpipe_sim::RunSpec;
+use bentpipe_units::Span;
+use flow::{flow, sizes};
+use path::{DrawnHop, is_random, resolve_path, summary};
+use std::path::Path;
+
+/// One variant at one point: all of its runs differ by their draws alone.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The variant's name.
+    pub variant: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What the path is, in words.
+    pub path: PathSummary,
+    /// True where runs differ.
+    pub random: bool,
+    spec: RunSpec,
+    thinks: Vec<Span>,
+    drawn: Vec<DrawnHop>,
+}
+
+/// Everything about variant number `variant` of `scenario` that does not change from run to run.
+///
+/// # Errors
+/// A profile that does not exist, a direction without rate or delay, a trace that cannot be read.
+pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_dir: &Path) -> Result<Case, Problem> {
+    let path = resolve_path(scenario, base_dir)?;
+    let section = scenario.path.get_ref();
+    let mtu = *section.mtu.get_ref();
+    let own = scenario.variant.get(variant).map(|variant| variant.get_ref());
+    let keys = own.map_or_else(|| scenario.defaults.clone(), |own| own.transport_keys().or(&scenario.defaults));
+
+    let mut flows = Vec::new();
+    let mut thinks = Vec::new();
+    if let Some(work) = &scenario.workload {
+        flows.push(flow("main", None, work.get_ref(), &keys, &path, mtu));
+        thinks.push(work.get_ref().think.unwrap_or_default());
+    }
+    for spanned in &scenario.flow {
+        let section = spanned.get_ref();
+        let keys = section.transport_keys().or(&keys);
+        flows.push(flow(section.name.get_ref(), Some(section), &section.workload_keys(), &keys, &path, mtu));
+        thinks.push(section.think.unwrap_or_default());
+    }
+
+    let direction =
+        flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
+    let random = thinks.iter().any(|think| !think.is_zero())
+        || !path.drawn.is_empty()
+        || path.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse));
+    Ok(Case {
+        variant: own.map_or_else(|| "default".to_owned(), |own| own.name.get_ref().clone()),
+        point: point.clone(),
+        path: summary(&path, sizes(&path, direction, mtu).bdp),
+        random,
+        thinks,
+        drawn: path.drawn,
+        spec: RunSpec {
+            seed: scenario.seed,
+            run: 0,
+            base_rtt: path.rtt,
+            hops: path.hops,
+            terminals: *section.terminals.get_ref(),
+            flows,
+            time_limit: *scenario.time_limit.get_ref(),
+            trace: false,
+            qlog: false,
+            capture: None,
+        },
+    })
+}
+
+impl Case {
+    /// What the simulator is told for run number `run` with `seed`.
+    ///
+    /// # Errors
+    /// A drawn path that cannot be built, which no profile allows.
+    pub fn spec(&self, seed: u64, run: u64) -> Result<RunSpec, LabError> {
+        let mut spec = self.spec.clone();
+        spec.seed = seed;
+        spec.run = run;
+        for hop in &self.drawn {
+            let name = &self.spec.hops[hop.index].name;
+            let (mut forward, mut reverse) = leo::draw(hop.profile, seed, run, name);
+            hop.forward.iter().for_each(|patch| patch.apply_to(&mut forward));
+            hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
+            // Traces that patches name were read once already, by `resolve`; here they may only be asked for again.
+            let load = |config: &DirectionConfig| config.load(Path::new(""));
+            let failed = |error: bentpipe_link::LinkError| LabError::Run {
+                variant: self.variant.clone(),
+                point: String::new(),
+                run,
+                reason: error.to_string(),
+            };
+            let target = &mut spec.hops[hop.index];
+            target.forward = load(&forward).map_err(failed)?;
+            target.reverse = load(&reverse).map_err(failed)?;
+        }
+        for (flow, think) in spec.flows.iter_mut().zip(&self.thinks) {
+            for (index, visit) in flow.visits.iter_mut().enumerate() {
+                let share = stream(seed, run, &format!("think/{}/{index}", flow.name)).unit();
+                visit.think = think.mul_f64(share);
+            }
+        }
+        Ok(spec)
+    }
+}

@@ -1,0 +1,244 @@
+//! The path of a scenario: profiles filled in and overridden, traces read, round trip added up.
+
+use crate::error::{Problem, nearest};
+use crate::profiles::{Profile, describe, idle_delay, profile, profiles};
+use crate::scenario::Scenario;
+use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, QueueConfig};
+use bentpipe_sim::HopSpec;
+use bentpipe_units::{Bytes, Span};
+use serde::{Deserialize, Serialize};
+use serde_spanned::Spanned;
+use std::path::Path;
+
+/// Name of the hop of a path that is not given as a list of hops.
+pub(crate) const ONLY_HOP: &str = "access";
+
+/// A hop that each run draws anew.
+#[derive(Debug, Clone)]
+pub(super) struct DrawnHop {
+    pub index: usize,
+    pub profile: &'static Profile,
+    pub forward: Vec<DirectionPatch>,
+    pub reverse: Vec<DirectionPatch>,
+}
+
+/// A path in words, for reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathSummary {
+    /// The profile's title, or what the hops are called.
+    pub name: String,
+    /// Each hop, from the client to the server.
+    pub hops: Vec<HopSummary>,
+    /// The idle round trip.
+    pub rtt_ms: f64,
+    /// Bandwidth-delay product of the direction of the data.
+    pub bdp_bytes: u64,
+    /// The profile's name, where the path is one.
+    pub profile: Option<String>,
+    /// Where the profile's figures come from.
+    pub source: Option<String>,
+}
+
+/// A hop in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HopSummary {
+    /// Its name.
+    pub name: String,
+    /// Towards the client.
+    pub forward: String,
+    /// Towards the server.
+    #[serde(rename = "return")]
+    pub reverse: String,
+}
+
+/// A path, resolved.
+pub(super) struct Resolved {
+    pub hops: Vec<HopSpec>,
+    pub configs: Vec<(DirectionConfig, DirectionConfig)>,
+    pub drawn: Vec<DrawnHop>,
+    pub rtt: Span,
+    pub profile: Option<&'static Profile>,
+}
+
+pub(super) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
+    let section = scenario.path.get_ref();
+    let mut path =
+        Resolved { hops: Vec::new(), configs: Vec::new(), drawn: Vec::new(), rtt: Span::ZERO, profile: None };
+    if section.hop.is_empty() {
+        let place = scenario.path.span();
+        let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
+            delay: Some(DelayConfig::Constant(*rtt.get_ref() / 2)),
+            ..DirectionPatch::default()
+        });
+        path.profile = lookup(section.profile.as_ref())?;
+        let hop = HopText {
+            name: ONLY_HOP,
+            profile: path.profile,
+            forward: section.forward.as_ref(),
+            reverse: section.reverse.as_ref(),
+            half: half.as_ref(),
+            shared: section.shared.unwrap_or(true),
+            place,
+        };
+        add_hop(&mut path, &hop, scenario, base_dir)?;
+    }
+    for spanned in &section.hop {
+        let hop = spanned.get_ref();
+        let text = HopText {
+            name: hop.name.get_ref(),
+            profile: lookup(hop.profile.as_ref())?,
+            forward: hop.forward.as_ref(),
+            reverse: hop.reverse.as_ref(),
+            half: None,
+            shared: hop.shared.or(section.shared).unwrap_or(true),
+            place: spanned.span(),
+        };
+        add_hop(&mut path, &text, scenario, base_dir)?;
+    }
+    Ok(path)
+}
+
+/// One hop as the scenario writes it.
+struct HopText<'a> {
+    name: &'a str,
+    profile: Option<&'static Profile>,
+    forward: Option<&'a Spanned<DirectionPatch>>,
+    reverse: Option<&'a Spanned<DirectionPatch>>,
+    half: Option<&'a DirectionPatch>,
+    shared: bool,
+    place: std::ops::Range<usize>,
+}
+
+fn lookup(name: Option<&Spanned<String>>) -> Result<Option<&'static Profile>, Problem> {
+    let Some(name) = name else { return Ok(None) };
+    if let Some(found) = profile(name.get_ref()) {
+        return Ok(Some(found));
+    }
+    let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
+    let problem = Problem::not_one_of(name.span(), "profile", name.get_ref(), names.iter().copied());
+    // The profile's own suggestion, or the way to the table of all.
+    Err(if nearest(name.get_ref(), &names).is_some() {
+        problem
+    } else {
+        problem.help("`bentpipe profiles` says what each is")
+    })
+}
+
+fn add_hop(path: &mut Resolved, hop: &HopText<'_>, scenario: &Scenario, base_dir: &Path) -> Result<(), Problem> {
+    let mut models = Vec::new();
+    let mut configs = Vec::new();
+    for (key, patch, base) in [
+        ("forward", hop.forward, hop.profile.map(|profile| &profile.forward)),
+        ("return", hop.reverse, hop.profile.map(|profile| &profile.reverse)),
+    ] {
+        let place = patch.map_or(hop.place.clone(), Spanned::span);
+        let config = direction(key, base, hop.half, patch.map(Spanned::get_ref))
+            .map_err(|message| Problem::new(place.clone(), message))?;
+        // Files are named by the patch: an error in reading them points there.
+        models.push(config.load(base_dir).map_err(|error| Problem::new(place, chain(&error)))?);
+        path.rtt += idle_delay(&config);
+        configs.push(config);
+    }
+    let (Some(reverse), Some(forward)) = (models.pop(), models.pop()) else { return Ok(()) };
+    let (Some(reverse_config), Some(forward_config)) = (configs.pop(), configs.pop()) else { return Ok(()) };
+    if let Some(profile) = hop.profile.filter(|profile| profile.reconfiguration.is_some()) {
+        let patches = |own: Option<&Spanned<DirectionPatch>>| {
+            hop.half.into_iter().chain(own.map(Spanned::get_ref)).map(|patch| absolute(patch, base_dir)).collect()
+        };
+        path.drawn.push(DrawnHop {
+            index: path.hops.len(),
+            profile,
+            forward: patches(hop.forward),
+            reverse: patches(hop.reverse),
+        });
+    }
+    let alone = *scenario.path.get_ref().terminals.get_ref() == 1;
+    path.configs.push((forward_config, reverse_config));
+    path.hops.push(HopSpec { name: hop.name.to_owned(), forward, reverse, shared: hop.shared || alone });
+    Ok(())
+}
+
+/// `patch` with its files found from anywhere.
+fn absolute(patch: &DirectionPatch, base_dir: &Path) -> DirectionPatch {
+    let mut patch = patch.clone();
+    if let Some(bentpipe_link::RateConfig::Trace { file }) = &mut patch.rate {
+        *file = base_dir.join(&*file);
+    }
+    for process in patch.loss.iter_mut().flat_map(|loss| &mut loss.processes) {
+        if let LossModel::Trace { file } = &mut process.model {
+            *file = base_dir.join(&*file);
+        }
+    }
+    patch
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}
+
+fn direction(
+    key: &str,
+    base: Option<&DirectionConfig>,
+    half: Option<&DirectionPatch>,
+    patch: Option<&DirectionPatch>,
+) -> Result<DirectionConfig, String> {
+    let patch = patch.cloned().unwrap_or_default();
+    let mut config = match base {
+        Some(base) => base.clone(),
+        None => {
+            let missing = |what: &str, example: &str| {
+                format!(
+                    "`{key}` has no `{what}`, and there is no profile to take it from; allowed: {what} = \"{example}\", or a `profile`"
+                )
+            };
+            let delay = half.and_then(|half| half.delay.clone()).or_else(|| patch.delay.clone());
+            DirectionConfig {
+                rate: patch.rate.clone().ok_or_else(|| missing("rate", "50 Mbps"))?,
+                delay: delay.ok_or_else(|| missing("delay", "300 ms"))?,
+                loss: patch.loss.clone().unwrap_or_default(),
+                queue: QueueConfig::default(),
+                frame: None,
+            }
+        }
+    };
+    for patch in half.into_iter().chain([&patch]) {
+        patch.apply_to(&mut config);
+    }
+    Ok(config)
+}
+
+/// True where two runs may meet this direction differently.
+pub(super) fn is_random(direction: &DirectionConfig) -> bool {
+    let loss = direction.loss.processes.iter().any(|process| match process.model {
+        LossModel::Periodic { .. } | LossModel::Trace { .. } => false,
+        LossModel::Bernoulli { ratio } => ratio.get() > 0.0 && ratio.get() < 1.0,
+        _ => true,
+    });
+    let jitter = matches!(direction.delay, DelayConfig::Jitter { jitter, .. } if !jitter.is_zero());
+    // Where frames begin is drawn for each run.
+    loss || jitter || direction.frame.is_some_and(|frame| !frame.is_zero())
+}
+
+pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
+    let hops = path.hops.iter().zip(&path.configs).map(|(hop, (forward, reverse))| HopSummary {
+        name: hop.name.clone(),
+        forward: describe(forward),
+        reverse: describe(reverse),
+    });
+    let hops: Vec<HopSummary> = hops.collect();
+    let name = match path.profile {
+        Some(profile) => profile.title.clone(),
+        None => hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(" + "),
+    };
+    PathSummary {
+        name,
+        hops,
+        rtt_ms: path.rtt.as_millis_f64(),
+        bdp_bytes: bdp.get(),
+        profile: path.profile.map(|profile| profile.name.clone()),
+        source: path.profile.map(|profile| profile.source.clone()),
+    }
+}

@@ -1,0 +1,44 @@
+//! Every scenario of the repository can be run.
+
+use bentpipe_lab::{Changes, Plan};
+use std::path::{Path, PathBuf};
+
+fn scenarios() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<PathBuf> = ["examples", "published"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("the folder").flatten())
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_scenario_reads_and_is_named_after_its_file() {
+    let files = scenarios();
+    assert!(files.len() >= 9, "{files:?}");
+    for file in files {
+        let plan = Plan::read(&file, &Changes::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(Some(plan.name.as_str()), file.file_stem().and_then(|stem| stem.to_str()));
+        assert!(!plan.tasks.is_empty() && plan.title != plan.name, "{}", file.display());
+    }
+}
+
+#[test]
+fn the_schema_knows_every_key_that_the_scenarios_use() {
+    let schema = bentpipe_lab::scenario::json_schema();
+    let known = schema.to_string();
+    for file in scenarios() {
+        let text = std::fs::read_to_string(&file).expect("the scenario");
+        let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        for (key, value) in &table {
+            assert!(schema["properties"][key].is_object(), "{}: {key}", file.display());
+            let keys = value.as_table().into_iter().flat_map(|table| table.keys());
+            for inner in keys.filter(|_| key != "sweep") {
+                assert!(known.contains(&format!("\"{inner}\"")), "{}: {key}.{inner}", file.display());
+            }
+        }
+    }
+}
