@@ -41,9 +41,9 @@ interface Plan {
 }
 
 const SEQUENCE: Plan[] = [
-  { key: "sent", name: "sent", title: "Packets sent, at their position in the data; retransmissions lie lower", style: "dots", role: "sent" },
-  { key: "acked", name: "acknowledged", title: "Bytes acknowledged, when the ACK reached the sender", style: "step", role: "acked", width: 2 },
-  { key: "received", name: "received", title: "Bytes delivered to the receiving application", style: "step", role: "received", width: 1.8 },
+  { key: "sent", name: "sent", title: "Packets sent, at their position among all bytes sent", style: "dots", role: "sent" },
+  { key: "acked", name: "acknowledged", title: "Position of the newest packet acknowledged, when the ACK reached the sender", style: "step", role: "acked", width: 2 },
+  { key: "received", name: "received", title: "Data delivered to the receiving application", style: "step", role: "received", width: 1.8 },
   { key: "lost", name: "declared lost", title: "Packets the sender declared lost, when it did", style: "cross", role: "lost", width: 1.8 },
   { key: "dropped_queue", name: "dropped by queue", title: "Packets that a full queue dropped, when it did", style: "triangle", role: "dropped_queue" },
   { key: "dropped_loss", name: "lost on link", title: "Packets that a link lost at random, when it did", style: "plus", role: "dropped_loss", width: 1.8 },
@@ -102,7 +102,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       height: 330,
       layers: layers(SEQUENCE, flow, cache),
       howto:
-        "Each dot is a packet at its position in the data. In slow start the dots form a staircase: one burst per round trip, each about twice as tall, until the steps merge into a slope, which is the rate of the narrowest link. Across from a dot to the acknowledged line is one round trip; straight down from it is what was in flight. Crosses are packets declared lost, one round trip or more after the link dropped them; a flat received line with packets still arriving is data waiting behind a hole.",
+        "Each dot is a packet at its position among all bytes sent, what was sent again included. In slow start the dots form a staircase: one burst per round trip, each about twice as tall, until the steps merge into a slope, which is the rate of the narrowest link. Across from a dot to the acknowledged line is one round trip; straight down from it is what was in flight. Crosses are packets declared lost, one round trip or more after the link dropped them; a flat received line with packets still arriving is data waiting behind a hole. At the end that line stays below the others by what was sent twice, and by headers.",
     },
     {
       ...base,
