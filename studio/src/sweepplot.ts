@@ -137,7 +137,7 @@ function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
     }
     plot.append(svg("text", { class: "caption", x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, sweep.name + (sweep.log ? " (log scale)" : "")));
     const groups = points.map((p) => (p ? shared.groupsOf(p) : []));
-    drawPublished(plot, groups, centres, y);
+    drawPublished(plot, groups, centres, y, left, right);
     for (const index of shared.indices) {
       const dots = groups.flatMap((gs, i) => {
         const g = gs.find((c) => c.index === index);
@@ -157,19 +157,30 @@ function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
   return cell;
 }
 
-/** A short dashed line and a diamond for each value that was published, beside the dots. */
-function drawPublished(plot: SVGSVGElement, groups: Group[][], centres: number[], y: Axis): void {
+/** A dashed line and a diamond for each value that was published: short at its point, or one through all of them. */
+function drawPublished(plot: SVGSVGElement, groups: Group[][], centres: number[], y: Axis, left: number, right: number): void {
+  const found = new Map<string, { kind: string; value: number; at: Set<number> }>();
   groups.forEach((gs, i) => {
-    const seen = new Set<string>();
-    for (const p of gs.flatMap((g) => g.published)) {
-      const id = `${p.kind} ${p.value}`;
-      if (seen.has(id)) continue;
-      seen.add(id);
-      const [x, at] = [centres[i]!, y.px(p.value)];
-      plot.append(svg("line", { class: "published-line", x1: x - 18, x2: x + 18, y1: at, y2: at }));
-      plot.append(publishedMark(p.kind, x, at));
+    for (const { kind, value } of gs.flatMap((g) => g.published)) {
+      const id = `${kind} ${value}`;
+      const known = found.get(id) ?? { kind, value, at: new Set() };
+      found.set(id, known);
+      known.at.add(i);
     }
   });
+  const line = (x1: number, x2: number, at: number): void => plot.append(svg("line", { class: "published-line", x1, x2, y1: at, y2: at }));
+  for (const { kind, value, at } of found.values()) {
+    const level = y.px(value);
+    if (at.size > 2 && at.size === centres.length) {
+      line(left, right, level);
+      plot.append(publishedMark(kind, right, level));
+      continue;
+    }
+    for (const i of at) {
+      line(centres[i]! - 18, centres[i]! + 18, level);
+      plot.append(publishedMark(kind, centres[i]!, level));
+    }
+  }
 }
 
 /** A panel with names along the axis: a row per name, nothing joined, names never cut. */

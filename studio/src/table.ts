@@ -164,7 +164,7 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
       { head: "Variant", cell: () => null, vary: null },
       { head: "n", numeric: true, title: "Runs that were counted", cell: (r) => r.group.n, vary: (r) => r.group.n },
       ...(failures ? [{ head: "Not completed", numeric: true, cell: (r: Row) => (r.group.failed.length ? h("span", { class: "warn", title: r.group.failed[0]!.error || null }, r.group.failed.length) : 0), vary: null }] : []),
-      { head: "Median", numeric: true, cell: (r) => h("span", { class: "strong" }, plainValue(r.group.median, scale(r))), vary: null },
+      { head: list.every((r) => r.group.n <= 1) ? "Value" : "Median", numeric: true, cell: (r) => h("span", { class: "strong" }, plainValue(r.group.median, scale(r))), vary: null },
       ...(spread
         ? [
             { head: "p5 to p95", numeric: true, title: "5th to 95th percentile", cell: (r: Row) => h("span", { class: "nowrap" }, interval(r.group.p5, r.group.p95, scale(r))), vary: null },
