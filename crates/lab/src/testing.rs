@@ -79,7 +79,7 @@ impl Runner for Fake {
         });
         if spec.trace {
             let points = (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
-            let series = vec![Series { name: "received", unit: "B", points }];
+            let series = [Series { name: "received", unit: "B", points }];
             let flows = outcome.flows.iter().map(|flow| FlowTrace {
                 name: flow.name.clone(),
                 visit: flow.visit,

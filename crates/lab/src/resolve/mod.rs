@@ -59,6 +59,13 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
         thinks.push(section.think.unwrap_or_default());
     }
 
+    for flow in &flows {
+        // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong here and not in a run.
+        let settings = &flow.settings;
+        let refused = settings.transport().map(drop).and_then(|()| settings.controller().map(drop));
+        refused.map_err(|error| Problem::new(scenario.path.span(), format!("flow `{}` on this path: {error}", flow.name)))?;
+    }
+
     let direction =
         flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
     let random = thinks.iter().any(|think| !think.is_zero())
