@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build demo test test-rust test-page lint docs bench validate fuzz clean
+.PHONY: help setup page build demo test test-rust test-page test-report lint docs bench validate fuzz clean
 
 # Where the demonstration leaves its reports.
 OUT ?= out
@@ -30,7 +30,7 @@ build: page ## Build the command with the page inside
 demo: setup build ## The main job: GEO downloads, a table, a report
 	target/debug/bentpipe run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
 
-test: setup test-rust test-page ## Every test: Rust, then the page in a real browser
+test: setup test-rust test-page test-report ## Every test: Rust, then the page in a real browser
 
 test-rust: page
 	cargo test --workspace --locked --quiet
@@ -40,6 +40,11 @@ test-page: studio/node_modules/.tested
 studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -type f 2>/dev/null)
 	cd studio && npm run --silent typecheck && npm test --silent
 	@touch $@
+
+# The page as the command writes it, with real results inside.
+test-report: build
+	target/debug/bentpipe run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
+	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
 
 lint: ## Formatting, clippy, documentation: warnings are errors
 	cargo fmt --all --check

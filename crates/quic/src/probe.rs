@@ -221,9 +221,10 @@ impl Controller for Probed {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
         let mut record = self.probe.record();
         record.newest_in_batch = record.newest_in_batch.max(Some(sent));
-        if let Some(series) = &mut record.series {
+        // The estimator is handed over before this ACK's sample went in: before the first it holds the assumed round trip.
+        let sampled = !record.rtt.is_empty();
+        if let Some(series) = record.series.as_mut().filter(|_| sampled) {
             let time = self.probe.clock.time(now);
-            // The estimator is handed over before this ACK's sample went in.
             push_change(&mut series.smoothed_rtt, time, rtt.get().as_secs_f64() * 1e3);
         }
         drop(record);

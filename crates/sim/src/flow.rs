@@ -185,6 +185,11 @@ impl Flow {
         self.running.as_ref().is_some_and(|running| running.progress.is_over())
     }
 
+    /// True while a visit that the results tell of is under way.
+    pub fn is_reporting(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| self.spec.visits[running.number - 1].reported)
+    }
+
     /// When [`Flow::act`] is to be called.
     pub fn next_deadline(&self) -> Option<Time> {
         self.running.as_ref().map(|running| running.gives_up).or(self.begins)

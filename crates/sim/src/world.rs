@@ -41,6 +41,8 @@ struct World {
     capture: Option<Capture>,
     buffer: Vec<u8>,
     base_rtt: Span,
+    /// When the first reported visit began: utilisation counts from there, not from visits that only prime.
+    measured_from: Option<Time>,
     events: u64,
 }
 
@@ -51,7 +53,8 @@ struct LinkState {
     recorder: Option<LinkRecorder>,
     /// Which interface of the capture sees what enters this link.
     captured: Option<u32>,
-    first: Option<Time>,
+    /// Time spent transmitting before the first reported visit began.
+    busy_before: Span,
     last: Time,
 }
 
@@ -114,7 +117,7 @@ impl World {
                         recorder: spec.trace.then(LinkRecorder::default),
                         captured: captured.then_some(interface),
                         name,
-                        first: None,
+                        busy_before: Span::ZERO,
                         last: Time::ZERO,
                     });
                 }
@@ -144,6 +147,7 @@ impl World {
             capture,
             buffer: Vec::new(),
             base_rtt: spec.base_rtt,
+            measured_from: None,
             events: 0,
         })
     }
@@ -200,6 +204,12 @@ impl World {
         let before = self.flows[flow].next_deadline();
         self.shared.epoch.set(self.now);
         self.flows[flow].act(self.now, &self.shared)?;
+        if self.measured_from.is_none() && self.flows[flow].is_reporting() {
+            self.measured_from = Some(self.now);
+            for state in &mut self.links {
+                state.busy_before = state.link.counters().busy;
+            }
+        }
         if self.flows[flow].next_deadline() != before {
             self.agenda.schedule(self.actor(flow), self.flows[flow].next_deadline());
             self.flush(Address { flow, side: Side::Client });
@@ -268,7 +278,6 @@ impl World {
     fn enter(&mut self, index: usize, port: usize, packet: Packet<Datagram>) {
         let now = self.now;
         let state = &mut self.links[index];
-        state.first.get_or_insert(now);
         state.last = now;
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
             capture.packet(now, interface, &packet);
@@ -336,8 +345,9 @@ impl World {
         let mut link_traces = Vec::new();
         for state in self.links {
             let counters = *state.link.counters();
-            let active = state.first.map_or(Span::ZERO, |first| state.last.since(first));
-            let utilisation = if active.is_zero() { 0.0 } else { counters.busy.as_secs_f64() / active.as_secs_f64() };
+            let active = self.measured_from.map_or(Span::ZERO, |from| state.last.since(from));
+            let busy = counters.busy.saturating_sub(state.busy_before);
+            let utilisation = if active.is_zero() { 0.0 } else { busy.as_secs_f64() / active.as_secs_f64() };
             links.push(LinkOutcome { name: state.name.clone(), counters, utilisation });
             if let Some(recorder) = state.recorder {
                 link_traces.push(LinkTrace {
