@@ -127,7 +127,7 @@ fn strips(results: &Results) -> String {
     }
     let (left, width, step) = (380.0, 900.0, 22.0);
     let height = rows.len() as f64 * step + 30.0;
-    let x = |value: f64| left + value / largest * (width - left - 20.0);
+    let x = |value: f64| left + value / largest * (width - left - 40.0);
     let mut svg =
         format!("<h2>Every run</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"completion times\">");
     for tick in 0..=4 {
@@ -189,7 +189,7 @@ fn lines(traces: &[Trace], blob: &[u8]) -> Option<String> {
     let mut svg = format!(
         "<h2>{heading}</h2><svg viewBox=\"0 0 {width} {height}\" role=img aria-label=\"bytes received over time\">"
     );
-    let (x, y) = (|t: f64| 60.0 + t / end * (width - 80.0), |b: f64| height - 30.0 - b / top * (height - 50.0));
+    let (x, y) = (|t: f64| 60.0 + t / end * (width - 100.0), |b: f64| height - 30.0 - b / top * (height - 50.0));
     for tick in 0..=4 {
         let share = f64::from(tick) / 4.0;
         let _ = write!(

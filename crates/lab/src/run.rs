@@ -5,7 +5,9 @@ use crate::expect::{Group, compare, judge, point_text};
 use crate::plan::{Plan, Task};
 use crate::results::{Clock, Results, Run, summarise};
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
+use std::any::Any;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -103,19 +105,27 @@ fn one(
 ) -> Result<Option<Run>, LabError> {
     let spec = plan.spec(task)?;
     let case = &plan.cases[task.case];
-    match runner.run(&spec, stop) {
-        Ok(outcome) => {
+    let failed = |reason: String| LabError::Run {
+        variant: case.variant.clone(),
+        point: if case.point.is_empty() { String::new() } else { format!(" at {}", point_text(&case.point)) },
+        run: task.run,
+        reason,
+    };
+    // A bug in one run must not cost the hours that others took. What it has touched is dropped with it.
+    match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, stop))) {
+        Ok(Ok(outcome)) => {
             observer.finished(index, task, &outcome)?;
             Ok(Some(Run::new(&case.variant, &case.point, task.run, &outcome)))
         }
-        Err(SimError::Interrupted) => Ok(None),
-        Err(error) => Err(LabError::Run {
-            variant: case.variant.clone(),
-            point: if case.point.is_empty() { String::new() } else { format!(" at {}", point_text(&case.point)) },
-            run: task.run,
-            reason: error.to_string(),
-        }),
+        Ok(Err(SimError::Interrupted)) => Ok(None),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(panic) => Err(failed(format!("a bug in Bentpipe: {}", panic_text(panic.as_ref())))),
     }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
 /// A poisoned lock means that another thread panicked; its data is whole, and the panic is told at the join.

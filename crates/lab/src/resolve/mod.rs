@@ -63,7 +63,9 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
         // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong here and not in a run.
         let settings = &flow.settings;
         let refused = settings.transport().map(drop).and_then(|()| settings.controller().map(drop));
-        refused.map_err(|error| Problem::new(scenario.path.span(), format!("flow `{}` on this path: {error}", flow.name)))?;
+        refused.map_err(|error| {
+            Problem::new(scenario.path.span(), format!("flow `{}` on this path: {error}", flow.name))
+        })?;
     }
 
     let direction =

@@ -223,10 +223,15 @@ pub(super) fn is_random(direction: &DirectionConfig) -> bool {
 }
 
 pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
-    let hops = path.hops.iter().zip(&path.configs).map(|(hop, (forward, reverse))| HopSummary {
-        name: hop.name.clone(),
-        forward: describe(forward),
-        reverse: describe(reverse),
+    let hops = path.hops.iter().zip(&path.configs).enumerate().map(|(index, (hop, (forward, reverse)))| {
+        let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
+        let period = drawn.and_then(|drawn| drawn.profile.reconfiguration.as_ref()).map(|change| change.period);
+        let changes = period.map_or_else(String::new, |period| format!("; changes every {period}"));
+        HopSummary {
+            name: hop.name.clone(),
+            forward: describe(forward) + &changes,
+            reverse: describe(reverse) + &changes,
+        }
     });
     let hops: Vec<HopSummary> = hops.collect();
     let name = match path.profile {

@@ -175,12 +175,13 @@ impl<'i> Document<'i> {
             return self.source.file().to_owned();
         }
         let table = toml::Table::deserialize(Deserializer::from(self.root.clone()));
-        let body = table.ok().and_then(|table| toml::to_string_pretty(&table).ok()).unwrap_or_default();
+        let body = table.ok().and_then(|table| toml::to_string_pretty(&table).ok());
         let mut text = String::new();
         for (set, _) in sets {
             text.push_str(&format!("# --set {set}\n"));
         }
-        text + &body
+        // A number that only fits 64 bits without a sign cannot be printed as TOML; the file's own text can.
+        text + body.as_deref().unwrap_or(self.source.file())
     }
 }
 
