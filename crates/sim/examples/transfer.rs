@@ -70,6 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::create_dir_all(directory)?;
         for file in &outcome.qlog {
             std::fs::write(directory.join(format!("{}.sqlog", file.name)), &file.bytes)?;
+            std::fs::write(directory.join(format!("{}.qvis.sqlog", file.name)), file.qvis()?)?;
         }
         if let Some(capture) = &outcome.capture {
             std::fs::write(directory.join("satellite.pcapng"), capture)?;

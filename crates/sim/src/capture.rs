@@ -4,11 +4,11 @@ use crate::datagram::Datagram;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_units::Time;
-use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::blocks::unknown::UnknownBlock;
+use pcap_file::{DataLink, Endianness};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -47,11 +47,11 @@ impl Capture {
     /// What the writer says, in words.
     pub fn finish(self, secrets: &str) -> Result<Vec<u8>, String> {
         let words = |error: pcap_file::PcapError| error.to_string();
-        let mut writer = PcapNgWriter::new(Vec::new()).map_err(words)?;
-        // Secrets stand before the packets: readers decrypt in one pass.
+        let mut writer = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little).map_err(words)?;
+        // Secrets stand before the packets: readers decrypt in one pass. Numbers in them go in the file's byte order.
         let mut block = Vec::with_capacity(secrets.len() + 12);
-        block.extend_from_slice(&TLS_KEY_LOG.to_be_bytes());
-        block.extend_from_slice(&(secrets.len() as u32).to_be_bytes());
+        block.extend_from_slice(&TLS_KEY_LOG.to_le_bytes());
+        block.extend_from_slice(&(secrets.len() as u32).to_le_bytes());
         block.extend_from_slice(secrets.as_bytes());
         block.resize(block.len().next_multiple_of(4), 0);
         // Length of the whole block: type, two lengths, body.

@@ -2,6 +2,7 @@
 
 use crate::spec::Direction;
 use bentpipe_link::Counters;
+use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
 
 /// Everything that one run found.
@@ -23,13 +24,23 @@ pub struct RunOutcome {
     pub end: Time,
 }
 
-/// A trace of one end of one connection: JSON text sequences.
+/// A trace of one end of one connection.
 #[derive(Debug)]
 pub struct QlogFile {
     /// Name without extension: flow, visit, side.
     pub name: String,
-    /// Content.
+    /// Content: a sequential qlog file of the current form, whose extension is `.sqlog`.
     pub bytes: Vec<u8>,
+}
+
+impl QlogFile {
+    /// The content for the qvis viewer, which takes files called `….sqlog` only, too.
+    ///
+    /// # Errors
+    /// The content is damaged.
+    pub fn qvis(&self) -> Result<Vec<u8>, QlogError> {
+        to_qvis(&self.bytes)
+    }
 }
 
 /// Bytes that went from the data's receiver to its sender, by layer.
@@ -116,7 +127,7 @@ pub struct LinkOutcome {
     pub name: String,
     /// Its counters.
     pub counters: Counters,
-    /// Share of the time, from its first packet to its last, that it spent transmitting.
+    /// Share of the time that it spent transmitting, from the beginning of the first reported visit to its last packet.
     pub utilisation: f64,
 }
 

@@ -1,0 +1,323 @@
+//! What noq-proto 1.4 writes that the drafts say otherwise, put right record by record.
+//!
+//! Records are not parsed: the few places are found by their text, in the one form in which the stack writes them. A
+//! record that looks otherwise goes through as it is.
+
+use noq_proto::Side;
+use std::io::Write;
+
+/// Delay exponent of peers that announce none, and before they do (RFC 9000 §18.2).
+const DEFAULT_EXPONENT: u32 = 3;
+/// Largest one allowed there.
+const MAX_EXPONENT: u32 = 20;
+/// Authentication tag of Initial packets: AEAD_AES_128_GCM (RFC 9001 §5.2).
+const INITIAL_TAG: u64 = 16;
+
+/// Name of the events that are left out.
+pub(super) const TIMER_UPDATED: &[u8] = b"quic:timer_updated";
+
+/// Puts one trace right.
+pub(super) struct Repair {
+    /// Exponents of the delays in ACK frames that this side sends, and that it receives.
+    exponents: [u32; 2],
+    /// The next Initial that this side receives is its first: the stack measures it without its tag.
+    first_initial: bool,
+}
+
+/// Which way a packet went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Packet {
+    Sent,
+    Received,
+    Lost,
+}
+
+impl Repair {
+    pub fn new(side: Side) -> Self {
+        Self { exponents: [DEFAULT_EXPONENT; 2], first_initial: side == Side::Server }
+    }
+
+    /// Appends `record`, with its separator and line feed, to `out`; or does not, where it should not be there.
+    pub fn record(&mut self, record: &[u8], out: &mut Vec<u8>) {
+        let length = out.len();
+        let done = match event_name(record) {
+            Some((TIMER_UPDATED, _)) => Some(()),
+            Some((b"quic:packet_sent", rest)) => self.packet(Packet::Sent, record, rest, out),
+            Some((b"quic:packet_received", rest)) => self.packet(Packet::Received, record, rest, out),
+            Some((b"quic:packet_lost", rest)) => self.packet(Packet::Lost, record, rest, out),
+            Some((b"quic:recovery_metrics_updated", _)) => metrics(record, out),
+            Some((b"quic:parameters_set", rest)) => {
+                self.learn_exponent(rest);
+                None
+            }
+            _ => None,
+        };
+        if done.is_none() {
+            out.truncate(length);
+            out.extend_from_slice(record);
+        }
+    }
+
+    fn learn_exponent(&mut self, parameters: &[u8]) {
+        let exponent = value_of(parameters, b"\"ack_delay_exponent\":").and_then(integer);
+        if let Some((exponent, _)) = exponent {
+            let received = find(parameters, b"\"initiator\":\"remote\"").is_some();
+            self.exponents[usize::from(received)] = exponent.min(u64::from(MAX_EXPONENT)) as u32;
+        }
+    }
+
+    /// The packet's size stands in `header.length`, which is the Length field of a long header (PacketHeader
+    /// in quic-events): `raw.length` is its place.
+    ///
+    /// Lost packets of size zero are those that were not in flight: RFC 9002 §6.1 knows no loss of them.
+    fn packet(&mut self, kind: Packet, record: &[u8], rest: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        const LENGTH: &[u8] = b",\"length\":";
+        let fields = rest.strip_prefix(b"\",\"data\":{\"header\":{")?;
+        let (header, frames) = fields.split_at(find(fields, b"}")? + 1);
+        let length_at = find(header, LENGTH)?;
+        let (length, after_length) = digits(&header[length_at + LENGTH.len()..]);
+        match length {
+            b"" => return None,
+            b"0" if kind == Packet::Lost => return Some(()),
+            _ => {}
+        }
+        out.extend_from_slice(before(record, fields));
+        out.extend_from_slice(&header[..length_at]);
+        out.extend_from_slice(after_length);
+        out.extend_from_slice(b",\"raw\":{\"length\":");
+        if kind == Packet::Received && self.first_initial {
+            self.first_initial = false;
+            write!(out, "{}", integer(length)?.0.saturating_add(INITIAL_TAG)).ok()?;
+        } else {
+            out.extend_from_slice(length);
+        }
+        out.push(b'}');
+        acks(frames, self.exponents[usize::from(kind == Packet::Received)], out);
+        Some(())
+    }
+}
+
+/// Copies frames; in those that acknowledge, the delay becomes milliseconds instead of the field's value as it was
+/// sent, and ranges end with the last packet acknowledged instead of the number after it (AckFrame in quic-events).
+fn acks(mut frames: &[u8], exponent: u32, out: &mut Vec<u8>) {
+    // Searched by a tail of the name whose first byte is rare.
+    const DELAY: &[u8] = b"k_delay\":";
+    const RANGES: &[u8] = b",\"acked_ranges\":[";
+    while let Some(at) = find(frames, DELAY) {
+        let key;
+        (key, frames) = frames.split_at(at + DELAY.len());
+        out.extend_from_slice(key);
+        if !key.ends_with(b"\"ack_delay\":") {
+            continue;
+        }
+        frames = delay(frames, exponent, out).unwrap_or(frames);
+        if let Some(ranges) = frames.strip_prefix(RANGES) {
+            out.extend_from_slice(RANGES);
+            frames = ranges;
+            while let Some((first, end, rest)) = range(frames) {
+                let last = end.saturating_sub(1).max(first);
+                let _ = if first == last { write!(out, "[{first}]") } else { write!(out, "[{first},{last}]") };
+                frames = rest;
+                if frames.first() == Some(&b',') {
+                    out.push(b',');
+                    frames = &frames[1..];
+                }
+            }
+        }
+    }
+    out.extend_from_slice(frames);
+}
+
+/// Writes the delay that `text` begins with in milliseconds; returns what follows it.
+fn delay<'a>(text: &'a [u8], exponent: u32, out: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let (whole, rest) = integer(text)?;
+    let rest = rest.strip_prefix(b".0")?;
+    let micros = whole.checked_shl(exponent)?;
+    write!(out, "{}", micros as f64 / 1e3).ok()?;
+    Some(rest)
+}
+
+/// The range `[first,end]` that `text` begins with, and what follows it.
+fn range(text: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (first, rest) = integer(text.strip_prefix(b"[")?)?;
+    let (end, rest) = integer(rest.strip_prefix(b",")?)?;
+    Some((first, end, rest.strip_prefix(b"]")?))
+}
+
+/// A threshold of all ones means that there is none yet; pacing rates are in bytes, not bits, per second
+/// (RecoveryMetricsUpdated in quic-events).
+fn metrics(record: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    const NO_THRESHOLD: &[u8] = b",\"ssthresh\":18446744073709551615";
+    const PACING_RATE: &[u8] = b"\"pacing_rate\":";
+    let mut rest = record;
+    if let Some(at) = find(rest, NO_THRESHOLD) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + NO_THRESHOLD.len()..];
+    }
+    if let Some(value) = value_of(rest, PACING_RATE) {
+        let (bytes_per_second, after) = integer(value)?;
+        out.extend_from_slice(before(rest, value));
+        write!(out, "{}", bytes_per_second.saturating_mul(8)).ok()?;
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    Some(())
+}
+
+/// The name of an event, and what follows it.
+fn event_name(record: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = record.strip_prefix(b"\x1e{\"time\":")?;
+    let rest = &rest[position(rest, b',')?..];
+    let rest = rest.strip_prefix(b",\"name\":\"")?;
+    Some(rest.split_at(position(rest, b'"')?))
+}
+
+fn value_of<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    find(text, key).map(|at| &text[at + key.len()..])
+}
+
+/// The digits that `text` begins with, and what follows them.
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+/// The integer that `text` begins with, and what follows it.
+fn integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = digits(text);
+    Some((std::str::from_utf8(number).ok()?.parse().ok()?, rest))
+}
+
+/// Where `needle` first stands in `text`.
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    let (&first, tail) = needle.split_first()?;
+    let mut from = 0;
+    while let Some(at) = position(&text[from..], first) {
+        from += at + 1;
+        if text[from..].starts_with(tail) {
+            return Some(from - 1);
+        }
+    }
+    None
+}
+
+/// Where `byte` first stands in `text`. Sixteen at a time: the compiler makes one comparison of it.
+fn position(text: &[u8], byte: u8) -> Option<usize> {
+    let absent = |chunk: &[u8; 16]| !chunk.iter().fold(false, |found, &candidate| found | (candidate == byte));
+    let (chunks, _) = text.as_chunks();
+    let skipped = 16 * chunks.iter().take_while(|chunk| absent(chunk)).count();
+    text[skipped..].iter().position(|&candidate| candidate == byte).map(|at| skipped + at)
+}
+
+/// What stands in `text` before `suffix`, its end.
+fn before<'a>(text: &'a [u8], suffix: &[u8]) -> &'a [u8] {
+    &text[..text.len() - suffix.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repaired(side: Side, records: &[&str]) -> Vec<String> {
+        let mut repair = Repair::new(side);
+        let one = |record: &&str| {
+            let mut out = b"before".to_vec();
+            repair.record(format!("\x1e{record}\n").as_bytes(), &mut out);
+            String::from_utf8(out).unwrap().replace("before", "").trim_matches(['\x1e', '\n']).to_owned()
+        };
+        records.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_packets_size_moves_and_its_acks_are_put_right() {
+        let sent = r#"{"time":902.161,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":7,"path_id":0,"length":39,"dcid":"bf"},"frames":[{"frame_type":"ack","ack_delay":3125.0,"acked_ranges":[[0,1],[262,492],[493,515]],"ect1":0},{"frame_type":"ping"}]},"tuple":"p0"}"#;
+        let right = r#"{"time":902.161,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":7,"path_id":0,"dcid":"bf"},"raw":{"length":39},"frames":[{"frame_type":"ack","ack_delay":25,"acked_ranges":[[0],[262,491],[493,514]],"ect1":0},{"frame_type":"ping"}]},"tuple":"p0"}"#;
+        assert_eq!(repaired(Side::Client, &[sent]), [right]);
+    }
+
+    #[test]
+    fn delays_follow_the_exponent_of_whoever_sent_them() {
+        let parameters = |initiator: &str, exponent: u32| {
+            format!(
+                r#"{{"time":0.0,"name":"quic:parameters_set","data":{{"initiator":"{initiator}","ack_delay_exponent":{exponent},"max_ack_delay":25}}}}"#
+            )
+        };
+        let ack = |way: &str| {
+            format!(
+                r#"{{"time":0.0,"name":"quic:packet_{way}","data":{{"header":{{"packet_type":"1RTT","length":30}},"frames":[{{"frame_type":"ack","ack_delay":100.0,"acked_ranges":[[1,3]]}}]}}}}"#
+            )
+        };
+        let (local, remote) = (parameters("local", 0), parameters("remote", 10));
+        let out = repaired(Side::Client, &[&ack("sent"), &local, &remote, &ack("sent"), &ack("received")]);
+        assert_eq!((&out[1], &out[2]), (&local, &remote));
+        for (record, delay) in [(0, "0.8"), (3, "0.1"), (4, "102.4")] {
+            assert!(
+                out[record].contains(&format!("\"ack_delay\":{delay},\"acked_ranges\":[[1,2]]")),
+                "{}",
+                out[record]
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_first_packet_of_a_server_lacks_its_tag() {
+        let initial = r#"{"time":0.0,"name":"quic:packet_received","data":{"header":{"packet_type":"initial","length":1184,"dcid":"bf"},"frames":[]}}"#;
+        let out = repaired(Side::Server, &[initial, initial]);
+        assert!(out[0].contains(r#""dcid":"bf"},"raw":{"length":1200},"#), "{}", out[0]);
+        assert!(out[1].contains(r#""raw":{"length":1184}"#));
+        assert!(repaired(Side::Client, &[initial])[0].contains(r#""raw":{"length":1184}"#));
+    }
+
+    #[test]
+    fn what_was_not_in_flight_was_not_lost_and_timers_are_left_out() {
+        let lost = |length: u32| {
+            format!(
+                r#"{{"time":0.0,"name":"quic:packet_lost","data":{{"header":{{"packet_type":"1RTT","packet_number":3,"length":{length}}},"trigger":"time_threshold"}}}}"#
+            )
+        };
+        let timer = |event: &str| {
+            format!(
+                r#"{{"time":0.0,"name":"quic:timer_updated","data":{{"timer_type":"loss_timeout","event_type":"{event}"}}}}"#
+            )
+        };
+        let out = repaired(Side::Client, &[&lost(0), &lost(1200), &timer("set"), &timer("expired")]);
+        assert_eq!(out[0], "");
+        assert!(out[1].contains(r#""packet_number":3},"raw":{"length":1200},"trigger""#), "{}", out[1]);
+        assert_eq!(out[2..], ["", ""]);
+    }
+
+    #[test]
+    fn rates_are_in_bits_and_no_threshold_is_no_number() {
+        let metrics = |text: &str| {
+            format!(r#"{{"time":0.0,"name":"quic:recovery_metrics_updated","data":{{"path_id":0{text}}}}}"#)
+        };
+        let written = metrics(r#","ssthresh":18446744073709551615,"packets_in_flight":0,"pacing_rate":1000"#);
+        let right = metrics(r#","packets_in_flight":0,"pacing_rate":8000"#);
+        let plain = metrics(r#","ssthresh":12000"#);
+        assert_eq!(repaired(Side::Client, &[&written, &plain]), [right, plain]);
+    }
+
+    #[test]
+    fn what_is_not_known_goes_through() {
+        for record in [
+            "",
+            "{}",
+            r#"{"time":0.0}"#,
+            r#"{"time":0.0,"name":"other:thing","data":{}}"#,
+            r#"{"time":0.0,"name":"quic:packet_sent","data":{"header":{}}}"#,
+            r#"{"time":0.0,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","length":"#,
+            r#"{"time":0.0,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT"},"frames":[{"raw":{"a":0,"length":3}}]}}"#,
+        ] {
+            assert_eq!(repaired(Side::Client, &[record]), [record]);
+        }
+    }
+
+    #[test]
+    fn other_delays_are_left_alone() {
+        let record = r#"{"time":0.0,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","length":9},"frames":[{"frame_type":"ack_frequency","requested_max_ack_delay":25000},{"frame_type":"ack","ack_delay":1e9,"acked_ranges":[]},{"frame_type":"ack","ack_delay":8.0,"acked_ranges":[[1,"#;
+        let out = repaired(Side::Client, &[record]).remove(0);
+        assert!(
+            out.contains("25000") && out.contains("1e9") && out.ends_with("\"ack_delay\":0.064,\"acked_ranges\":[[1,"),
+            "{out}"
+        );
+    }
+}

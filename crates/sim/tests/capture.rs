@@ -1,0 +1,136 @@
+//! What a packet analyser makes of a run's capture. Needs tshark; without it the tests say so and pass.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use bentpipe_link::{DirectionConfig, DirectionModel};
+use bentpipe_quic::{Handshake, Settings};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Visit};
+use bentpipe_units::{Bytes, Rate, Span};
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+fn direction(rate: u64) -> DirectionModel {
+    DirectionConfig::new(Rate::from_mbps(rate), Span::from_millis(300)).load(Path::new(".")).unwrap()
+}
+
+fn visit(handshake: Handshake) -> Visit {
+    Visit {
+        handshake,
+        // The first connection is closed by then: both use the same ports, which confuses analysers otherwise.
+        wait: Span::from_secs(5),
+        think: Span::ZERO,
+        direction: Direction::Download,
+        objects: vec![Object { name: "object".into(), bytes: Bytes::new(1_000) }],
+        reported: true,
+    }
+}
+
+/// A visit with a full handshake, then one with early data; every packet of both is captured.
+fn captured() -> RunOutcome {
+    let spec = RunSpec {
+        seed: 1,
+        run: 0,
+        base_rtt: Span::from_millis(600),
+        hops: vec![HopSpec { name: "satellite".into(), forward: direction(50), reverse: direction(10), shared: true }],
+        terminals: 1,
+        flows: vec![FlowSpec {
+            name: "main".into(),
+            terminal: 0,
+            start: Span::ZERO,
+            settings: Settings::default(),
+            visits: vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)],
+        }],
+        time_limit: Span::from_secs(600),
+        trace: false,
+        qlog: false,
+        capture: Some("satellite".into()),
+    };
+    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
+    assert!(outcome.flows.iter().all(|flow| flow.completed));
+    outcome
+}
+
+/// The packets that `filter` lets through, as `fields` of each; none where there is no tshark.
+fn dissect(capture: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("capture.pcapng");
+    std::fs::write(&file, capture).unwrap();
+    let mut command = Command::new("tshark");
+    // Checksums are verified, and one pass must do: secrets come before what they decrypt.
+    command.args(["-n", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-r"]);
+    command.arg(&file).args(["-Y", filter]);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = match command.output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: tshark is not installed");
+            return None;
+        }
+        output => output.unwrap(),
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+}
+
+fn values(rows: &[Vec<String>], column: usize) -> BTreeSet<&str> {
+    rows.iter().flat_map(|row| row[column].split(',')).collect()
+}
+
+#[test]
+fn every_packet_is_there_at_its_time_on_its_interface() {
+    let outcome = captured();
+    let capture = outcome.capture.unwrap();
+    let fields = ["frame.time_epoch", "frame.interface_name", "ip.src", "ip.checksum.status", "ip.len", "frame.len"];
+    let Some(packets) = dissect(&capture, "", &fields) else { return };
+    // The last datagram, which says goodbye, is sent when all counting is over.
+    let counted: u64 = outcome.flows.iter().map(|flow| flow.packets_sent + flow.return_packets).sum();
+    assert!((counted..=counted + 4).contains(&(packets.len() as u64)), "{} of {counted}", packets.len());
+    let nanos: Vec<u64> = packets.iter().map(|packet| packet[0].replace('.', "").parse().unwrap()).collect();
+    assert!(nanos.is_sorted());
+    assert_eq!(nanos[0], outcome.flows[0].start.as_nanos());
+    assert!(nanos.contains(&outcome.flows[1].start.as_nanos()));
+    assert!(nanos.iter().any(|time| time % 1000 != 0), "times to the nanosecond");
+    for packet in &packets {
+        let (interface, source) = (packet[1].as_str(), packet[2].as_str());
+        assert!(
+            [("satellite/forward", "198.19.0.0"), ("satellite/return", "198.18.0.0")].contains(&(interface, source))
+        );
+        // 1: good.
+        assert_eq!(packet[3], "1", "checksum of the IP header");
+        assert_eq!(packet[4], packet[5], "length");
+    }
+    assert_eq!(values(&packets, 1).len(), 2);
+}
+
+#[test]
+fn the_secrets_inside_decrypt_everything() {
+    let outcome = captured();
+    let capture = outcome.capture.unwrap();
+    let Some(bad) = dissect(&capture, "quic.decryption_failed or _ws.malformed", &["frame.number"]) else { return };
+    assert_eq!(bad, Vec::<Vec<String>>::new(), "not decrypted, or malformed");
+    let fields = ["frame.time_epoch", "http3.frame_type", "frame.interface_name"];
+    let second_visit = outcome.flows[1].start.as_secs_f64();
+    let http = |visits: &str| {
+        dissect(&capture, &format!("http3 and frame.time_epoch {visits} {second_visit}"), &fields).unwrap()
+    };
+    // DATA, HEADERS, SETTINGS (RFC 9114 §7.2), and in the second visit those that the server sends: early data come
+    // before the protocol above is agreed on, and tshark does not read them as HTTP/3.
+    let (first, second) = (http("<"), http(">="));
+    assert!(values(&first, 1).is_superset(&["0", "1", "4"].into()), "{first:?}");
+    assert_eq!(values(&first, 2).len(), 2, "both ways");
+    assert!(values(&second, 1).is_superset(&["1", "4"].into()), "{second:?}");
+    // The request of the second visit goes as early data (RFC 9001 §4.6), with its first packet: STREAM frames.
+    let fields = ["frame.time_epoch", "quic.frame_type"];
+    let early = dissect(&capture, "quic.long.packet_type == 1", &fields).unwrap();
+    let time: f64 = early[0][0].parse().unwrap();
+    assert!((time - second_visit).abs() < 0.01, "{early:?}");
+    assert!(values(&early, 1).iter().any(|frame| (8..16).contains(&frame.parse::<u32>().unwrap())), "{early:?}");
+    // One ClientHello each.
+    let hellos = dissect(&capture, "tls.handshake.type == 1", &["frame.time_epoch"]).unwrap();
+    assert_eq!(hellos.len(), 2);
+}

@@ -1,0 +1,270 @@
+//! What the qlog traces of a run tell.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+use bentpipe_quic::{Handshake, Settings};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Visit};
+use bentpipe_units::{Bytes, Rate, Span};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn direction(patch: &str) -> DirectionModel {
+    let mut config = DirectionConfig::new(Rate::from_mbps(50), Span::from_millis(300));
+    let patch: DirectionPatch = toml::from_str(patch).unwrap();
+    patch.apply_to(&mut config);
+    config.load(Path::new(".")).unwrap()
+}
+
+fn visit(handshake: Handshake, reported: bool) -> Visit {
+    Visit {
+        handshake,
+        wait: Span::from_millis(500),
+        think: Span::ZERO,
+        direction: Direction::Download,
+        objects: vec![Object { name: "object".into(), bytes: Bytes::from_mb(2) }],
+        reported,
+    }
+}
+
+fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
+    let window = Bytes::from_mb(16);
+    let spec = RunSpec {
+        seed: 1,
+        run: 0,
+        base_rtt: Span::from_millis(600),
+        hops: vec![HopSpec {
+            name: "satellite".into(),
+            forward: direction(forward),
+            reverse: direction(""),
+            shared: true,
+        }],
+        terminals: 1,
+        flows: vec![FlowSpec {
+            name: "main".into(),
+            terminal: 0,
+            start: Span::ZERO,
+            settings: Settings {
+                stream_window: window,
+                connection_window: window,
+                send_window: window,
+                ..Settings::default()
+            },
+            visits,
+        }],
+        time_limit: Span::from_secs(600),
+        trace: false,
+        qlog: true,
+        capture: None,
+    };
+    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
+    for flow in &outcome.flows {
+        assert!(flow.completed, "{:?}", flow.error);
+    }
+    outcome
+}
+
+fn lossy() -> RunOutcome {
+    run("loss = 0.01", vec![visit(Handshake::OneRtt, true)])
+}
+
+/// Head and events of a JSON text sequence (RFC 7464).
+fn parse(bytes: &[u8]) -> (Value, Vec<Value>) {
+    let text = std::str::from_utf8(bytes).unwrap();
+    assert!(text.ends_with('\n'));
+    let mut records = text.split_terminator('\n').map(|line| {
+        let json = line.strip_prefix('\x1e').unwrap_or_else(|| panic!("no separator before {line}"));
+        serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+    });
+    let head = records.next().unwrap();
+    (head, records.collect())
+}
+
+/// Events of both ends, client first.
+fn ends(outcome: &RunOutcome) -> [Vec<Value>; 2] {
+    [0, 1].map(|index| parse(&outcome.qlog[index].bytes).1)
+}
+
+fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["name"] == name).map(|event| &event["data"]).collect()
+}
+
+fn sizes(packets: &[&Value]) -> u64 {
+    packets.iter().map(|packet| packet["raw"]["length"].as_u64().unwrap()).sum()
+}
+
+/// Datagrams that packets of one side made: those with long headers are followed by the rest of their datagram.
+fn datagrams(events: &[Value]) -> u64 {
+    let sent: Vec<&Value> = events.iter().filter(|event| event["name"] == "quic:packet_sent").collect();
+    let continues =
+        |pair: &&[&Value]| pair[0]["data"]["header"].get("scid").is_some() && pair[0]["time"] == pair[1]["time"];
+    (sent.len() - sent.windows(2).filter(continues).count()) as u64
+}
+
+fn frames<'a>(packet: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    packet["frames"].as_array().into_iter().flatten().filter(move |frame| frame["frame_type"] == kind)
+}
+
+#[test]
+fn each_reported_visit_has_a_file_of_either_end() {
+    let outcome = run("", vec![visit(Handshake::OneRtt, false), visit(Handshake::ZeroRtt, true)]);
+    let names: Vec<&str> = outcome.qlog.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["main-visit2-client", "main-visit2-server"]);
+    let begin = outcome.flows[0].start.as_secs_f64() * 1e3;
+    let mut groups = BTreeSet::new();
+    for (file, side) in outcome.qlog.iter().zip(["client", "server"]) {
+        let (head, events) = parse(&file.bytes);
+        assert_eq!(head["file_schema"], "urn:ietf:params:qlog:file:sequential");
+        assert_eq!(head["serialization_format"], "application/qlog+json-seq");
+        assert_eq!(head["title"], file.name.as_str());
+        let trace = &head["trace"];
+        assert_eq!(trace["vantage_point"]["type"], side);
+        assert_eq!(trace["event_schemas"], serde_json::json!(["urn:ietf:params:qlog:events:quic-12"]));
+        let common = &trace["common_fields"];
+        assert_eq!(common["time_format"], "relative_to_epoch");
+        assert_eq!(common["reference_time"], serde_json::json!({"clock_type": "monotonic", "epoch": "unknown"}));
+        groups.insert(common["group_id"].as_str().unwrap().to_owned());
+
+        let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
+        assert!(times.is_sorted(), "{}: times go back", file.name);
+        // Times count from the run's beginning, at either end.
+        let expected = if side == "client" { begin } else { begin + 300.0 };
+        assert!((times[0] - expected).abs() < 5.0, "{}: begins at {} ms, not {expected}", file.name, times[0]);
+        assert!(events.iter().all(|event| event["name"].as_str().unwrap().starts_with("quic:")));
+    }
+    assert_eq!(groups.len(), 1, "both ends name the same connection: {groups:?}");
+    let [client, server] = ends(&outcome);
+    for (events, kind) in [(&client, "quic:packet_sent"), (&server, "quic:packet_received")] {
+        assert!(named(events, kind).iter().any(|packet| packet["header"]["packet_type"] == "0RTT"), "no 0-RTT {kind}");
+    }
+}
+
+#[test]
+fn packets_agree_with_the_flows_counters() {
+    let outcome = lossy();
+    let flow = &outcome.flows[0];
+    let [client, server] = ends(&outcome);
+    assert_eq!(datagrams(&server), flow.packets_sent);
+    assert_eq!(datagrams(&client), flow.return_packets);
+    assert_eq!(sizes(&named(&client, "quic:packet_sent")), flow.return_bytes.quic);
+    assert!(flow.packets_declared_lost > 0);
+    assert_eq!(named(&server, "quic:packet_lost").len() as u64, flow.packets_declared_lost);
+    // The client's packets are all delivered, and ACKs, which are most of them, are never lost.
+    assert_eq!(named(&client, "quic:packet_lost").len(), 0);
+    let (sent, received) = (named(&client, "quic:packet_sent"), named(&server, "quic:packet_received"));
+    let (first_sent, first_received) = (sent[0], received[0]);
+    assert_eq!(first_received["raw"]["length"], first_sent["raw"]["length"], "the first packet, with its tag");
+    let known: BTreeSet<String> = sent.iter().map(|packet| identity(packet)).collect();
+    assert!(received.iter().all(|packet| known.contains(&identity(packet))));
+}
+
+fn identity(packet: &Value) -> String {
+    format!(
+        "{}{} of {} bytes",
+        packet["header"]["packet_type"], packet["header"]["packet_number"], packet["raw"]["length"]
+    )
+}
+
+#[test]
+fn acknowledgements_name_what_arrived() {
+    for events in ends(&lossy()) {
+        let mut arrived: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+        let mut acks = 0;
+        for event in &events {
+            let packet = &event["data"];
+            let Some(kind) = packet["header"]["packet_type"].as_str() else { continue };
+            let space = if kind == "0RTT" { "1RTT" } else { kind };
+            match event["name"].as_str().unwrap() {
+                "quic:packet_received" => {
+                    let number = packet["header"]["packet_number"].as_u64().unwrap();
+                    arrived.entry(space).or_default().insert(number);
+                }
+                "quic:packet_sent" => {
+                    for ack in frames(packet, "ack") {
+                        acks += 1;
+                        let delay = ack["ack_delay"].as_f64().unwrap();
+                        // Milliseconds: in the field's own unit, 8 microseconds, those held back would be thousands.
+                        assert!((0.0..=100.0).contains(&delay), "{delay} ms");
+                        let mut largest = 0;
+                        for range in ack["acked_ranges"].as_array().unwrap() {
+                            let range: Vec<u64> =
+                                range.as_array().unwrap().iter().map(|end| end.as_u64().unwrap()).collect();
+                            let (first, last) = (range[0], *range.last().unwrap());
+                            assert!((1..=2).contains(&range.len()) && (range.len() == 1 || first < last), "{range:?}");
+                            assert!(
+                                (first..=last).all(|number| arrived[space].contains(&number)),
+                                "{range:?} in {space}"
+                            );
+                            largest = largest.max(last);
+                        }
+                        assert_eq!(Some(&largest), arrived[space].last(), "the newest in {space}");
+                    }
+                }
+                _ => {}
+            }
+        }
+        assert!(acks > 1);
+    }
+}
+
+#[test]
+fn metrics_follow_the_sender() {
+    let [_, server] = ends(&lossy());
+    let metrics = named(&server, "quic:recovery_metrics_updated");
+    let values = |field: &str| metrics.iter().filter_map(|data| data[field].as_f64()).collect::<Vec<_>>();
+    // None before the first loss, then what CUBIC left of the window.
+    let thresholds = values("ssthresh");
+    assert!(!thresholds.is_empty() && thresholds.iter().all(|&bytes| bytes < 16e6), "{thresholds:?}");
+    assert!(values("congestion_window").iter().any(|&bytes| bytes > 50_000.0));
+    let rtt = *values("min_rtt").last().unwrap();
+    assert!((600.0..610.0).contains(&rtt), "{rtt} ms");
+}
+
+#[test]
+fn the_viewers_form_keeps_what_the_congestion_graph_draws() {
+    let outcome = lossy();
+    for file in &outcome.qlog {
+        let old = file.qvis().unwrap();
+        let start = std::str::from_utf8(&old[..1024]).unwrap();
+        assert!(start.contains(r#""qlog_version":"0.3""#) && start.contains(r#""qlog_format":"JSON-SEQ""#));
+        let ((_, current), (head, old)) = (parse(&file.bytes), parse(&old));
+        assert!(head["trace"].is_object());
+        for (now, then) in [
+            ("quic:packet_sent", "transport:packet_sent"),
+            ("quic:packet_received", "transport:packet_received"),
+            ("quic:packet_lost", "recovery:packet_lost"),
+            ("quic:recovery_metrics_updated", "recovery:metrics_updated"),
+            ("quic:parameters_set", "transport:parameters_set"),
+        ] {
+            assert_eq!(named(&current, now).len(), named(&old, then).len(), "{then}");
+        }
+        for name in ["transport:packet_sent", "transport:packet_received"] {
+            for packet in named(&old, name) {
+                assert!(packet["raw"]["length"].as_u64().is_some_and(|length| length > 0));
+                assert!(packet["header"]["packet_type"].is_string() && packet["header"]["packet_number"].is_u64());
+                for stream in frames(packet, "stream") {
+                    assert_eq!(stream["length"], stream["raw"]["length"]);
+                }
+            }
+        }
+        let remote =
+            named(&old, "transport:parameters_set").into_iter().find(|data| data["owner"] == "remote").unwrap();
+        assert_eq!(remote["initial_max_data"], 16_000_000);
+        let metrics = named(&old, "recovery:metrics_updated");
+        for field in ["bytes_in_flight", "congestion_window", "min_rtt", "smoothed_rtt", "latest_rtt"] {
+            assert!(metrics.iter().any(|data| data[field].is_number()), "{}: no {field}", file.name);
+        }
+    }
+    let [_, server] = ends(&outcome);
+    let received = named(&server, "quic:packet_received");
+    assert!(received.iter().any(|packet| frames(packet, "ack").any(|ack| ack["acked_ranges"].is_array())));
+}
+
+#[test]
+fn a_damaged_file_is_refused() {
+    let bytes = lossy().qlog.remove(0).bytes;
+    let cut = QlogFile { name: "cut".into(), bytes: bytes[..bytes.len() - 7].to_vec() };
+    assert!(cut.qvis().is_err());
+}
