@@ -218,6 +218,10 @@ impl Observer for Recorder<'_> {
         let place = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
         for file in &outcome.qlog {
             self.write(format!("qlog/{place}/{}.sqlog", file.name), &file.bytes)?;
+            // The older form, for the qvis viewer. What cannot be translated is still there in the current one.
+            if let Ok(older) = file.qvis() {
+                self.write(format!("qlog-qvis/{place}/{}.sqlog", file.name), &older)?;
+            }
         }
         if let Some(capture) = &outcome.capture {
             self.write(format!("captures/{place}.pcapng"), capture)?;
@@ -296,10 +300,16 @@ mod tests {
         assert_eq!(recorded.results.published[0].ratio, recorded.results.published[0].measured.map(|own| own / 3.0));
     }
 
-    /// Ends the first runs, then is interrupted or fails.
+    /// Ends the first runs, then does something else.
     struct Ends {
         after: u64,
-        stop: bool,
+        then: Then,
+    }
+
+    enum Then {
+        Stop,
+        Fail,
+        Panic,
     }
 
     impl Runner for Ends {
@@ -307,11 +317,14 @@ mod tests {
             if spec.run < self.after {
                 return Fake.run(spec, stop);
             }
-            if self.stop {
-                stop.store(true, Ordering::Relaxed);
-                return Err(SimError::Interrupted);
+            match self.then {
+                Then::Stop => {
+                    stop.store(true, Ordering::Relaxed);
+                    Err(SimError::Interrupted)
+                }
+                Then::Fail => Err(SimError::Spec("out of order".to_owned())),
+                Then::Panic => panic!("a bug"),
             }
-            Err(SimError::Spec("out of order".to_owned()))
         }
     }
 
@@ -319,7 +332,7 @@ mod tests {
     fn an_interrupted_run_keeps_what_ended_and_says_so() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("run");
-        let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, stop: true }, 1, &target);
+        let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, then: Then::Stop }, 1, &target);
         assert!(!recorded.complete && recorded.failure.is_none());
         assert_eq!(recorded.results.runs.len(), 2);
         let manifest: Manifest = serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
@@ -332,13 +345,21 @@ mod tests {
     fn a_failed_run_is_told_and_a_run_without_results_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("run");
-        let recorded = recorded(TWO_VARIANTS, &Ends { after: 0, stop: false }, 2, &target);
+        let recorded = recorded(TWO_VARIANTS, &Ends { after: 0, then: Then::Fail }, 2, &target);
         let failure = recorded.failure.map(|error| error.to_string());
         assert_eq!(
             failure.as_deref(),
             Some("run 0 of variant `1rtt` at workload.download = 2 MB failed: out of order")
         );
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_bug_in_one_run_does_not_take_the_others_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let recorded = recorded(TWO_VARIANTS, &Ends { after: 2, then: Then::Panic }, 1, &place.path().join("run"));
+        assert_eq!((recorded.results.runs.len(), recorded.complete), (2, false));
+        assert!(recorded.failure.is_some_and(|error| error.to_string().contains("a bug") && !error.is_usage()));
     }
 
     #[test]
