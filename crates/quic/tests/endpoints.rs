@@ -1,5 +1,7 @@
 //! Two endpoints on a wire: a delay, and nothing else.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{Accept, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};

@@ -1,5 +1,7 @@
 //! Whole transfers over simulated paths.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Visit};
