@@ -69,29 +69,29 @@ impl Repair {
     /// The packet's size stands in `header.length`, which is the Length field of a long header (PacketHeader
     /// in quic-events): `raw.length` is its place.
     ///
-    /// Lost packets of size zero are those that were not in flight: RFC 9002 §6.1 knows no loss of them.
+    /// Lost packets of size zero are those that were not in flight, ACKs for the most part: their size is not known.
     fn packet(&mut self, kind: Packet, record: &[u8], rest: &[u8], out: &mut Vec<u8>) -> Option<()> {
         const LENGTH: &[u8] = b",\"length\":";
         let fields = rest.strip_prefix(b"\",\"data\":{\"header\":{")?;
         let (header, frames) = fields.split_at(find(fields, b"}")? + 1);
         let length_at = find(header, LENGTH)?;
         let (length, after_length) = digits(&header[length_at + LENGTH.len()..]);
-        match length {
-            b"" => return None,
-            b"0" if kind == Packet::Lost => return Some(()),
-            _ => {}
+        if length.is_empty() {
+            return None;
         }
         out.extend_from_slice(before(record, fields));
         out.extend_from_slice(&header[..length_at]);
         out.extend_from_slice(after_length);
-        out.extend_from_slice(b",\"raw\":{\"length\":");
-        if kind == Packet::Received && self.first_initial {
-            self.first_initial = false;
-            write!(out, "{}", integer(length)?.0.saturating_add(INITIAL_TAG)).ok()?;
-        } else {
-            out.extend_from_slice(length);
+        if kind != Packet::Lost || length != b"0" {
+            out.extend_from_slice(b",\"raw\":{\"length\":");
+            if kind == Packet::Received && self.first_initial {
+                self.first_initial = false;
+                number(integer(length)?.0.saturating_add(INITIAL_TAG), out);
+            } else {
+                out.extend_from_slice(length);
+            }
+            out.push(b'}');
         }
-        out.push(b'}');
         acks(frames, self.exponents[usize::from(kind == Packet::Received)], out);
         Some(())
     }
@@ -116,7 +116,13 @@ fn acks(mut frames: &[u8], exponent: u32, out: &mut Vec<u8>) {
             frames = ranges;
             while let Some((first, end, rest)) = range(frames) {
                 let last = end.saturating_sub(1).max(first);
-                let _ = if first == last { write!(out, "[{first}]") } else { write!(out, "[{first},{last}]") };
+                out.push(b'[');
+                number(first, out);
+                if first != last {
+                    out.push(b',');
+                    number(last, out);
+                }
+                out.push(b']');
                 frames = rest;
                 if frames.first() == Some(&b',') {
                     out.push(b',');
@@ -133,7 +139,11 @@ fn delay<'a>(text: &'a [u8], exponent: u32, out: &mut Vec<u8>) -> Option<&'a [u8
     let (whole, rest) = integer(text)?;
     let rest = rest.strip_prefix(b".0")?;
     let micros = whole.checked_shl(exponent)?;
-    write!(out, "{}", micros as f64 / 1e3).ok()?;
+    if micros == 0 {
+        out.push(b'0');
+    } else {
+        write!(out, "{}", micros as f64 / 1e3).ok()?;
+    }
     Some(rest)
 }
 
@@ -157,7 +167,7 @@ fn metrics(record: &[u8], out: &mut Vec<u8>) -> Option<()> {
     if let Some(value) = value_of(rest, PACING_RATE) {
         let (bytes_per_second, after) = integer(value)?;
         out.extend_from_slice(before(rest, value));
-        write!(out, "{}", bytes_per_second.saturating_mul(8)).ok()?;
+        number(bytes_per_second.saturating_mul(8), out);
         rest = after;
     }
     out.extend_from_slice(rest);
@@ -174,6 +184,11 @@ fn event_name(record: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn value_of<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     find(text, key).map(|at| &text[at + key.len()..])
+}
+
+/// Writes an integer, faster than formatting does.
+fn number(number: u64, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, &number).expect("writing to memory does not fail");
 }
 
 /// The digits that `text` begins with, and what follows them.
@@ -268,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_in_flight_was_not_lost_and_timers_are_left_out() {
+    fn what_was_not_in_flight_has_no_size_and_timers_are_left_out() {
         let lost = |length: u32| {
             format!(
                 r#"{{"time":0.0,"name":"quic:packet_lost","data":{{"header":{{"packet_type":"1RTT","packet_number":3,"length":{length}}},"trigger":"time_threshold"}}}}"#
@@ -280,7 +295,7 @@ mod tests {
             )
         };
         let out = repaired(Side::Client, &[&lost(0), &lost(1200), &timer("set"), &timer("expired")]);
-        assert_eq!(out[0], "");
+        assert!(out[0].contains(r#""packet_number":3},"trigger""#), "{}", out[0]);
         assert!(out[1].contains(r#""packet_number":3},"raw":{"length":1200},"trigger""#), "{}", out[1]);
         assert_eq!(out[2..], ["", ""]);
     }

@@ -147,9 +147,9 @@ impl Writer {
         Self { trace, record: Vec::with_capacity(RECORD), begun: false, skipping: false, repair: Repair::new(side) }
     }
 
-    /// Apart from the paths taken often, which then need save no registers.
+    /// Apart, as [`Self::word`] is, from the path taken most often, which then need save no registers.
     #[inline(never)]
-    fn end_record(&mut self) {
+    fn end_record(&mut self) -> io::Result<()> {
         if self.begun && !self.skipping {
             self.record.push(b'\n');
             self.repair.record(&self.record, &mut lock(&self.trace).bytes);
@@ -157,13 +157,15 @@ impl Writer {
         self.begun = true;
         self.skipping = false;
         self.record.clear();
+        Ok(())
     }
 
     #[inline(never)]
-    fn word(&mut self, data: &[u8]) {
+    fn word(&mut self, data: &[u8]) -> io::Result<()> {
         self.record.extend_from_slice(data);
         // `Repair` would leave it out: this saves the copying.
         self.skipping = data == TIMER_UPDATED;
+        Ok(())
     }
 }
 
@@ -178,11 +180,13 @@ impl Write for Writer {
         match data {
             // Text on one line holds no line feed: this one ends the record.
             [b'\n'] => self.end_record(),
-            _ if self.skipping => {}
-            &[byte] if self.record.len() < self.record.capacity() => self.record.push(byte),
+            _ if self.skipping => Ok(()),
+            &[byte] if self.record.len() < self.record.capacity() => {
+                self.record.push(byte);
+                Ok(())
+            }
             _ => self.word(data),
         }
-        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
