@@ -55,7 +55,8 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim
 	scripts/bench-process
 
-validate: build ## Long validations: published loss table and tuning sweeps
+validate: build ## Long validations: overshoot, published loss table, tuning sweeps
+	target/debug/bentpipe run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
 	target/debug/bentpipe run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
 	target/debug/bentpipe run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
 
