@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 # Where the demonstration leaves its reports.
 OUT ?= out
+# Where cargo leaves what it builds.
+BENTPIPE := $(or $(CARGO_TARGET_DIR),target)/debug/bentpipe
 STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
 
 help: ## This list
@@ -28,7 +30,7 @@ build: page ## Build the command with the page inside
 	cargo build --locked --quiet -p bentpipe-cli
 
 demo: setup build ## The main job: GEO downloads, a table, a report
-	target/debug/bentpipe run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
+	$(BENTPIPE) run scenarios/published/cnes-start.toml --out $(OUT)/cnes-start
 
 test: setup test-rust test-page test-report ## Every test: Rust, then the page in a real browser
 
@@ -43,7 +45,7 @@ studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -t
 
 # The page as the command writes it, with real results inside.
 test-report: build
-	target/debug/bentpipe run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
+	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
 	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
 
 lint: ## Formatting, clippy, documentation: warnings are errors
@@ -56,9 +58,9 @@ bench: ## Speed: criterion benches, then whole processes
 	scripts/bench-process
 
 validate: build ## Long validations: overshoot, published loss table, tuning sweeps
-	target/debug/bentpipe run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
-	target/debug/bentpipe run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
-	target/debug/bentpipe run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
+	$(BENTPIPE) run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
+	$(BENTPIPE) run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
+	$(BENTPIPE) run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
 
 fuzz: ## A minute of fuzzing for each parser of outside input
 	@scripts/fuzz 60
