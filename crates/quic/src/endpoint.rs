@@ -1,7 +1,7 @@
 //! One socket's worth of QUIC, without a socket.
 
 use crate::clock::Clock;
-use crate::conn::Conn;
+use crate::conn::{Conn, State};
 use crate::probe::Probe;
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -238,11 +238,7 @@ impl Endpoint {
         loop {
             let mut state = entry.conn.lock();
             state.now = now;
-            while let Some(event) = state.quic.poll_endpoint_events() {
-                if let Some(answer) = self.noq.handle_event(ConnectionHandle(key), event) {
-                    state.quic.handle_event(answer);
-                }
-            }
+            settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
             if !state.spawned.is_empty() {
                 let spawned = std::mem::take(&mut state.spawned);
@@ -291,6 +287,8 @@ impl Endpoint {
             entry.queued = false;
             let blocked = state.writers_blocked();
             let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at).max(now));
+            // Sending may have produced events for the endpoint.
+            settle(&mut self.noq, key, &mut state);
             drop(state);
             if let Some(probe) = &entry.probe {
                 probe.writers_blocked(blocked, now);
@@ -304,20 +302,16 @@ impl Endpoint {
                 }
                 entry.timeout = timeout;
             }
-            // Sending may have produced events of its own (an endpoint event, a stream made writable).
-            self.settle(key);
         }
         None
     }
+}
 
-    /// Passes on endpoint events that sending produced.
-    fn settle(&mut self, key: usize) {
-        let Some(entry) = self.connections.get_mut(&key) else { return };
-        let mut state = entry.conn.lock();
-        while let Some(event) = state.quic.poll_endpoint_events() {
-            if let Some(answer) = self.noq.handle_event(ConnectionHandle(key), event) {
-                state.quic.handle_event(answer);
-            }
+/// Passes on what a connection has to say to its endpoint, and the answers.
+fn settle(noq: &mut noq_proto::Endpoint, key: usize, state: &mut State) {
+    while let Some(event) = state.quic.poll_endpoint_events() {
+        if let Some(answer) = noq.handle_event(ConnectionHandle(key), event) {
+            state.quic.handle_event(answer);
         }
     }
 }

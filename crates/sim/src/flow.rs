@@ -208,6 +208,11 @@ impl Flow {
         Ok(())
     }
 
+    /// What the trace of one end of a visit is called.
+    fn qlog_name(&self, visit: usize, side: &str) -> String {
+        format!("{}-visit{visit}-{side}", self.spec.name)
+    }
+
     fn transport(&self, probe: &Probe, sink: Option<&QlogSink>) -> Result<TransportConfig, SimError> {
         let fail = |source| SimError::Settings { flow: self.spec.name.clone(), source };
         let mut transport = self.spec.settings.transport().map_err(fail)?;
@@ -226,7 +231,7 @@ impl Flow {
         let record = |direction| Probe::new(shared.clock, trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
         let sinks = (shared.qlog && visit.reported).then(|| {
-            let sink = |side| QlogSink::new(&format!("{}-visit{number}-{side}", self.spec.name), shared.clock);
+            let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))
         });
         let progress = Progress::new(visit, trace);
@@ -283,7 +288,7 @@ impl Flow {
             }
             if let Some((client, server)) = &running.sinks {
                 for (side, sink) in [("client", client), ("server", server)] {
-                    let name = format!("{}-visit{}-{side}", self.spec.name, running.number);
+                    let name = self.qlog_name(running.number, side);
                     self.results.qlog.push(QlogFile { name, bytes: sink.take() });
                 }
             }

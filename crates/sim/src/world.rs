@@ -175,7 +175,7 @@ impl World {
             }
             let component = component as usize;
             if component < self.links.len() {
-                self.poll_link(component)?;
+                self.poll_link(component);
                 continue;
             }
             let (flow, part) = ((component - self.links.len()) / 3, (component - self.links.len()) % 3);
@@ -218,7 +218,7 @@ impl World {
     }
 
     /// Moves on what is due at a link: to the next link, or to the host at the end.
-    fn poll_link(&mut self, index: usize) -> Result<(), SimError> {
+    fn poll_link(&mut self, index: usize) {
         while let Some(event) = self.links[index].link.poll(self.now) {
             match event {
                 Event::Delivered { packet, .. } => {
@@ -241,7 +241,15 @@ impl World {
             recorder.queue(self.now, state.link.queue_bytes());
         }
         self.agenda.schedule(index as Component, state.link.next_deadline());
-        Ok(())
+    }
+
+    /// The links, each with its port, that packets from `from` pass, in order.
+    fn way(&self, from: Address) -> &[(usize, usize)] {
+        let route = &self.routes[self.flows[from.flow].terminal()];
+        match from.side {
+            Side::Client => &route.up,
+            Side::Server => &route.down,
+        }
     }
 
     fn lost(&mut self, datagram: &Datagram, cause: bentpipe_link::DropCause, at: Time) {
@@ -253,11 +261,7 @@ impl World {
     /// Hands a packet that has left link `index` to the next one on its way, or to its host.
     fn forward(&mut self, index: usize, packet: Packet<Datagram>) {
         let from = packet.payload.from;
-        let route = &self.routes[self.flows[from.flow].terminal()];
-        let way = match from.side {
-            Side::Client => &route.up,
-            Side::Server => &route.down,
-        };
+        let way = self.way(from);
         let place = way.iter().position(|&(link, _)| link == index);
         if let Some(&(next, port)) = place.and_then(|place| way.get(place + 1)) {
             self.enter(next, port, packet);
@@ -297,12 +301,7 @@ impl World {
 
     /// Sends what a host wants to send, and notes when it wants to be woken.
     fn flush(&mut self, from: Address) {
-        let terminal = self.flows[from.flow].terminal();
-        let way = match from.side {
-            Side::Client => &self.routes[terminal].up,
-            Side::Server => &self.routes[terminal].down,
-        };
-        let (first, port) = way[0];
+        let (first, port) = self.way(from)[0];
         loop {
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
