@@ -64,6 +64,13 @@ impl Rate {
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
+    /// The rate at which `bytes` pass in `span`; the largest rate for a span of nothing.
+    pub fn over(bytes: Bytes, span: Span) -> Self {
+        let bit_nanos = u128::from(bytes.get()) * 8_000_000_000;
+        let bps = bit_nanos.checked_div(u128::from(span.as_nanos())).unwrap_or(u128::MAX);
+        Self(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+
     /// This rate times `factor`, rounded to bits per second.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)

@@ -1,0 +1,22 @@
+//! Congestion control for any sender: controllers, ways to start them, and Careful Resume (RFC 9959).
+//!
+//! Nothing here knows a protocol, a clock or a socket. A sender keeps a [`Ledger`] of what it has sent, turns what it
+//! hears into [`Ack`], [`Loss`] and [`Mark`], and asks a [`Controller`] how much may be in flight and how fast to send:
+//!
+//! - [`controller`]: the trait, and what a controller is told;
+//! - [`ledger`]: packets in flight, delivery-rate samples and rounds;
+//! - [`newreno`] and its neighbours: one controller each;
+//! - [`start`]: ways to find the path's capacity, in front of any controller;
+//! - [`catalogue`]: every part by its name, with its parameters.
+
+pub mod catalogue;
+pub mod controller;
+pub mod ledger;
+pub mod newreno;
+pub mod parameter;
+pub mod start;
+
+pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateSample, Setup};
+pub use crate::ledger::Ledger;
+pub use crate::parameter::{Parameter, ParameterError, Values};
+pub use crate::start::{Progress, Start, Started};
