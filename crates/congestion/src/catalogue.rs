@@ -32,6 +32,13 @@ pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[Part {
 /// Every start that stands in front of a controller; `standard` is the controller's own.
 pub const STARTS: &[Part<Box<dyn Start>>] = &[];
 
+impl<T> PartialEq for Part<T> {
+    /// Parts are the same where their names are: each stands once in its list.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 /// The part of that name.
 pub fn find<T>(parts: &'static [Part<T>], name: &str) -> Option<&'static Part<T>> {
     parts.iter().find(|part| part.name == name)

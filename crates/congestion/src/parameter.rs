@@ -21,6 +21,14 @@ pub struct Parameter {
 /// A parameter that does not exist, or a value outside its range.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ParameterError {
+    /// No such part.
+    #[error("parameters of `{part}`, which does not exist; allowed: {allowed}")]
+    Part {
+        /// What was asked for.
+        part: String,
+        /// What there is.
+        allowed: String,
+    },
     /// No such name.
     #[error("`{part}` has no parameter `{name}`; allowed: {allowed}")]
     Unknown {

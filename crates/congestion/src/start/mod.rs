@@ -5,7 +5,9 @@
 
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased};
 use bentpipe_units::{Bytes, Rate, Span, Time};
+use std::any::Any;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// What a start says after each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,17 +84,40 @@ pub trait Start: Debug + Send + Sync {
     fn clone_box(&self) -> Box<dyn Start>;
 }
 
+/// Permission to start fast, held for as long as the start lasts: whoever gave it learns of the end when it is dropped.
+#[derive(Clone)]
+pub struct Permit(#[allow(dead_code, reason = "it is only ever dropped")] Arc<dyn Any + Send + Sync>);
+
+impl Permit {
+    /// A permit that drops `guard` once the last copy is gone.
+    pub fn new(guard: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(guard))
+    }
+}
+
+impl Debug for Permit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Permit")
+    }
+}
+
 /// A controller with a start in front.
 #[derive(Debug)]
 pub struct Started {
     controller: Box<dyn Controller>,
     start: Option<Box<dyn Start>>,
+    permit: Option<Permit>,
 }
 
 impl Started {
-    /// `controller`, started by `start`.
-    pub fn new(controller: Box<dyn Controller>, start: Box<dyn Start>) -> Self {
-        Self { controller, start: Some(start) }
+    /// `controller`, started by `start`, which may need a permit.
+    pub fn new(controller: Box<dyn Controller>, start: Box<dyn Start>, permit: Option<Permit>) -> Self {
+        Self { controller, start: Some(start), permit }
+    }
+
+    fn finish(&mut self) {
+        self.start = None;
+        self.permit = None;
     }
 
     /// Whether the start is still at work.
@@ -118,7 +143,7 @@ impl Started {
             }
         };
         self.controller.adjust(&to);
-        self.start = None;
+        self.finish();
         progress == Progress::Congested
     }
 }
@@ -163,8 +188,9 @@ impl Controller for Started {
     }
 
     fn on_path_change(&mut self, now: Time) {
-        if let Some(start) = self.start.take() {
+        if let Some(start) = &self.start {
             let window = start.window();
+            self.finish();
             self.controller.adjust(&Adjust { now, window, ssthresh: None, rate: None, min_rtt: None, answered: 0 });
         }
         self.controller.on_path_change(now);
@@ -181,7 +207,7 @@ impl Controller for Started {
         self.controller.adjust(to);
         let over = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
         if over || self.start.as_mut().is_some_and(|start| !start.moved(to)) {
-            self.start = None;
+            self.finish();
         }
     }
 
@@ -218,6 +244,6 @@ impl Controller for Started {
 
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.start.as_ref().map(|start| start.clone_box());
-        Box::new(Self { controller: self.controller.clone_box(), start })
+        Box::new(Self { controller: self.controller.clone_box(), start, permit: self.permit.clone() })
     }
 }

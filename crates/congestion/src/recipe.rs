@@ -1,0 +1,229 @@
+//! Which controller, which start, what to do with a remembered path, and their parameters: as people write it down, checked,
+//! and as a thing that makes controllers.
+
+use crate::catalogue::{CONTROLLERS, Part, STARTS, find};
+use crate::controller::{Controller, Setup};
+use crate::parameter::{ParameterError, Values};
+use crate::start::{Permit, Start, Started};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// A name that stands for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{name}` is no {what}; allowed: {}", allowed.join(", "))]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+    allowed: Vec<&'static str>,
+}
+
+/// Declares a name out of a list that the program knows.
+macro_rules! name {
+    ($(#[$meta:meta])* $name:ident, $what:literal, $default:literal, $all:expr) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(&'static str);
+
+        impl $name {
+            /// Every name there is.
+            pub fn all() -> Vec<&'static str> {
+                $all
+            }
+            /// The name.
+            pub const fn as_str(self) -> &'static str {
+                self.0
+            }
+        }
+        impl Default for $name {
+            fn default() -> Self {
+                Self($default)
+            }
+        }
+        impl std::str::FromStr for $name {
+            type Err = UnknownName;
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                let allowed = Self::all();
+                match allowed.iter().find(|name| **name == text) {
+                    Some(name) => Ok(Self(name)),
+                    None => Err(UnknownName { what: $what, name: text.to_owned(), allowed }),
+                }
+            }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0)
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": Self::all(), "default": $default })
+            }
+        }
+    };
+}
+
+name! {
+    /// Name of a congestion controller.
+    ControllerName, "congestion controller", "cubic", CONTROLLERS.iter().map(|part| part.name).collect()
+}
+name! {
+    /// Name of a way to start: `auto`, `standard`, or one of the catalogue's.
+    StartName, "start", "auto", ["auto", "standard"].into_iter().chain(STARTS.iter().map(|part| part.name)).collect()
+}
+name! {
+    /// What is done with a remembered path: `none`; `careful` (RFC 9959); `jump`, straight to what was remembered, which is
+    /// unsafe and there for comparison.
+    ResumeName, "way to resume", "none", vec!["none", "careful", "jump"]
+}
+
+/// Parameters by part and name.
+pub type Parameters = BTreeMap<String, BTreeMap<String, f64>>;
+
+/// A choice of parts, as written down.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recipe {
+    /// The controller.
+    pub controller: ControllerName,
+    /// How it starts.
+    pub start: StartName,
+    /// What it does with a remembered path.
+    pub resume: ResumeName,
+    /// Parameters of any part, used or not.
+    pub parameters: Parameters,
+    /// Great-circle distance between the endpoints in metres, where known.
+    pub distance_m: Option<u64>,
+}
+
+/// The start that `auto` stands for, where it may be used.
+const FAST_START: &str = "long-path";
+
+/// A [`Recipe`] that was checked: makes controllers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    controller: (&'static Part<Box<dyn Controller>>, Values),
+    start: Option<(&'static Part<Box<dyn Start>>, Values)>,
+    gated: bool,
+}
+
+/// Whether a connection may start faster than slow start, where its recipe leaves that open (`auto`).
+#[derive(Debug, Clone)]
+pub enum FastStart {
+    /// It may; the permit is given back when the start is over.
+    Allowed(Option<Permit>),
+    /// Another connection of the same client is at it.
+    Refused,
+}
+
+/// The parameters of every part by the part's name.
+fn declared() -> impl Iterator<Item = (&'static str, &'static [crate::parameter::Parameter])> {
+    let controllers = CONTROLLERS.iter().map(|part| (part.name, part.parameters));
+    let starts = STARTS.iter().map(|part| (part.name, part.parameters));
+    controllers.chain(starts)
+}
+
+fn values(parameters: &Parameters, part: &str) -> Result<Values, ParameterError> {
+    let declared = declared().find(|(name, _)| *name == part).map_or(&[][..], |(_, parameters)| parameters);
+    let mut values = Values::defaults(declared);
+    for (name, value) in parameters.get(part).into_iter().flatten() {
+        values.set(part, name, *value)?;
+    }
+    Ok(values)
+}
+
+impl Recipe {
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    /// A part or parameter that does not exist, or a value out of range.
+    pub fn prepare(&self) -> Result<Prepared, ParameterError> {
+        for part in self.parameters.keys() {
+            if !declared().any(|(name, _)| name == part) {
+                let allowed: Vec<&str> = declared().map(|(name, _)| name).collect();
+                return Err(ParameterError::Part { part: part.clone(), allowed: allowed.join(", ") });
+            }
+            values(&self.parameters, part)?;
+        }
+        let name = self.controller.as_str();
+        let controller = find(CONTROLLERS, name).unwrap_or(&CONTROLLERS[0]);
+        let start = match self.start.as_str() {
+            "auto" => find(STARTS, FAST_START),
+            name => find(STARTS, name),
+        };
+        let start = start.map(|part| values(&self.parameters, part.name).map(|values| (part, values))).transpose()?;
+        Ok(Prepared {
+            controller: (controller, values(&self.parameters, controller.name)?),
+            start,
+            gated: self.start.as_str() == "auto",
+        })
+    }
+}
+
+impl Prepared {
+    /// Whether a fast start takes a permit: the recipe leaves the choice to the circumstances.
+    pub fn wants_permit(&self) -> bool {
+        self.gated && self.start.is_some()
+    }
+
+    /// A controller.
+    pub fn make(&self, setup: &Setup, fast: FastStart) -> Box<dyn Controller> {
+        let (part, values) = &self.controller;
+        let controller = (part.make)(setup, values);
+        let permit = match fast {
+            FastStart::Refused if self.gated => return controller,
+            FastStart::Refused => None,
+            FastStart::Allowed(permit) => permit,
+        };
+        match &self.start {
+            Some((part, values)) => Box::new(Started::new(controller, (part.make)(setup, values), permit)),
+            None => controller,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_controller_is_refused_with_those_there_are() {
+        let error = "bbr9".parse::<ControllerName>().unwrap_err().to_string();
+        assert!(error.contains("`bbr9` is no congestion controller; allowed: newreno"), "{error}");
+    }
+
+    #[test]
+    fn parameters_of_an_unknown_part_are_refused() {
+        let mut recipe = Recipe::default();
+        recipe.parameters.entry("bbr9".to_owned()).or_default().insert("gain".to_owned(), 1.0);
+        assert!(recipe.prepare().unwrap_err().to_string().contains("`bbr9`"));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused_even_of_parts_that_are_not_used() {
+        let mut recipe = Recipe::default();
+        recipe.parameters.entry("newreno".to_owned()).or_default().insert("beta".to_owned(), 2.0);
+        assert!(recipe.prepare().unwrap_err().to_string().contains("0.1 to 0.95"));
+    }
+
+    #[test]
+    fn every_default_exists() {
+        for name in [StartName::default().as_str(), ResumeName::default().as_str()] {
+            assert!(StartName::all().contains(&name) || ResumeName::all().contains(&name), "{name}");
+        }
+    }
+}
