@@ -29,7 +29,8 @@ pub struct Ledger {
     round: u64,
     min_rtt: Option<Span>,
     smoothed_rtt: Span,
-    batch: Vec<Packet>,
+    acknowledged: Vec<Packet>,
+    declared_lost: Vec<Packet>,
 }
 
 impl Ledger {
@@ -104,9 +105,17 @@ impl Ledger {
         Some(packet)
     }
 
-    /// Drops packets before `number` that nobody will ever tell of.
-    pub fn forget_before(&mut self, number: u64) {
-        while self.first < number && self.packets.pop_front().is_some() {
+    /// The oldest number that may still be in flight.
+    pub fn first_number(&self) -> u64 {
+        self.first
+    }
+
+    /// Drops packets sent before `since_start` had passed on the clock: nobody will ever tell of them.
+    pub fn forget_sent_before(&mut self, since_start: Span) {
+        while let Some(front) = self.packets.front()
+            && front.is_none_or(|packet| packet.sent_at.since_start() < since_start)
+        {
+            self.packets.pop_front();
             self.first += 1;
         }
     }
@@ -116,7 +125,7 @@ impl Ledger {
         let Some(packet) = self.take(number) else { return false };
         self.delivered += packet.bytes;
         self.delivered_at = now;
-        self.batch.push(packet);
+        self.acknowledged.push(packet);
         true
     }
 
@@ -124,7 +133,7 @@ impl Ledger {
     ///
     /// `app_limited`: something other than the window holds the sender back.
     pub fn ack(&mut self, now: Time, app_limited: bool, tell: impl FnOnce(&Ack<'_>)) {
-        let mut packets = std::mem::take(&mut self.batch);
+        let mut packets = std::mem::take(&mut self.acknowledged);
         packets.sort_unstable_by_key(|packet| packet.number);
         if let Some(newest) = packets.last() {
             let rtt = now.since(newest.sent_at);
@@ -158,7 +167,7 @@ impl Ledger {
             tell(&ack);
         }
         packets.clear();
-        self.batch = packets;
+        self.acknowledged = packets;
     }
 
     fn sample(&self, now: Time, newest: &Packet, min_rtt: Span) -> RateSample {
@@ -180,13 +189,13 @@ impl Ledger {
     pub fn lose(&mut self, number: u64) -> bool {
         let Some(packet) = self.take(number) else { return false };
         self.lost += packet.bytes;
-        self.batch.push(packet);
+        self.declared_lost.push(packet);
         true
     }
 
     /// The loss that the packets noted since the last call make, handed to `tell`. Nothing where there are none.
     pub fn loss(&mut self, now: Time, persistent: bool, tell: impl FnOnce(&Loss<'_>)) {
-        let mut packets = std::mem::take(&mut self.batch);
+        let mut packets = std::mem::take(&mut self.declared_lost);
         packets.sort_unstable_by_key(|packet| packet.number);
         if !packets.is_empty() {
             tell(&Loss {
@@ -203,7 +212,7 @@ impl Ledger {
             });
         }
         packets.clear();
-        self.batch = packets;
+        self.declared_lost = packets;
     }
 }
 

@@ -89,6 +89,7 @@ impl Runner for Fake {
                     .map(|s| Series { name: s.name, unit: s.unit, points: s.points.clone() })
                     .collect(),
                 marks: vec![(Time::from_millis(650), "handshake".to_owned())],
+                phases: vec![(Time::ZERO, "slow start")],
             });
             outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![] });
         }

@@ -5,6 +5,7 @@
 
 use crate::results::Point;
 use bentpipe_sim::{RunTrace, Series};
+use bentpipe_units::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,6 +37,9 @@ pub struct FlowSeries {
     pub series: BTreeMap<String, SeriesRef>,
     /// What happened at a point in time.
     pub marks: Vec<Mark>,
+    /// What the sender's congestion control was doing, each from that time until the next.
+    #[serde(default)]
+    pub phases: Vec<Mark>,
 }
 
 /// The series of one direction of one hop.
@@ -60,6 +64,12 @@ pub struct Mark {
     pub label: String,
 }
 
+impl Mark {
+    fn new(at: Time, label: &str) -> Self {
+        Self { t_s: at.as_secs_f64(), label: label.to_owned() }
+    }
+}
+
 /// Where in the blob a series lies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRef {
@@ -79,7 +89,8 @@ impl Trace {
             visit: flow.visit,
             start_s: flow.start.as_secs_f64(),
             series: append_all(&flow.series, blob),
-            marks: flow.marks.iter().map(|(at, label)| Mark { t_s: at.as_secs_f64(), label: label.clone() }).collect(),
+            marks: flow.marks.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
+            phases: flow.phases.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
         });
         let flows = flows.collect();
         let links = trace.links.iter().map(|link| LinkSeries {
@@ -147,6 +158,7 @@ mod tests {
             start: Time::ZERO,
             series: vec![series("cwnd", 3), series("rtt", 5), series("none", 0)],
             marks: Vec::new(),
+            phases: Vec::new(),
         };
         let mut blob = Vec::new();
         let trace = RunTrace { flows: vec![flow], links: Vec::new() };

@@ -6,13 +6,15 @@
 //! - [`Endpoint`] holds connections and runs their applications;
 //! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
-//! - [`Probe`] watches a sender through its congestion controller;
+//! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
+mod adapter;
 mod clock;
 mod conn;
 mod endpoint;
+mod gate;
 mod h3;
 mod probe;
 pub mod qlog;
@@ -22,16 +24,20 @@ pub mod seeded;
 mod settings;
 pub mod tls;
 
+pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
 pub use crate::endpoint::{Accept, Acceptor, Endpoint, Task, Transmit};
+pub use crate::gate::StartGate;
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
 pub use crate::probe::{Probe, Record, SenderSeries};
 pub use crate::raw::RawStream;
 pub use crate::reader::Reassembler;
 pub use crate::settings::{
-    AckRatio, AckRatioError, Congestion, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, Settings,
-    SettingsError, UDP_HEADER,
+    AckRatio, AckRatioError, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, Settings, SettingsError,
+    UDP_HEADER,
 };
+/// Congestion control, for the types that stand in this crate's interface.
+pub use bentpipe_congestion as congestion;
 /// The stack underneath, for the types that stand in this crate's interface.
 pub use noq_proto;

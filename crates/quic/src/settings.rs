@@ -1,11 +1,10 @@
 //! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
 
+use bentpipe_congestion::{ParameterError, Prepared, Recipe};
 use bentpipe_units::{Bytes, Span};
-use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use thiserror::Error;
 
 /// Bytes of IPv4 and UDP headers in front of every QUIC datagram (RFC 791, RFC 768).
@@ -16,27 +15,6 @@ pub const IP_HEADER: u32 = 20;
 pub const UDP_HEADER: u32 = 8;
 /// Smallest UDP payload a QUIC path must carry (RFC 9000 §14).
 pub const MIN_UDP_PAYLOAD: u16 = 1200;
-
-/// A congestion controller by the name that scenarios use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Congestion {
-    /// CUBIC as the stack has it.
-    #[default]
-    Cubic,
-    /// NewReno as the stack has it (RFC 9002 appendix B).
-    NewReno,
-}
-
-impl Congestion {
-    /// The name that scenarios and results use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cubic => "cubic",
-            Self::NewReno => "newreno",
-        }
-    }
-}
 
 /// What runs above the QUIC streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -120,8 +98,8 @@ impl JsonSchema for AckRatio {
 /// Settings of both endpoints of one flow. Plain values: whoever builds them has already resolved "auto".
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Controller of both senders.
-    pub congestion: Congestion,
+    /// Controller of both senders, how it starts, what it does with a remembered path.
+    pub congestion: Recipe,
     /// What runs above QUIC.
     pub http: Http,
     /// What each sender asks of its receiver.
@@ -149,7 +127,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            congestion: Congestion::default(),
+            congestion: Recipe::default(),
             http: Http::default(),
             ack: AckRatio::default(),
             max_ack_delay: Span::from_millis(25),
@@ -166,7 +144,7 @@ impl Default for Settings {
 }
 
 /// A value that QUIC cannot express.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 pub enum SettingsError {
     /// A window or timeout beyond 2^62 (RFC 9000 §16).
     #[error("{name} of {value} does not fit a QUIC integer; allowed: at most 2^62 - 1")]
@@ -187,6 +165,9 @@ pub enum SettingsError {
     /// An initial window of nothing.
     #[error("initial_window of {0} datagrams; allowed: 1 to 10000")]
     InitialWindow(u32),
+    /// A parameter of a controller or a start.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
 }
 
 fn varint(name: &'static str, value: u64) -> Result<VarInt, SettingsError> {
@@ -234,29 +215,15 @@ impl Settings {
         Ok(config)
     }
 
-    /// The stack's own controller, started at [`Settings::initial_window`].
+    /// What makes controllers, checked.
     ///
     /// # Errors
-    /// A window of no datagrams, or of absurdly many.
-    pub fn controller(&self) -> Result<Arc<dyn ControllerFactory + Send + Sync>, SettingsError> {
+    /// A window of no datagrams, or of absurdly many; a parameter that does not exist or lies out of range.
+    pub fn controller(&self) -> Result<Prepared, SettingsError> {
         if !(1..=10_000).contains(&self.initial_window) {
             return Err(SettingsError::InitialWindow(self.initial_window));
         }
-        // RFC 9002 §7.2: datagrams times their size, limited to the larger of 14,720 bytes and two datagrams at ten of them.
-        let datagrams = u64::from(self.initial_window);
-        let bytes = (datagrams * u64::from(self.initial_mtu)).min(datagrams * 1472);
-        Ok(match self.congestion {
-            Congestion::Cubic => {
-                let mut config = CubicConfig::default();
-                config.initial_window(bytes);
-                Arc::new(config)
-            }
-            Congestion::NewReno => {
-                let mut config = NewRenoConfig::default();
-                config.initial_window(bytes);
-                Arc::new(config)
-            }
-        })
+        Ok(self.congestion.prepare()?)
     }
 }
 

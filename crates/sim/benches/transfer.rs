@@ -26,6 +26,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
         flows: vec![FlowSpec {
             name: "download".into(),
             terminal: 0,
+            server: "server".into(),
             start: Span::ZERO,
             settings: Settings {
                 http,

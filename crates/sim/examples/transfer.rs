@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         flows: vec![FlowSpec {
             name: "download".into(),
             terminal: 0,
+            server: "server".into(),
             start: Span::ZERO,
             settings: Settings {
                 http: if text(4, "h3") == "raw" { Http::Raw } else { Http::H3 },

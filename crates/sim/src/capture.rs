@@ -32,11 +32,11 @@ impl Capture {
         Self { hop: hop.to_owned(), packets: Vec::new() }
     }
 
-    /// A packet enters the hop.
-    pub fn packet(&mut self, now: Time, interface: u32, packet: &Packet<Datagram>) {
+    /// A packet from or to `terminal` enters the hop.
+    pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<Datagram>) {
         let datagram = &packet.payload;
         let to = crate::datagram::Address { flow: datagram.from.flow, side: datagram.from.side.peer() };
-        let mut bytes = headers(datagram.from.socket(), to.socket(), packet.ecn, datagram.data.len());
+        let mut bytes = headers(datagram.from.socket(terminal), to.socket(terminal), packet.ecn, datagram.data.len());
         bytes.extend_from_slice(&datagram.data);
         self.packets.push((now, interface, bytes));
     }

@@ -34,11 +34,13 @@ pub struct Address {
 }
 
 impl Address {
-    /// A socket address of its own, from the blocks set aside for documentation and benchmarks (RFC 5737, RFC 2544).
-    pub fn socket(self) -> SocketAddr {
+    /// A socket address of its own, from the block set aside for benchmarks (RFC 2544). Clients of one terminal have one
+    /// address, as behind a translator, and terminals lie in networks of their own.
+    pub fn socket(self, terminal: usize) -> SocketAddr {
         let [high, low] = (self.flow as u16).to_be_bytes();
+        let [_, network] = (terminal as u16).to_be_bytes();
         match self.side {
-            Side::Client => (Ipv4Addr::new(198, 18, high, low), 50_000).into(),
+            Side::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + self.flow as u16 % 10_000).into(),
             Side::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
         }
     }

@@ -5,14 +5,19 @@ use crate::datagram::{Address, Side};
 use crate::error::SimError;
 use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, QlogFile, ReturnBytes, Series};
 use crate::progress::Progress;
+use crate::server::Servers;
 use crate::spec::{Direction, FlowSpec, Visit};
 use bentpipe_link::{DropCause, random};
+use bentpipe_quic::congestion::FastStart;
 use bentpipe_quic::noq_proto::{
     ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
 };
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
-use bentpipe_quic::{Accept, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, Probe, UDP_HEADER, seeded};
+use bentpipe_quic::{
+    Accept, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, MakeController, Probe, UDP_HEADER,
+    controller_factory, seeded,
+};
 use bentpipe_units::{Span, Time};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +43,8 @@ pub struct Shared {
     pub seed: (u64, u64),
     /// Time after which a visit is given up.
     pub time_limit: Span,
+    /// What servers know of their clients.
+    pub servers: Servers,
 }
 
 /// A flow at work.
@@ -50,7 +57,7 @@ pub struct Flow {
     server_config: ServerConfig,
     /// What the server does with the next connection.
     next_accept: Arc<Mutex<Option<Accept>>>,
-    server_address: Address,
+    index: usize,
     running: Option<Running>,
     next_visit: usize,
     /// When the next visit begins.
@@ -153,7 +160,7 @@ impl Flow {
             client_configs,
             server_config,
             next_accept,
-            server_address: Address { flow: index, side: Side::Server },
+            index,
             running: None,
             next_visit: 0,
             begins,
@@ -165,6 +172,10 @@ impl Flow {
     /// The terminal its client sits behind.
     pub fn terminal(&self) -> usize {
         self.spec.terminal
+    }
+
+    fn address(&self, side: Side) -> Address {
+        Address { flow: self.index, side }
     }
 
     /// True once every visit has ended.
@@ -213,11 +224,32 @@ impl Flow {
         format!("{}-visit{visit}-{side}", self.spec.name)
     }
 
-    fn transport(&self, probe: &Probe, sink: Option<&QlogSink>) -> Result<TransportConfig, SimError> {
+    fn transport(
+        &self,
+        side: Side,
+        probe: &Probe,
+        sink: Option<&QlogSink>,
+        shared: &Shared,
+    ) -> Result<TransportConfig, SimError> {
         let fail = |source| SimError::Settings { flow: self.spec.name.clone(), source };
         let mut transport = self.spec.settings.transport().map_err(fail)?;
         let controller = self.spec.settings.controller().map_err(fail)?;
-        transport.congestion_controller_factory(probe.around(controller));
+        let make: MakeController = match side {
+            Side::Server if controller.wants_permit() => {
+                let gate = shared.servers.get(&self.spec.server).gate;
+                let client = self.address(Side::Client).socket(self.spec.terminal).ip();
+                Arc::new(move |setup| controller.make(setup, gate.enter(client)))
+            }
+            // A client that sends knows nothing of other clients behind its address.
+            _ => Arc::new(move |setup| controller.make(setup, FastStart::Allowed(None))),
+        };
+        let initial_window = self.spec.settings.initial_window;
+        transport.congestion_controller_factory(controller_factory(
+            shared.clock,
+            initial_window,
+            Some(probe.clone()),
+            make,
+        ));
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
@@ -228,7 +260,7 @@ impl Flow {
         let number = self.next_visit + 1;
         let visit = &self.spec.visits[self.next_visit];
         let trace = shared.trace && visit.reported;
-        let record = |direction| Probe::new(shared.clock, trace && visit.direction == direction);
+        let record = |direction| Probe::new(trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
         let sinks = (shared.qlog && visit.reported).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
@@ -238,7 +270,12 @@ impl Flow {
         let (server_settings, client_settings) = (self.spec.settings.clone(), self.spec.settings.clone());
 
         let mut config = self.server_config.clone();
-        config.transport_config(Arc::new(self.transport(&server_probe, sinks.as_ref().map(|sinks| &sinks.1))?));
+        config.transport_config(Arc::new(self.transport(
+            Side::Server,
+            &server_probe,
+            sinks.as_ref().map(|sinks| &sinks.1),
+            shared,
+        )?));
         let server_progress = progress.clone();
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
             config: Arc::new(config),
@@ -247,9 +284,14 @@ impl Flow {
         });
 
         let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
-        config.transport_config(Arc::new(self.transport(&client_probe, sinks.as_ref().map(|sinks| &sinks.0))?));
+        config.transport_config(Arc::new(self.transport(
+            Side::Client,
+            &client_probe,
+            sinks.as_ref().map(|sinks| &sinks.0),
+            shared,
+        )?));
         let client_progress = progress.clone();
-        let remote = self.server_address.socket();
+        let remote = self.address(Side::Server).socket(self.spec.terminal);
         let conn = self
             .client
             .connect(now, config, remote, app::SERVER_NAME, Some(client_probe.clone()), move |conn| {
@@ -313,7 +355,7 @@ impl Flow {
             name: self.spec.name.clone(),
             visit: running.number,
             transport: "quic",
-            congestion: self.spec.settings.congestion.name().to_owned(),
+            congestion: self.spec.settings.congestion.controller.to_string(),
             direction: visit.direction,
             bytes: visit.objects.iter().map(|object| object.bytes.get()).sum(),
             completed: completed_at.is_some(),
@@ -442,7 +484,14 @@ fn trace(name: &str, running: &Running) -> FlowTrace {
     if let Some(at) = running.progress.completion() {
         marks.push((at, "complete".to_owned()));
     }
-    FlowTrace { name: name.to_owned(), visit: running.number, start: running.start, series, marks }
+    FlowTrace {
+        name: name.to_owned(),
+        visit: running.number,
+        start: running.start,
+        series,
+        marks,
+        phases: sender.phases,
+    }
 }
 
 fn seed_bytes(shared: &Shared, purpose: &str) -> [u8; 32] {

@@ -14,6 +14,7 @@ mod flow;
 mod outcome;
 mod progress;
 mod recorder;
+mod server;
 mod spec;
 mod world;
 

@@ -153,6 +153,8 @@ pub struct FlowTrace {
     pub series: Vec<Series>,
     /// Points in time worth a label.
     pub marks: Vec<(Time, String)>,
+    /// What the sender's congestion control was doing, each from that time on.
+    pub phases: Vec<(Time, &'static str)>,
 }
 
 /// Time series of one link.

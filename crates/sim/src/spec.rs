@@ -84,6 +84,8 @@ pub struct FlowSpec {
     pub name: String,
     /// The terminal its client sits behind.
     pub terminal: usize,
+    /// The server it talks to: flows that name the same one share what that server knows of its clients.
+    pub server: String,
     /// When its first visit begins.
     pub start: Span,
     /// Settings of both endpoints.

@@ -7,6 +7,7 @@ use crate::error::SimError;
 use crate::flow::{Flow, Shared};
 use crate::outcome::{LinkOutcome, LinkTrace, RunOutcome, RunTrace};
 use crate::recorder::LinkRecorder;
+use crate::server::Servers;
 use crate::spec::RunSpec;
 use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
@@ -86,6 +87,7 @@ impl World {
             secrets: spec.capture.is_some().then(SecretLog::default),
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,
+            servers: Servers::default(),
         };
         let terminals = spec.terminals.max(1);
         let mut links: Vec<LinkState> = Vec::new();
@@ -270,7 +272,8 @@ impl World {
         let to = Address { flow: from.flow, side: from.side.peer() };
         self.shared.epoch.set(self.now);
         let ecn = ecn_from_link(packet.ecn);
-        self.flows[to.flow].endpoint(to.side).handle_datagram(self.now, from.socket(), ecn, packet.payload.data);
+        let source = from.socket(self.flows[from.flow].terminal());
+        self.flows[to.flow].endpoint(to.side).handle_datagram(self.now, source, ecn, packet.payload.data);
         self.flush(to);
         // The flow acts once this link has been polled: it may end the visit and begin the next.
         if self.flows[to.flow].visit_is_over() {
@@ -281,10 +284,11 @@ impl World {
     /// Puts a packet into a link.
     fn enter(&mut self, index: usize, port: usize, packet: Packet<Datagram>) {
         let now = self.now;
+        let terminal = self.flows[packet.payload.from.flow].terminal();
         let state = &mut self.links[index];
         state.last = now;
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
-            capture.packet(now, interface, &packet);
+            capture.packet(now, interface, terminal, &packet);
         }
         let dropped = state.link.enqueue(now, port, packet);
         if let Some(recorder) = &mut state.recorder {

@@ -39,6 +39,7 @@ fn captured() -> RunOutcome {
         flows: vec![FlowSpec {
             name: "main".into(),
             terminal: 0,
+            server: "server".into(),
             start: Span::ZERO,
             settings: Settings::default(),
             visits: vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)],

@@ -45,6 +45,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
         flows: vec![FlowSpec {
             name: "main".into(),
             terminal: 0,
+            server: "server".into(),
             start: Span::ZERO,
             settings: Settings {
                 stream_window: window,

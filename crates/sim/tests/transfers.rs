@@ -44,6 +44,7 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         flows: vec![FlowSpec {
             name: "download".into(),
             terminal: 0,
+            server: "server".into(),
             start: Span::ZERO,
             settings: Settings {
                 stream_window: window,

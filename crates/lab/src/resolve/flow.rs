@@ -3,6 +3,7 @@
 use super::path::Resolved;
 use crate::profiles::queue_bytes;
 use crate::scenario::{Direction, Flow, Transport, VisitSection, Window, Workload};
+use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_sim::{FlowSpec, Object, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -33,6 +34,7 @@ pub(super) fn flow(
     FlowSpec {
         name: name.to_owned(),
         terminal: own.and_then(|own| own.terminal.as_ref()).map_or(0, |terminal| *terminal.get_ref()),
+        server: own.and_then(|own| own.server.clone()).unwrap_or_else(|| "server".to_owned()),
         start: own.and_then(|own| own.at).unwrap_or_default(),
         settings: settings(keys, sizes(path, direction, mtu), mtu),
         visits,
@@ -68,7 +70,13 @@ fn settings(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Settings {
     let initial = keys.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
     Settings {
-        congestion: keys.congestion.unwrap_or_default(),
+        congestion: Recipe {
+            controller: keys.congestion.unwrap_or_default(),
+            start: keys.start.unwrap_or_default(),
+            resume: keys.resume.unwrap_or_default(),
+            parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
+            distance_m: None,
+        },
         http: keys.http.unwrap_or_default(),
         ack: keys.ack.unwrap_or_default(),
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),

@@ -6,6 +6,7 @@ use crate::error::{Problem, quoted};
 use crate::results::METRICS;
 use crate::scenario::document::{Axis, plain_text};
 use bentpipe_quic::Handshake;
+use bentpipe_quic::congestion::Recipe;
 use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
 use std::ops::Range;
@@ -251,6 +252,10 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
     }
     if let Some(window) = &keys.initial_window {
         between("initial_window", window, 1, 10_000)?;
+    }
+    if let Some(parameters) = &keys.parameters {
+        let recipe = Recipe { parameters: parameters.get_ref().clone(), ..Recipe::default() };
+        recipe.prepare().map_err(|error| Problem::new(parameters.span(), error.to_string()))?;
     }
     if let Some(payload) = &keys.initial_mtu {
         let largest = mtu.saturating_sub(HEADERS);

@@ -11,7 +11,7 @@ mod window;
 mod workload;
 
 pub(crate) use check::{HEADERS, check, variant_names};
-pub use transport::{Resume, Start, Transport, TransportKind};
+pub use transport::{Transport, TransportKind};
 pub use window::Window;
 pub use workload::{Direction, Flow, Object, VisitSection, Workload};
 

@@ -1,7 +1,9 @@
 //! The keys that say how a flow is transported, shared by `[defaults]`, `[[variant]]` and `[[flow]]`.
 
+use bentpipe_quic::congestion::recipe::Parameters;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_spanned::Spanned;
 
 /// Declares a struct with its own fields and, after them, every transport key, and how to take those out.
 ///
@@ -18,13 +20,18 @@ macro_rules! keys {
             /// What speaks HTTP: `h3`, or `raw` (one stream for each object and no HTTP framing).
             pub http: Option<bentpipe_quic::Http>,
             /// The congestion controller of the data sender.
-            pub congestion: Option<bentpipe_quic::Congestion>,
-            /// How the controller starts.
-            pub start: Option<$crate::scenario::Start>,
+            pub congestion: Option<bentpipe_quic::congestion::ControllerName>,
+            /// How the controller starts: `auto` (the best there is where it is safe), `standard`, or another of those that
+            /// `bentpipe controllers` lists.
+            pub start: Option<bentpipe_quic::congestion::StartName>,
+            /// Parameters of controllers, starts and resumption by part and name; `bentpipe controllers` lists them.
+            #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
+            pub parameters: Option<serde_spanned::Spanned<bentpipe_quic::congestion::recipe::Parameters>>,
             /// `1rtt`, or `0rtt`: measured on a second visit, with tickets from a first one.
             pub handshake: Option<bentpipe_quic::Handshake>,
-            /// Whether path parameters from an earlier connection are used.
-            pub resume: Option<$crate::scenario::Resume>,
+            /// What the sender does with what it remembers of the path: `none`, `careful` (RFC 9959), or `jump`, straight to
+            /// the remembered window, which is unsafe.
+            pub resume: Option<bentpipe_quic::congestion::ResumeName>,
             /// How many packets the data sender asks the receiver to acknowledge at once: `stack` or `1:N`.
             pub ack: Option<bentpipe_quic::AckRatio>,
             /// Longest time that an acknowledgement is held back.
@@ -56,6 +63,7 @@ macro_rules! keys {
                     http: self.http,
                     congestion: self.congestion,
                     start: self.start,
+                    parameters: self.parameters.clone(),
                     handshake: self.handshake,
                     resume: self.resume,
                     ack: self.ack,
@@ -88,6 +96,7 @@ impl Transport {
             http: self.http.or(base.http),
             congestion: self.congestion.or(base.congestion),
             start: self.start.or(base.start),
+            parameters: merged(self.parameters.as_ref(), base.parameters.as_ref()),
             handshake: self.handshake.or(base.handshake),
             resume: self.resume.or(base.resume),
             ack: self.ack.or(base.ack),
@@ -112,20 +121,12 @@ pub enum TransportKind {
     Quic,
 }
 
-/// How a congestion controller starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Start {
-    /// Slow start as the stack has it.
-    #[default]
-    Standard,
-}
-
-/// What is done with path parameters of an earlier connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Resume {
-    /// Nothing.
-    #[default]
-    None,
+/// Parameters of both, those of `own` first.
+fn merged(own: Option<&Spanned<Parameters>>, base: Option<&Spanned<Parameters>>) -> Option<Spanned<Parameters>> {
+    let (Some(own), Some(base)) = (own, base) else { return own.or(base).cloned() };
+    let mut all = base.get_ref().clone();
+    for (part, values) in own.get_ref() {
+        all.entry(part.clone()).or_default().extend(values.clone());
+    }
+    Some(Spanned::new(own.span(), all))
 }

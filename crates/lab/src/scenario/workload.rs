@@ -108,6 +108,8 @@ transport::keys! {
         /// The terminal that it runs on, counted from 0.
         #[schemars(with = "Option<u64>")]
         pub terminal: Option<Spanned<usize>>,
+        /// The server that it talks to; flows that name the same one share what that server remembers of its clients.
+        pub server: Option<String>,
         /// One object of this size from the server to the client.
         #[schemars(with = "Option<Bytes>")]
         pub download: Option<Spanned<Bytes>>,
