@@ -3,6 +3,7 @@
 use crate::controller::{Controller, Setup};
 use crate::newreno;
 use crate::parameter::{Parameter, Values};
+use crate::resume::{self, Mode};
 use crate::start::Start;
 
 /// A part that can be chosen by name.
@@ -38,6 +39,30 @@ impl<T> PartialEq for Part<T> {
         self.name == other.name
     }
 }
+/// What a connection can do with what its path carried before.
+pub const RESUMPTIONS: &[Part<Mode>] = &[
+    Part {
+        name: "none",
+        about: "the path is only measured",
+        source: "RFC 9959 §3.1",
+        parameters: resume::PARAMETERS,
+        make: |_, _| Mode::Observe,
+    },
+    Part {
+        name: "careful",
+        about: "half of the saved window once the path is confirmed, given back where it is not validated",
+        source: "RFC 9959",
+        parameters: resume::PARAMETERS,
+        make: |_, _| Mode::Careful,
+    },
+    Part {
+        name: "jump",
+        about: "unsafe: the whole saved window from the first flight on, to compare with",
+        source: "what RFC 9959 §4.3 warns of",
+        parameters: resume::PARAMETERS,
+        make: |_, _| Mode::Jump,
+    },
+];
 
 /// The part of that name.
 pub fn find<T>(parts: &'static [Part<T>], name: &str) -> Option<&'static Part<T>> {

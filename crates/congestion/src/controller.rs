@@ -243,6 +243,11 @@ pub trait RateBased {
     /// Whether it is in Startup, where alone a rate may be probed.
     fn in_startup(&self) -> bool;
 
+    /// Whether it is in Drain. Careful Resume takes a retreat as over when this and the unvalidated packets are.
+    fn in_drain(&self) -> bool {
+        false
+    }
+
     /// While `Some`, Startup sends at least at this rate, with a window to match; `None` ends it.
     fn set_probing_rate(&mut self, rate: Option<Rate>);
 

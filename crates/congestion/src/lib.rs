@@ -7,6 +7,7 @@
 //! - [`ledger`]: packets in flight, delivery-rate samples and rounds;
 //! - [`newreno`] and its neighbours: one controller each;
 //! - [`start`]: ways to find the path's capacity, in front of any controller;
+//! - [`resume`]: what the path carried before, used again with care;
 //! - [`catalogue`]: every part by its name, with its parameters; [`recipe`]: a choice of them.
 
 pub mod catalogue;
@@ -15,10 +16,12 @@ pub mod ledger;
 pub mod newreno;
 pub mod parameter;
 pub mod recipe;
+pub mod resume;
 pub mod start;
 
 pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateSample, Setup};
 pub use crate::ledger::Ledger;
 pub use crate::parameter::{Parameter, ParameterError, Values};
 pub use crate::recipe::{ControllerName, FastStart, Prepared, Recipe, ResumeName, StartName};
+pub use crate::resume::{PathNotes, Resume, Saved};
 pub use crate::start::{Permit, Progress, Start, Started};

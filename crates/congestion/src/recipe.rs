@@ -1,9 +1,10 @@
 //! Which controller, which start, what to do with a remembered path, and their parameters: as people write it down, checked,
 //! and as a thing that makes controllers.
 
-use crate::catalogue::{CONTROLLERS, Part, STARTS, find};
+use crate::catalogue::{CONTROLLERS, Part, RESUMPTIONS, STARTS, find};
 use crate::controller::{Controller, Setup};
 use crate::parameter::{ParameterError, Values};
+use crate::resume::{Mode, PathNotes, Resume};
 use crate::start::{Permit, Start, Started};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -89,7 +90,7 @@ name! {
 name! {
     /// What is done with a remembered path: `none`; `careful` (RFC 9959); `jump`, straight to what was remembered, which is
     /// unsafe and there for comparison.
-    ResumeName, "way to resume", "none", vec!["none", "careful", "jump"]
+    ResumeName, "way to resume", "none", RESUMPTIONS.iter().map(|part| part.name).collect()
 }
 
 /// Parameters by part and name.
@@ -119,6 +120,7 @@ pub struct Prepared {
     controller: (&'static Part<Box<dyn Controller>>, Values),
     start: Option<(&'static Part<Box<dyn Start>>, Values)>,
     gated: bool,
+    resume: (&'static Part<Mode>, Values),
 }
 
 /// Whether a connection may start faster than slow start, where its recipe leaves that open (`auto`).
@@ -134,7 +136,8 @@ pub enum FastStart {
 fn declared() -> impl Iterator<Item = (&'static str, &'static [crate::parameter::Parameter])> {
     let controllers = CONTROLLERS.iter().map(|part| (part.name, part.parameters));
     let starts = STARTS.iter().map(|part| (part.name, part.parameters));
-    controllers.chain(starts)
+    let resumptions = RESUMPTIONS.iter().map(|part| (part.name, part.parameters));
+    controllers.chain(starts).chain(resumptions)
 }
 
 fn values(parameters: &Parameters, part: &str) -> Result<Values, ParameterError> {
@@ -166,10 +169,12 @@ impl Recipe {
             name => find(STARTS, name),
         };
         let start = start.map(|part| values(&self.parameters, part.name).map(|values| (part, values))).transpose()?;
+        let resume = find(RESUMPTIONS, self.resume.as_str()).unwrap_or(&RESUMPTIONS[0]);
         Ok(Prepared {
             controller: (controller, values(&self.parameters, controller.name)?),
             start,
             gated: self.start.as_str() == "auto",
+            resume: (resume, values(&self.parameters, resume.name)?),
         })
     }
 }
@@ -180,8 +185,15 @@ impl Prepared {
         self.gated && self.start.is_some()
     }
 
-    /// A controller.
-    pub fn make(&self, setup: &Setup, fast: FastStart) -> Box<dyn Controller> {
+    /// A controller, and around it, where there are `notes` to keep, the layer that observes the path and resumes.
+    pub fn make(&self, setup: &Setup, fast: FastStart, notes: Option<PathNotes>) -> Box<dyn Controller> {
+        let controller = self.started(setup, fast);
+        let Some(notes) = notes else { return controller };
+        let (part, values) = &self.resume;
+        Box::new(Resume::new(controller, (part.make)(setup, values), setup, values, notes))
+    }
+
+    fn started(&self, setup: &Setup, fast: FastStart) -> Box<dyn Controller> {
         let (part, values) = &self.controller;
         let controller = (part.make)(setup, values);
         let permit = match fast {
