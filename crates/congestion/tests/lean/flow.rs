@@ -123,14 +123,18 @@ impl Flow {
         self.outcome
     }
 
-    /// The server's first packet, a round trip before `begin`.
-    pub(super) fn greet(&mut self, begin: Time) {
-        if self.transfer.handshake {
-            let at = Time::from_nanos(begin.as_nanos().saturating_sub(self.rtt.as_nanos()));
-            self.note_sent(at, None);
-            self.arrived.push(0);
-            self.largest = Some(0);
+    /// The request reaches the server after `half` a round trip; after a handshake, of which the server's first packet and its
+    /// acknowledgement stand for all, it is a round trip later. When that is.
+    pub(super) fn greet(&mut self, half: Span, links: &mut Links) -> Time {
+        let at = self.transfer.at + half;
+        if !self.transfer.handshake {
+            return at;
         }
+        self.note_sent(at, None);
+        self.arrived.push(0);
+        self.largest = Some(0);
+        let there = links.forward(at, PACKET).unwrap_or(at + half);
+        links.back(there, ACK).unwrap_or(there + half)
     }
 
     pub(super) fn begin(&mut self, now: Time, links: &mut Links, made: &mut Made) {

@@ -97,10 +97,8 @@ pub fn run(path: &Path, transfers: Vec<(Transfer, Box<dyn Controller>)>, seed: u
     let mut order = 0u64;
     let mut flows: Vec<Flow> = Vec::new();
     for (index, (transfer, controller)) in transfers.into_iter().enumerate() {
-        let half = path.rtt / 2;
-        let begin = if transfer.handshake { transfer.at + half * 3 } else { transfer.at + half };
         let mut flow = Flow::new(path, transfer, controller);
-        flow.greet(begin);
+        let begin = flow.greet(path.rtt / 2, &mut links);
         flows.push(flow);
         queue.push(Reverse((begin, order, index, Event::Begin)));
         order += 1;

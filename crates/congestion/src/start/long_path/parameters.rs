@@ -61,6 +61,20 @@ pub const PARAMETERS: &[Parameter] = &[
         unit: "",
         about: "window after the start, against what the proven rate delivers in a round trip",
     },
+    Parameter {
+        name: "return_doubt",
+        default: 0.3,
+        range: (0.0, 1000.0),
+        unit: "Mbps",
+        about: "acknowledgements at this rate may be all that a return link carries: a longer round trip proves nothing then",
+    },
+    Parameter {
+        name: "creep",
+        default: 1.0,
+        range: (0.0, 100.0),
+        unit: "MB",
+        about: "most by which the window grows in a round while it cannot be told which way is full",
+    },
 ];
 
 /// The parameters' values.
@@ -74,6 +88,10 @@ pub(super) struct Settings {
     pub(super) clump: Span,
     pub(super) rise: Span,
     pub(super) margin: f64,
+    /// Bits a second.
+    pub(super) return_doubt: f64,
+    /// Bytes.
+    pub(super) creep: f64,
 }
 
 impl Settings {
@@ -88,6 +106,8 @@ impl Settings {
             clump: span("clump"),
             rise: span("rise"),
             margin: values.get("margin"),
+            return_doubt: 1e6 * values.get("return_doubt"),
+            creep: 1e6 * values.get("creep"),
         }
     }
 }
