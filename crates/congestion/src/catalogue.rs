@@ -4,7 +4,7 @@ use crate::controller::{Controller, Setup};
 use crate::newreno;
 use crate::parameter::{Parameter, Values};
 use crate::resume::{self, Mode};
-use crate::start::Start;
+use crate::start::{Start, hystart, long_path};
 
 /// A part that can be chosen by name.
 #[derive(Debug)]
@@ -21,6 +21,13 @@ pub struct Part<T: 'static> {
     pub make: fn(&Setup, &Values) -> T,
 }
 
+impl<T> PartialEq for Part<T> {
+    /// Parts are the same where their names are: each stands once in its list.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 /// Every congestion controller.
 pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[Part {
     name: "newreno",
@@ -31,14 +38,23 @@ pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[Part {
 }];
 
 /// Every start that stands in front of a controller; `standard` is the controller's own.
-pub const STARTS: &[Part<Box<dyn Start>>] = &[];
+pub const STARTS: &[Part<Box<dyn Start>>] = &[
+    Part {
+        name: "hystart++",
+        about: "slow start that ends when the round trip stays grown",
+        source: "RFC 9406",
+        parameters: hystart::PARAMETERS,
+        make: |setup, values| Box::new(hystart::HyStart::new(setup, values)),
+    },
+    Part {
+        name: "long-path",
+        about: "bursts of the proven volume at several times the proven rate, on round trips of satellites",
+        source: "ours: docs/decisions/0005-long-path-start.md",
+        parameters: long_path::PARAMETERS,
+        make: |setup, values| Box::new(long_path::LongPath::new(setup, values)),
+    },
+];
 
-impl<T> PartialEq for Part<T> {
-    /// Parts are the same where their names are: each stands once in its list.
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
 /// What a connection can do with what its path carried before.
 pub const RESUMPTIONS: &[Part<Mode>] = &[
     Part {

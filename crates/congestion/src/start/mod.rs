@@ -3,6 +3,9 @@
 //! A controller has a slow start of its own: that is `standard`. A [`Start`] takes its place: until it is done it says what
 //! the window and the pacing rate are, and then hands over what it has found.
 
+pub mod hystart;
+pub mod long_path;
+
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::any::Any;

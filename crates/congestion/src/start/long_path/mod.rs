@@ -1,0 +1,152 @@
+//! A start for long paths: each round sends about the volume that the path has been seen to deliver in a round trip, but at
+//! several times the rate, and so learns the rate in few rounds without much more than that volume ever standing in a queue.
+//!
+//! What was weighed and measured stands in `docs/decisions/0005-long-path-start.md`.
+
+mod arrivals;
+mod delay;
+mod parameters;
+mod path;
+mod steps;
+
+pub use parameters::PARAMETERS;
+
+use crate::controller::{Ack, Loss, Mark, Setup};
+use crate::parameter::Values;
+use crate::start::{Progress, Start};
+use bentpipe_units::{Bytes, Rate, Time};
+use parameters::Settings;
+use path::Path;
+use steps::{Next, Settling, Step};
+
+/// The start.
+#[derive(Debug, Clone)]
+pub struct LongPath {
+    path: Path,
+    step: Step,
+}
+
+impl LongPath {
+    /// A start that waits for the first round trip at the initial window.
+    pub fn new(setup: &Setup, values: &Values) -> Self {
+        Self { path: Path::new(setup, Settings::new(values)), step: Step::Waiting }
+    }
+
+    /// The first round trip: a short one is none of this start's business.
+    fn begin(&mut self, ack: &Ack<'_>) -> Next {
+        if !ack.app_limited {
+            self.path.window += ack.bytes;
+        }
+        if ack.rtt < self.path.settings.threshold {
+            return Next::Over(Progress::Plain);
+        }
+        self.path.begin(ack);
+        Next::Step(Step::Growing(ack.next_number))
+    }
+
+    /// More than proven, until a queue forms.
+    fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
+        let path = &mut self.path;
+        for part in [0.06, 0.12, 0.25, 0.5] {
+            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.settings.clump, Time::ZERO);
+            path.proven = path.proven.max(rate.unwrap_or_default());
+        }
+        // The first burst's window and rate stand until it is heard of.
+        if ack.newest().number < first {
+            return Next::Stay;
+        }
+        let (window, acked) = (path.window.get() as f64, ack.bytes.get() as f64);
+        let slow = if ack.app_limited { window } else { window + acked };
+        let volume = (1.0 + path.settings.excess) * path.proven * path.base();
+        let window = slow.max(volume.min(window + (path.settings.most_growth - 1.0) * acked));
+        let rate = (path.settings.gain * path.proven).max(1.25 * window / path.base());
+        // Two rounds of few packets say little: they do not slow it down.
+        let least = path.rate.filter(|_| path.round <= 2).unwrap_or_default();
+        path.send(window, rate.max(least));
+        if path.is_queueing() {
+            return Next::Step(Step::Settling(Settling::new(path, ack.now, ack.delivered, ack.next_number)));
+        }
+        Next::Stay
+    }
+
+    fn proceed(&mut self, next: Next) -> Progress {
+        match next {
+            Next::Stay => Progress::Going,
+            Next::Step(step) => {
+                self.step = step;
+                Progress::Going
+            }
+            Next::Over(progress) => progress,
+        }
+    }
+}
+
+impl Start for LongPath {
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
+        if !matches!(self.step, Step::Waiting) {
+            self.path.note(ack);
+        }
+        let next = match &mut self.step {
+            Step::Waiting => self.begin(ack),
+            Step::Growing(first) => {
+                let first = *first;
+                self.grow(ack, first)
+            }
+            Step::Settling(settling) => settling.on_ack(&mut self.path, ack),
+            Step::Verifying(verifying) => verifying.on_ack(&mut self.path, ack),
+            Step::Creeping(creeping) => creeping.on_ack(&mut self.path, ack),
+        };
+        self.proceed(next)
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) -> Progress {
+        if loss.persistent {
+            return Progress::Congested;
+        }
+        let path = &mut self.path;
+        path.losses.note(loss);
+        let next = match &mut self.step {
+            Step::Waiting => Next::Over(Progress::Congested),
+            Step::Growing(_) if path.losses.exceed(0.05, path.judged(loss.delivered)) => {
+                Next::Step(Step::Settling(Settling::new(path, loss.now, loss.delivered, loss.next_number)))
+            }
+            Step::Growing(_) | Step::Settling(_) => Next::Stay,
+            Step::Verifying(verifying) => verifying.on_loss(path, loss),
+            Step::Creeping(creeping) => creeping.on_loss(path),
+        };
+        self.proceed(next)
+    }
+
+    fn on_mark(&mut self, mark: &Mark) -> Progress {
+        match &self.step {
+            Step::Settling(settling) if settling.answers(mark.newest) => Progress::Going,
+            _ => Progress::Congested,
+        }
+    }
+
+    fn on_mtu(&mut self, mtu: Bytes) {
+        self.path.on_mtu(mtu);
+    }
+
+    fn window(&self) -> Bytes {
+        self.path.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.path.rate.map(|rate| Rate::from_bps((rate * 8.0) as u64).max(Rate::from_bps(8)))
+    }
+
+    fn phase(&self) -> &'static str {
+        match &self.step {
+            Step::Waiting => "first flight",
+            Step::Growing(_) => "bursts",
+            Step::Settling(_) => "settle",
+            Step::Verifying(_) => "verify",
+            Step::Creeping(_) => "creep",
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn Start> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,165 @@
+//! What is known of the path, and what the start answers while it goes on.
+
+use super::arrivals::Arrivals;
+use super::delay::Delay;
+use super::parameters::Settings;
+use crate::controller::{Ack, Loss, Setup};
+use crate::newreno::minimum_window;
+use crate::start::{Found, Progress};
+use bentpipe_units::{Bytes, Rate, Span, Time};
+
+/// Longest round trip that windows of time are sized for: a longer one only makes the start slower.
+const LONGEST: Span = Span::from_secs(10);
+
+/// Losses in a round.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Losses {
+    bytes: Bytes,
+    packets: u64,
+}
+
+impl Losses {
+    pub(super) fn note(&mut self, loss: &Loss<'_>) {
+        self.bytes += loss.bytes;
+        self.packets = self.packets.saturating_add(loss.packets.len() as u64);
+    }
+
+    /// Whether they are more than `share` of `of`. Fewer than four packets are nothing: one burst of noise.
+    pub(super) fn exceed(&self, share: f64, of: Bytes) -> bool {
+        self.packets >= 4 && self.bytes.get() as f64 > share * of.get() as f64
+    }
+}
+
+/// Measurements that every step shares.
+#[derive(Debug, Clone)]
+pub(super) struct Path {
+    pub(super) settings: Settings,
+    mtu: Bytes,
+    /// Bytes that may be in flight.
+    pub(super) window: Bytes,
+    /// How fast to send, in bytes a second.
+    pub(super) rate: Option<f64>,
+    /// The round trip at the start: the scale of all times.
+    pub(super) scale: Span,
+    pub(super) arrivals: Arrivals,
+    pub(super) delay: Delay,
+    /// Time since the acknowledgement before.
+    pub(super) quiet: Span,
+    /// The proven rate in bytes a second.
+    pub(super) proven: f64,
+    /// Rounds so far, bytes delivered when this one began, its acknowledgements and losses.
+    pub(super) round: u64,
+    round_delivered: Bytes,
+    acks: u64,
+    pub(super) losses: Losses,
+    /// Most bytes delivered in a round.
+    pub(super) volume: Bytes,
+    /// Bytes for each acknowledgement in the last round.
+    pub(super) bytes_per_ack: f64,
+}
+
+impl Path {
+    /// Nothing is known yet.
+    pub(super) fn new(setup: &Setup, settings: Settings) -> Self {
+        Self {
+            mtu: setup.mtu,
+            window: setup.initial_window.max(minimum_window(setup.mtu)),
+            rate: None,
+            scale: Span::ZERO,
+            arrivals: Arrivals::new(Span::ZERO),
+            delay: Delay::new(Span::MAX, settings.clump),
+            quiet: Span::ZERO,
+            proven: 0.0,
+            round: 0,
+            round_delivered: Bytes::ZERO,
+            acks: 0,
+            losses: Losses::default(),
+            volume: Bytes::ZERO,
+            bytes_per_ack: f64::INFINITY,
+            settings,
+        }
+    }
+
+    /// The first round trip: window and rate of the first burst.
+    pub(super) fn begin(&mut self, ack: &Ack<'_>) {
+        self.scale = ack.rtt.min(LONGEST);
+        self.arrivals = Arrivals::new(self.scale);
+        self.round_delivered = ack.delivered;
+        let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.settings.first_flight);
+        let window = self.mtu.mul_f64(burst).max(self.window);
+        self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));
+        self.note(ack);
+    }
+
+    /// Takes an acknowledgement into every measurement.
+    pub(super) fn note(&mut self, ack: &Ack<'_>) {
+        if ack.round_start {
+            let delivered = ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
+            self.volume = self.volume.max(delivered);
+            if self.acks > 0 {
+                self.bytes_per_ack = delivered.get() as f64 / self.acks as f64;
+            }
+            self.round += 1;
+            self.round_delivered = ack.delivered.saturating_sub(ack.bytes);
+            self.acks = 0;
+            self.losses = Losses::default();
+        }
+        self.acks += 1;
+        self.quiet = self.arrivals.last_at().map_or(Span::ZERO, |last| ack.now.since(last));
+        self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
+        self.delay.note(ack.now, ack.rtt, ack.round_start);
+    }
+
+    /// The largest packet has another size now.
+    pub(super) fn on_mtu(&mut self, mtu: Bytes) {
+        self.mtu = mtu;
+        self.window = self.window.max(minimum_window(mtu));
+    }
+
+    /// Sets window and rate, in bytes and bytes a second.
+    pub(super) fn send(&mut self, window: f64, rate: f64) {
+        self.window = Bytes::new(window as u64).max(minimum_window(self.mtu));
+        self.rate = Some(rate.max(1.0));
+    }
+
+    /// A window without bursts.
+    pub(super) fn send_evenly(&mut self, window: f64) {
+        self.send(window, window / self.base());
+    }
+
+    /// Smallest round trip in seconds, a millisecond at least.
+    pub(super) fn base(&self) -> f64 {
+        self.delay.base().as_secs_f64().max(0.001)
+    }
+
+    /// Bytes that have arrived or been lost in this round.
+    pub(super) fn judged(&self, delivered: Bytes) -> Bytes {
+        delivered.saturating_sub(self.round_delivered) + self.losses.bytes
+    }
+
+    /// Whether the round trip has grown by more than the path does by itself.
+    pub(super) fn is_queueing(&self) -> bool {
+        let swing = self.delay.swing().mul_f64(1.5).min(self.scale / 4);
+        self.delay.queue() >= self.settings.rise.max(self.scale / 8).max(swing)
+    }
+
+    /// Whether the acknowledgements alone may be what fills the way back: they are many enough for a slow one, and whoever
+    /// waits for them sees the same as before a full bottleneck.
+    pub(super) fn may_be_return(&self) -> bool {
+        /// Bits of an IP packet with an acknowledgement of QUIC.
+        const ACK_BITS: f64 = 8.0 * 75.0;
+        self.proven / self.bytes_per_ack.max(1.0) * ACK_BITS >= self.settings.return_doubt
+    }
+
+    /// The capacity is found.
+    pub(super) fn found(&mut self, window: Bytes, answered: u64) -> Progress {
+        self.window = window.max(minimum_window(self.mtu));
+        let rate = Some(Rate::from_bps((self.proven * 8.0) as u64)).filter(|rate| !rate.is_zero());
+        Progress::Found(Found { window: self.window, rate, min_rtt: self.delay.base(), answered })
+    }
+
+    /// Where losses and acknowledgements stand, for steps that begin in between.
+    pub(super) fn exit_rate(&self) -> Option<f64> {
+        self.arrivals.rate((self.scale / 8).max(Span::from_millis(80)), self.settings.clump, Time::ZERO)
+    }
+}

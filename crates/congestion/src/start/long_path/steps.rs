@@ -1,0 +1,198 @@
+//! The steps after the bursts: settle on what was proven, verify that there is no more, creep where that cannot be told.
+
+use super::path::{Losses, Path};
+use crate::controller::{Ack, Loss};
+use crate::start::Progress;
+use bentpipe_units::{Bytes, Span, Time};
+
+/// What follows an event.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// The step goes on.
+    Stay,
+    /// The next step.
+    Step(Step),
+    /// The start is over.
+    Over(Progress),
+}
+
+/// What the start is doing.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    /// Waiting for the first round trip.
+    Waiting,
+    /// Sending faster than proven; packets before this one are older than the start.
+    Growing(u64),
+    /// Waiting until what was sent too much has gone, and measuring again meanwhile.
+    Settling(Settling),
+    /// Trying whether there is more after all.
+    Verifying(Verifying),
+    /// Growing slowly until something gives.
+    Creeping(Creeping),
+}
+
+/// Measuring what the path delivers while the excess drains.
+#[derive(Debug, Clone)]
+pub(super) struct Settling {
+    /// Bytes delivered when it began.
+    delivered: Bytes,
+    /// Over when this packet is acknowledged; losses before it are answered.
+    until: u64,
+    /// The proven rate before the exit and at it, in bytes a second.
+    highest: f64,
+    exit: f64,
+    /// The best rate measured since, and where windows of it may begin.
+    measured: f64,
+    gap: Time,
+}
+
+impl Settling {
+    /// Leaves the bursts.
+    pub(super) fn new(path: &mut Path, now: Time, delivered: Bytes, next_number: u64) -> Self {
+        let highest = path.proven;
+        path.proven = path.exit_rate().unwrap_or(highest).min(highest);
+        let settling = Self { delivered, until: next_number, highest, exit: path.proven, measured: 0.0, gap: now };
+        settling.send(path);
+        settling
+    }
+
+    fn send(&self, path: &mut Path) {
+        let margin = path.settings.margin;
+        // What a round delivered, a window may hold: rates of few packets can say too little, volumes cannot.
+        let window = (margin * path.proven * path.base()).max(path.volume.get() as f64);
+        path.send(window, margin * path.proven);
+    }
+
+    pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        if path.quiet > (path.scale / 8).max(Span::from_millis(75)) {
+            self.gap = ack.now;
+        }
+        for part in [4, 2] {
+            if let Some(rate) = path.arrivals.rate(path.scale / part, path.settings.clump / 2, self.gap) {
+                self.measured = self.measured.max(rate.min(1.25 * self.highest));
+            }
+        }
+        let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
+        let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
+        path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        self.send(path);
+        if ack.newest().number < self.until {
+            return Next::Stay;
+        }
+        Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.next_number)))
+    }
+
+    /// Whether losses and marks of packets before `number` are answered by it.
+    pub(super) fn answers(&self, number: u64) -> bool {
+        number < self.until
+    }
+}
+
+/// Sending a part more than proven for a round trip.
+#[derive(Debug, Clone)]
+pub(super) struct Verifying {
+    growth: f64,
+    /// The window before, in bytes.
+    before: Bytes,
+    /// Measured from the acknowledgement of this packet on.
+    first: u64,
+    since: Option<(Time, Bytes)>,
+    losses: Losses,
+}
+
+impl Verifying {
+    fn new(path: &mut Path, growth: f64, first: u64) -> Self {
+        let before = path.window;
+        path.send_evenly(before.get() as f64 * (1.0 + growth));
+        Self { growth, before, first, since: None, losses: Losses::default() }
+    }
+
+    pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        let Some((since, delivered)) = self.since else {
+            if ack.newest().number >= self.first {
+                self.since = Some((ack.now, ack.delivered));
+            }
+            return Next::Stay;
+        };
+        let time = ack.now.since(since);
+        if time < path.scale / 2 {
+            return Next::Stay;
+        }
+        let rate = ack.delivered.saturating_sub(delivered).get() as f64 / time.as_secs_f64();
+        if rate >= path.proven * (1.0 + 0.6 * self.growth) || !path.is_queueing() {
+            path.proven = path.proven.max(rate);
+            return Next::Step(Step::Verifying(Self::new(path, (2.0 * self.growth).min(1.0), ack.next_number)));
+        }
+        let most = Bytes::new((1.05 * rate * path.base()) as u64);
+        let window = most.min(path.window).max(self.before);
+        if path.may_be_return() {
+            path.window = window;
+            return Next::Step(Step::Creeping(Creeping::new(path, ack)));
+        }
+        Next::Over(path.found(window, ack.next_number))
+    }
+
+    pub(super) fn on_loss(&mut self, path: &mut Path, loss: &Loss<'_>) -> Next {
+        if loss.newest().number < self.first {
+            return Next::Stay;
+        }
+        self.losses.note(loss);
+        if self.losses.exceed(0.02, path.window) {
+            return Next::Over(path.found(self.before, loss.next_number));
+        }
+        Next::Stay
+    }
+}
+
+/// Growing by a bounded volume each round.
+#[derive(Debug, Clone)]
+pub(super) struct Creeping {
+    /// Growth of a round, in bytes, and the window that it began with.
+    step: f64,
+    from: f64,
+    /// When and after how many delivered bytes the round began; the rate of the best one so far.
+    began: (Time, Bytes),
+    best: f64,
+    /// Fraction of a byte of the window.
+    window: f64,
+}
+
+impl Creeping {
+    fn new(path: &mut Path, ack: &Ack<'_>) -> Self {
+        let window = path.window.get() as f64;
+        path.rate = None;
+        let step = path.settings.creep.min(0.25 * window);
+        Self { step, from: window, began: (ack.now, ack.delivered), best: path.proven, window }
+    }
+
+    pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        if !ack.app_limited {
+            self.window += ack.bytes.get() as f64 * self.step / self.from.max(1.0);
+            path.window = Bytes::new(self.window as u64).max(path.window);
+        }
+        if !ack.round_start {
+            return Next::Stay;
+        }
+        let time = ack.now.since(self.began.0).as_secs_f64().max(0.001);
+        let rate = ack.delivered.saturating_sub(self.began.1).get() as f64 / time;
+        let growth = self.step / self.from;
+        let cap = path.settings.creep.min(0.25 * self.window);
+        // More came back for more: the way back has begun to thin acknowledgements, the way out has room.
+        self.step = if rate >= self.best * (1.0 + 0.6 * growth) { (2.0 * self.step).min(self.window) } else { cap };
+        self.best = self.best.max(rate);
+        path.proven = path.proven.max(rate);
+        self.from = self.window;
+        self.began = (ack.now, ack.delivered);
+        if path.delay.queue() > path.scale * 3 {
+            return Next::Over(path.found(path.window, ack.next_number));
+        }
+        Next::Stay
+    }
+
+    pub(super) fn on_loss(&self, path: &Path) -> Next {
+        if path.losses.exceed(0.01, path.window) {
+            return Next::Over(Progress::Congested);
+        }
+        Next::Stay
+    }
+}

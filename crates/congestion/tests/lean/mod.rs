@@ -1,0 +1,157 @@
+//! A lean simulator of bulk transfers: senders with a ledger and a controller, one bottleneck, one return link. It knows no
+//! handshake beyond its round trip and no protocol beyond numbered packets; what it leaves out is what starts do not see.
+
+#![allow(dead_code, reason = "several test binaries share this module, none needs all of it")]
+
+mod flow;
+mod path;
+
+pub use flow::Outcome;
+pub use path::{Path, Policer};
+
+use bentpipe_congestion::{Controller, Setup, Started, Values};
+use bentpipe_units::{Bytes, Span, Time};
+use flow::Flow;
+use path::Links;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Bytes of an IP packet that carries data; of a QUIC packet in it; of application data in that: headers of 4.6 %.
+pub const PACKET: u64 = 1500;
+/// The UDP payload.
+pub const MTU: u64 = 1472;
+/// Application data of a packet.
+pub const PAYLOAD: u64 = 1434;
+/// Bytes of an IP packet that carries an acknowledgement.
+pub const ACK: u64 = 75;
+
+/// A transfer.
+pub struct Transfer {
+    /// Bytes to deliver.
+    pub bytes: u64,
+    /// When its client's first packet leaves.
+    pub at: Time,
+    /// Whether a round trip of handshake comes first, which gives the sender its first sample.
+    pub handshake: bool,
+    /// Application data are written so fast, in bytes a second; infinitely fast where `None`.
+    pub written: Option<f64>,
+}
+
+impl Transfer {
+    /// A download from the beginning, after a handshake.
+    pub fn of(bytes: u64) -> Self {
+        Self { bytes, at: Time::ZERO, handshake: true, written: None }
+    }
+}
+
+/// A seeded sequence of numbers (SplitMix64; Steele, Lea and Flood 2014).
+#[derive(Debug, Clone)]
+pub struct Draw(pub u64);
+
+impl Draw {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Evenly from 0 to 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Evenly in the logarithm.
+    pub fn log(&mut self, low: f64, high: f64) -> f64 {
+        low * libm::exp(self.unit() * libm::log(high / low))
+    }
+
+    /// One of them.
+    pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[(self.next() % of.len() as u64) as usize]
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The handshake's end: an acknowledgement of the server's first packet, and the request.
+    Begin,
+    /// A data packet reaches the receiver.
+    Data(u64),
+    /// The receiver's delayed acknowledgement is due, unless an earlier one went.
+    Delayed(usize),
+    /// An acknowledgement of the first so many arrivals reaches the sender.
+    Ack(usize),
+    /// The pacer, or the application, allows another packet.
+    Send,
+    /// A loss or probe timer.
+    Timer,
+}
+
+/// Runs the transfers until all are complete or `limit` has passed; one outcome for each.
+pub fn run(path: &Path, transfers: Vec<(Transfer, Box<dyn Controller>)>, seed: u64, limit: Span) -> Vec<Outcome> {
+    let mut links = Links::new(path, seed);
+    let mut queue = BinaryHeap::new();
+    let mut order = 0u64;
+    let mut flows: Vec<Flow> = Vec::new();
+    for (index, (transfer, controller)) in transfers.into_iter().enumerate() {
+        let mut flow = Flow::new(path, transfer, controller);
+        let begin = flow.greet(path.rtt / 2, &mut links);
+        flows.push(flow);
+        queue.push(Reverse((begin, order, index, Event::Begin)));
+        order += 1;
+    }
+    let mut open = flows.len();
+    let mut made = Vec::new();
+    while let Some(Reverse((now, _, index, event))) = queue.pop() {
+        if open == 0 || now.since_start() > limit {
+            break;
+        }
+        let flow = &mut flows[index];
+        let was_complete = flow.is_complete();
+        match event {
+            Event::Begin => flow.begin(now, &mut links, &mut made),
+            Event::Data(number) => flow.data(now, number, &mut links, &mut made),
+            Event::Delayed(arrivals) => flow.delayed(now, arrivals, &mut links, &mut made),
+            Event::Ack(arrivals) => flow.ack(now, arrivals, &mut links, &mut made),
+            Event::Send => flow.send_timer(now, &mut links, &mut made),
+            Event::Timer => flow.timer(now, &mut links, &mut made),
+        }
+        if !was_complete && flow.is_complete() {
+            open -= 1;
+        }
+        for (at, event) in made.drain(..) {
+            queue.push(Reverse((at, order, index, event)));
+            order += 1;
+        }
+    }
+    flows.into_iter().map(Flow::outcome).collect()
+}
+
+/// One transfer alone.
+pub fn alone(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64) -> Outcome {
+    run(path, vec![(Transfer::of(bytes), controller)], seed, Span::from_secs(3000)).remove(0)
+}
+
+/// CUBIC with the start of that name, its parameters set to `values`; `standard` is CUBIC's own slow start.
+///
+/// # Panics
+/// Where there is no such start or parameter.
+pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
+    use bentpipe_congestion::catalogue::{CONTROLLERS, STARTS, find};
+    let mtu = Bytes::new(MTU);
+    let setup = Setup { now: Time::ZERO, mtu, initial_window: Bytes::new(10 * MTU), distance_m: None };
+    let part = find(CONTROLLERS, "cubic").expect("a controller");
+    let controller = (part.make)(&setup, &Values::defaults(part.parameters));
+    if start == "standard" {
+        return controller;
+    }
+    let part = find(STARTS, start).expect("a start");
+    let mut set = Values::defaults(part.parameters);
+    for (name, value) in values {
+        set.set(part.name, name, *value).expect("a parameter");
+    }
+    Box::new(Started::new(controller, (part.make)(&setup, &set), None))
+}
