@@ -6,6 +6,7 @@
 //! - [`Endpoint`] holds connections and runs their applications;
 //! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
+//! - [`memory`] remembers paths between connections;
 //! - [`Probe`] watches a sender through its congestion controller;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
@@ -14,6 +15,7 @@ mod clock;
 mod conn;
 mod endpoint;
 mod h3;
+pub mod memory;
 mod probe;
 pub mod qlog;
 mod raw;
