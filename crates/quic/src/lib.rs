@@ -8,6 +8,7 @@
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
 //! - [`memory`] remembers paths between connections;
 //! - [`Probe`] watches a sender through its congestion controller;
+//! - [`token`] seals what is remembered for clients to keep;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
@@ -23,6 +24,7 @@ mod reader;
 pub mod seeded;
 mod settings;
 pub mod tls;
+pub mod token;
 
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
