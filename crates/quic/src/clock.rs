@@ -1,6 +1,6 @@
 //! The bridge between [`Time`], which every core takes as an argument, and the `Instant` that noq-proto counts in.
 
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Epoch, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -53,6 +53,11 @@ impl EpochClock {
         self.nanos.store(now.as_nanos(), Ordering::Relaxed);
     }
 
+    /// What the clock says, for path memory and tokens.
+    pub fn epoch(&self) -> Epoch {
+        Epoch::from_unix_secs(self.start_unix_secs) + Span::from_nanos(self.nanos.load(Ordering::Relaxed))
+    }
+
     fn since_unix_epoch(&self) -> Duration {
         Duration::from_secs(self.start_unix_secs) + Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
@@ -85,6 +90,7 @@ mod tests {
     fn the_epoch_moves_with_the_run() {
         let epoch = EpochClock::new(1_700_000_000);
         epoch.set(Time::from_secs(5));
+        assert_eq!(epoch.epoch(), Epoch::from_unix_secs(1_700_000_005));
         assert_eq!(noq_proto::TimeSource::now(&epoch), UNIX_EPOCH + Duration::from_secs(1_700_000_005));
     }
 }

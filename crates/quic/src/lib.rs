@@ -7,6 +7,9 @@
 //! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
 //! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
+//! - [`memory`] remembers paths between connections;
+//! - [`Probe`] watches a sender through its congestion controller;
+//! - [`token`] seals what is remembered for clients to keep;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
@@ -16,6 +19,7 @@ mod conn;
 mod endpoint;
 mod gate;
 mod h3;
+pub mod memory;
 mod probe;
 pub mod qlog;
 mod raw;
@@ -23,6 +27,7 @@ mod reader;
 pub mod seeded;
 mod settings;
 pub mod tls;
+pub mod token;
 
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};

@@ -98,14 +98,22 @@ pub enum Randomness {
     Seeded,
 }
 
+impl Randomness {
+    /// The generator itself, for nonces and secrets.
+    pub fn generator(self) -> &'static dyn SecureRandom {
+        match self {
+            Self::System => provider::default_provider().secure_random,
+            Self::Seeded => &SeededRandom,
+        }
+    }
+}
+
 fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
     let mut provider = provider::default_provider();
     // AES-128 first: it is what QUIC deployments negotiate where the processor has AES instructions, and a third
     // cheaper than the provider's default of AES-256.
     provider.cipher_suites.sort_by_key(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
-    if randomness == Randomness::Seeded {
-        provider.secure_random = &SeededRandom;
-    }
+    provider.secure_random = randomness.generator();
     Arc::new(provider)
 }
 

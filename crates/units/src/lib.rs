@@ -9,12 +9,14 @@
 //! (`KiB`, `MiB`, `GiB`) are powers of two.
 
 mod bytes;
+mod epoch;
 mod parse;
 mod rate;
 mod ratio;
 mod time;
 
 pub use bytes::Bytes;
+pub use epoch::Epoch;
 pub use parse::UnitError;
 pub use rate::Rate;
 pub use ratio::Ratio;
