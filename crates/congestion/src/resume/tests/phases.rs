@@ -202,6 +202,16 @@ fn unvalidated_becomes_validating_after_a_round_trip() {
 }
 
 #[test]
+fn the_round_trip_is_counted_from_the_first_unvalidated_packet() {
+    let mut rig = Rig::jumped(300);
+    rig.at(5000).send(60);
+    rig.at(5100).send(1);
+    assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
+    rig.at(5101).send(1);
+    assert_eq!(rig.last_step(), ("validating", "rtt_exceeded"));
+}
+
+#[test]
 fn unvalidated_becomes_validating_at_a_timeout() {
     let mut rig = Rig::jumped(300);
     rig.send(60);
