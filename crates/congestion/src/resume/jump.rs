@@ -14,9 +14,10 @@ impl Resume {
     /// A packet was sent in the Unvalidated Phase.
     pub(super) fn jump_sent(&mut self, packet: &Packet) {
         self.flight.sent(packet.number);
+        self.entered.get_or_insert(packet.sent_at);
         if self.jump.saturating_sub(packet.in_flight) < self.mtu {
             self.evaluate(packet.sent_at, Trigger::LastUnvalidatedPacketSent);
-        } else if packet.sent_at.since(self.entered) > self.rtt {
+        } else if self.is_overdue(packet.sent_at) {
             self.evaluate(packet.sent_at, Trigger::RttExceeded);
         }
     }
@@ -31,9 +32,15 @@ impl Resume {
             self.retreat(ack.now, Trigger::PathChanged);
         } else if self.flight.first().is_some_and(|first| ack.newest().number >= first) {
             self.evaluate(ack.now, Trigger::FirstUnvalidatedPacketAcknowledged);
-        } else if ack.now.since(self.entered) > self.rtt {
+        } else if self.is_overdue(ack.now) {
             self.evaluate(ack.now, Trigger::RttExceeded);
         }
+    }
+
+    /// More than a round trip has passed since the first unvalidated packet was sent. From the jump to that packet, the sender
+    /// may wait as it may in Reconnaissance.
+    fn is_overdue(&self, now: Time) -> bool {
+        self.entered.is_some_and(|entered| now.since(entered) > self.rtt)
     }
 
     /// "Check flight_size" (§3.3): the part of the jump that was not used is given back.

@@ -28,8 +28,8 @@ pub struct Resume {
     pub(super) flight: Tally,
     /// PipeSize.
     pub(super) pipesize: Bytes,
-    /// When the Unvalidated Phase began.
-    pub(super) entered: Time,
+    /// When the first unvalidated packet was sent.
+    pub(super) entered: Option<Time>,
     /// Current round trip of the Unvalidated Phase.
     pub(super) rtt: Span,
     /// The window of the Unvalidated Phase.
@@ -64,7 +64,7 @@ impl Resume {
             recon: Recon::default(),
             flight: Tally::default(),
             pipesize: Bytes::ZERO,
-            entered: setup.now,
+            entered: None,
             rtt: Span::ZERO,
             jump: Bytes::ZERO,
             retreat: Bytes::ZERO,

@@ -19,7 +19,7 @@ impl Resume {
             return;
         }
         model.set_probing_rate(Some(rate));
-        self.start_flight(now, rtt);
+        self.start_flight(rtt);
         self.by_rate = true;
         self.probe_round = round;
         self.go(now, Phase::Unvalidated, Some(Trigger::CongestionWindowLimited));

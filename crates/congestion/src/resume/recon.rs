@@ -93,17 +93,16 @@ impl Resume {
             self.go(now, Phase::Normal, None);
             return;
         }
-        self.start_flight(now, rtt);
+        self.start_flight(rtt);
         self.jump = jump;
         self.go(now, Phase::Unvalidated, Some(Trigger::CongestionWindowLimited));
     }
 
     /// What both kinds of controllers need at the jump.
-    pub(super) fn start_flight(&mut self, now: Time, rtt: Span) {
+    pub(super) fn start_flight(&mut self, rtt: Span) {
         self.notes.set_jumped();
         self.flight = Tally::from(self.next_number);
         self.pipesize = self.flight_size;
-        self.entered = now;
         self.rtt = rtt;
     }
 }

@@ -115,6 +115,24 @@ fn observing_goes_on_after_a_retreat_without_regard_to_the_deleted_set() {
 }
 
 #[test]
+fn packets_sent_before_the_end_of_careful_resume_are_not_measured() {
+    let mut rig = Rig::new(Mode::Careful, None);
+    rounds(&mut rig, [10, 20, 30], 100, false);
+    rig.notes.offer(saved(300));
+    rig.send(70);
+    rig.resume.on_timeout(rig.now);
+    assert_eq!(rig.last_step(), ("normal", "rate_limited"));
+    let last = rig.ledger.next_number() - 1;
+    rig.now += Span::from_millis(100);
+    rig.ack(60, last);
+    assert_eq!(rig.notes.observed(), None);
+    rounds(&mut rig, [50], 100, false);
+    assert_eq!(window(&rig), None, "less than the set that was offered");
+    rounds(&mut rig, [310], 100, false);
+    assert_eq!(window(&rig), Some(packets(310)));
+}
+
+#[test]
 fn observations_of_the_old_path_end_with_it() {
     let mut rig = Rig::new(Mode::Observe, None);
     rounds(&mut rig, [100], 100, false);

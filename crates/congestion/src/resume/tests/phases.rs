@@ -174,6 +174,53 @@ fn the_window_stands_still_in_the_unvalidated_phase() {
     assert_eq!((rig.resume.window(), rig.resume.pipesize()), (packets(150), packets(10)));
 }
 
+/// A controller that grows by a packet with each acknowledgement that nothing limits, and cannot be moved.
+#[derive(Debug, Clone)]
+struct Grower(Bytes);
+
+impl Controller for Grower {
+    fn on_ack(&mut self, ack: &crate::Ack<'_>) {
+        if !ack.app_limited {
+            self.0 += MTU;
+        }
+    }
+    fn on_loss(&mut self, _: &crate::Loss<'_>) {}
+    fn on_mark(&mut self, _: &Mark) {}
+    fn adjust(&mut self, _: &crate::Adjust) {}
+    fn window(&self) -> Bytes {
+        self.0
+    }
+    fn in_slow_start(&self) -> bool {
+        true
+    }
+    fn phase(&self) -> &'static str {
+        "growing"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn the_controller_does_not_grow_while_the_layer_has_its_window() {
+    let mut rig = Rig::around(Box::new(Grower(packets(10))), Mode::Careful, Some(saved(300)));
+    rig.send(10);
+    rig.at(100).ack_as(0, 9, true);
+    rig.send(60);
+    // Unvalidated, and sent before the jump.
+    rig.at(190).ack(10, 14);
+    assert_eq!(rig.resume.controller.window(), packets(10));
+    rig.lose(15, 15);
+    // Safe Retreat.
+    rig.ack(16, 30);
+    assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
+    assert_eq!(rig.resume.controller.window(), packets(10));
+    rig.ack(31, 69);
+    rig.send(1);
+    rig.at(300).ack(70, 70);
+    assert_eq!(rig.resume.controller.window(), packets(11));
+}
+
 #[test]
 fn unvalidated_becomes_validating_when_the_jump_is_full() {
     let rig = Rig::validating();
@@ -199,6 +246,16 @@ fn unvalidated_becomes_validating_after_a_round_trip() {
     rig.at(201).send(1);
     assert_eq!(rig.last_step(), ("validating", "rtt_exceeded"));
     assert_eq!(rig.resume.window(), packets(62));
+}
+
+#[test]
+fn the_round_trip_is_counted_from_the_first_unvalidated_packet() {
+    let mut rig = Rig::jumped(300);
+    rig.at(5000).send(60);
+    rig.at(5100).send(1);
+    assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
+    rig.at(5101).send(1);
+    assert_eq!(rig.last_step(), ("validating", "rtt_exceeded"));
 }
 
 #[test]

@@ -1,0 +1,308 @@
+//! What Careful Resume keeps whatever acknowledgements, losses and timing do: random histories through the ledger, with
+//! NewReno inside.
+
+use bentpipe_congestion::controller::{Controller, Mark, Setup};
+use bentpipe_congestion::newreno::{self, NewReno, minimum_window};
+use bentpipe_congestion::resume::{self, Mode, PathNotes, Phase, Resume, Saved};
+use bentpipe_congestion::{Ledger, Values};
+use bentpipe_units::{Bytes, Span, Time};
+use proptest::prelude::*;
+
+const MTU: Bytes = Bytes::new(1200);
+
+/// Something that happens. Places among the packets in flight are given as shares of 256, so that they fit any number.
+#[derive(Debug, Clone)]
+enum Event {
+    Wait(u64),
+    /// Sends up to so many packets, as far as the window admits.
+    Send(u64),
+    /// A probe, which no window holds back.
+    Probe,
+    /// Acknowledges up to so many packets from that place on.
+    Ack {
+        place: u8,
+        count: usize,
+        app_limited: bool,
+    },
+    Lose {
+        place: u8,
+        count: usize,
+    },
+    /// A packet leaves the flight and nobody is told.
+    Vanish(u8),
+    Mark(u8),
+    Persistent,
+    Timeout,
+    Spurious,
+    PathChange,
+    Offer,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        12 => (1u64..400).prop_map(Event::Wait),
+        12 => (1u64..200).prop_map(Event::Send),
+        1 => Just(Event::Probe),
+        20 => (any::<u8>(), 1usize..60, prop::bool::weighted(0.1))
+            .prop_map(|(place, count, app_limited)| Event::Ack { place, count, app_limited }),
+        12 => (1usize..60, prop::bool::weighted(0.1))
+            .prop_map(|(count, app_limited)| Event::Ack { place: 0, count, app_limited }),
+        3 => (any::<u8>(), 1usize..60).prop_map(|(place, count)| Event::Lose { place, count }),
+        1 => any::<u8>().prop_map(Event::Vanish),
+        1 => any::<u8>().prop_map(Event::Mark),
+        1 => Just(Event::Persistent),
+        1 => Just(Event::Timeout),
+        1 => Just(Event::Spurious),
+        1 => Just(Event::PathChange),
+        2 => Just(Event::Offer),
+    ]
+}
+
+/// A connection, and what the test knows of it without asking the layer.
+struct World<C> {
+    resume: C,
+    ledger: Ledger,
+    notes: PathNotes,
+    now: Time,
+    saved: Saved,
+    /// Numbers in flight, in order.
+    flight: Vec<u64>,
+    /// Numbers that left it without word.
+    vanished: Vec<u64>,
+    newest_acked: Option<u64>,
+    /// First and last unvalidated packet of the retreat, and the window then.
+    retreat: Option<(Option<u64>, Option<u64>, Bytes)>,
+    retreats: u32,
+    persistent: bool,
+}
+
+fn setup() -> Setup {
+    Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None }
+}
+
+fn reno() -> NewReno {
+    NewReno::new(&setup(), &Values::defaults(newreno::PARAMETERS))
+}
+
+impl World<Resume> {
+    fn new(mode: Mode, saved: Saved) -> Self {
+        let notes = PathNotes::new();
+        let values = Values::defaults(resume::PARAMETERS);
+        World::around(Resume::new(Box::new(reno()), mode, &setup(), &values, notes.clone()), notes, saved)
+    }
+}
+
+impl<C: Controller> World<C> {
+    fn around(resume: C, notes: PathNotes, saved: Saved) -> Self {
+        Self {
+            resume,
+            ledger: Ledger::new(),
+            notes,
+            now: Time::ZERO,
+            saved,
+            flight: Vec::new(),
+            vanished: Vec::new(),
+            newest_acked: None,
+            retreat: None,
+            retreats: 0,
+            persistent: false,
+        }
+    }
+
+    fn send(&mut self) {
+        let packet = self.ledger.send(self.now, MTU);
+        self.flight.push(packet.number);
+        self.resume.on_packet_sent(&packet);
+    }
+
+    /// Takes up to `count` numbers from `place` on out of the flight.
+    fn take(&mut self, place: u8, count: usize) -> Vec<u64> {
+        let from = self.flight.len() * usize::from(place) / 256;
+        let to = (from + count).min(self.flight.len());
+        self.flight.drain(from..to).collect()
+    }
+
+    fn ack(&mut self, place: u8, count: usize, app_limited: bool) {
+        for number in self.take(place, count) {
+            self.ledger.acknowledge(self.now, number);
+            self.newest_acked = self.newest_acked.max(Some(number));
+        }
+        self.ledger.ack(self.now, app_limited, |ack| self.resume.on_ack(ack));
+    }
+
+    fn lose(&mut self, place: u8, count: usize, persistent: bool) {
+        for number in self.take(place, count) {
+            self.ledger.lose(number);
+            self.persistent |= persistent;
+        }
+        self.ledger.loss(self.now, persistent, |loss| self.resume.on_loss(loss));
+    }
+
+    fn happen(&mut self, event: &Event) {
+        match *event {
+            Event::Wait(ms) => self.now += Span::from_millis(ms),
+            Event::Send(count) => {
+                for _ in 0..count {
+                    if self.ledger.bytes_in_flight() + MTU > self.resume.window() {
+                        break;
+                    }
+                    self.send();
+                }
+            }
+            Event::Probe => self.send(),
+            Event::Ack { place, count, app_limited } => self.ack(place, count, app_limited),
+            Event::Lose { place, count } => self.lose(place, count, false),
+            Event::Vanish(place) => {
+                for number in self.take(place, 1) {
+                    self.ledger.set_bytes_in_flight(self.ledger.bytes_in_flight() - MTU);
+                    self.vanished.push(number);
+                }
+            }
+            Event::Mark(place) => {
+                let newest = self.ledger.next_number() * u64::from(place) / 256;
+                self.resume.on_mark(&Mark {
+                    now: self.now,
+                    newest,
+                    bytes_in_flight: self.ledger.bytes_in_flight(),
+                    next_number: self.ledger.next_number(),
+                });
+            }
+            Event::Persistent => self.lose(0, usize::MAX / 2, true),
+            Event::Timeout => self.resume.on_timeout(self.now),
+            Event::Spurious => self.resume.on_spurious_loss(self.now),
+            Event::PathChange => self.resume.on_path_change(self.now),
+            Event::Offer => {
+                self.notes.offer(self.saved);
+            }
+        }
+    }
+}
+
+impl World<Resume> {
+    /// Every unvalidated packet has been heard of, or a packet from the last of them on was acknowledged.
+    fn is_accounted_for(&self, first: Option<u64>, last: Option<u64>) -> bool {
+        let (Some(first), Some(last)) = (first, last) else { return true };
+        self.newest_acked >= Some(last)
+            || !self.flight.iter().chain(&self.vanished).any(|number| (first..=last).contains(number))
+    }
+
+    fn check(&mut self) -> Result<(), TestCaseError> {
+        let window = self.resume.window();
+        prop_assert!(window >= minimum_window(MTU));
+        prop_assert!(self.resume.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+        for step in self.notes.take_transitions() {
+            if step.new == Phase::SafeRetreat {
+                self.retreats += 1;
+                prop_assert!(step.window <= step.pipesize.mul_f64(0.5).max(minimum_window(MTU)));
+                prop_assert!(self.notes.retreated());
+                self.retreat = Some((step.first_unvalidated_packet, step.last_unvalidated_packet, step.window));
+            }
+        }
+        prop_assert!(self.retreats <= 1);
+        prop_assert_eq!(self.notes.retreated(), self.retreats == 1);
+        if let Some((first, last, before)) = self.retreat {
+            if !self.is_accounted_for(first, last) && !self.persistent {
+                prop_assert_eq!(self.resume.resume_phase(), Phase::SafeRetreat);
+            }
+            if self.resume.resume_phase() == Phase::SafeRetreat {
+                prop_assert!(window <= before, "{} after {}", window, before);
+                self.retreat = Some((first, last, window));
+            } else {
+                self.retreat = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn saved() -> impl Strategy<Value = Saved> {
+    let until = prop_oneof![4 => Just(None), 1 => (0u64..20_000).prop_map(|ms| Some(Time::from_millis(ms)))];
+    (1u64..3_000_000, 1u64..1_000, until).prop_map(|(window, rtt, valid_until)| Saved {
+        window: Bytes::new(window),
+        rtt: Span::from_millis(rtt),
+        valid_until,
+    })
+}
+
+/// A connection that has just jumped: most random histories never come that far.
+fn jumped(world: &mut World<Resume>) {
+    world.notes.offer(world.saved);
+    world.happen(&Event::Send(10));
+    world.now += world.saved.rtt;
+    world.ack(0, 10, false);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn the_rules_of_the_phases_hold_in_any_history(
+        saved in saved(),
+        jump_first in any::<bool>(),
+        events in prop::collection::vec(event(), 0..200),
+    ) {
+        let mut world = World::new(Mode::Careful, saved);
+        if jump_first {
+            jumped(&mut world);
+            world.check()?;
+        }
+        for event in &events {
+            world.happen(event);
+            world.check()?;
+        }
+    }
+
+    #[test]
+    fn it_ends_in_normal_once_everything_is_accounted_for(
+        saved in saved(),
+        events in prop::collection::vec(event(), 0..100),
+        acknowledged in any::<bool>(),
+    ) {
+        let mut world = World::new(Mode::Careful, Saved { window: Bytes::new(600_000), valid_until: None, ..saved });
+        jumped(&mut world);
+        prop_assert_eq!(world.resume.resume_phase(), Phase::Unvalidated);
+        for event in &events {
+            world.happen(event);
+        }
+        world.now += Span::from_millis(1);
+        if acknowledged {
+            world.ack(0, usize::MAX / 2, false);
+        } else {
+            world.lose(0, usize::MAX / 2, false);
+        }
+        // What left without word is known to be gone two rounds later.
+        for _ in 0..2 {
+            world.send();
+            world.now += Span::from_secs(20);
+            world.ack(0, 1, false);
+        }
+        prop_assert_eq!(world.resume.resume_phase(), Phase::Normal);
+    }
+
+    #[test]
+    fn the_other_modes_keep_a_window_and_report_no_phases(
+        mode in prop_oneof![Just(Mode::Observe), Just(Mode::Jump)],
+        saved in saved(),
+        events in prop::collection::vec(event(), 0..200),
+    ) {
+        let mut world = World::new(mode, saved);
+        for event in &events {
+            world.happen(event);
+            prop_assert!(world.resume.window() >= minimum_window(MTU));
+            prop_assert!(world.resume.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+            prop_assert_eq!(world.resume.resume_phase(), Phase::Normal);
+        }
+        prop_assert!(world.notes.take_transitions().is_empty());
+    }
+
+    #[test]
+    fn observing_alone_changes_nothing(saved in saved(), events in prop::collection::vec(event(), 0..200)) {
+        let mut world = World::new(Mode::Observe, saved);
+        let mut plain = World::around(reno(), PathNotes::new(), saved);
+        for event in &events {
+            world.happen(event);
+            plain.happen(event);
+            prop_assert_eq!(world.resume.window(), plain.resume.window());
+        }
+    }
+}

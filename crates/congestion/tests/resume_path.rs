@@ -1,0 +1,136 @@
+//! Careful Resume over a path with a bottleneck: whole transfers, paced, with a drop-tail queue.
+
+use bentpipe_congestion::controller::{Controller, Setup};
+use bentpipe_congestion::newreno::{self, NewReno};
+use bentpipe_congestion::resume::{self, Mode, PathNotes, Resume, Saved};
+use bentpipe_congestion::{Ledger, Values};
+use bentpipe_units::{Bytes, Rate, Span, Time};
+use std::collections::VecDeque;
+
+const MTU: Bytes = Bytes::new(1250);
+const RTT: Span = Span::from_millis(600);
+/// What 50 Mbps carry in 600 ms.
+const CAPACITY: Bytes = Bytes::new(3_750_000);
+
+/// The bottleneck: its rate, and how much may wait in front of it.
+#[derive(Clone, Copy)]
+struct Path {
+    rate: Rate,
+    queue: Bytes,
+}
+
+const WIDE: Path = Path { rate: Rate::from_mbps(50), queue: Bytes::new(1_875_000) };
+
+/// What became of a transfer.
+struct Outcome {
+    finished: Time,
+    lost: usize,
+    notes: PathNotes,
+    phases: Vec<&'static str>,
+}
+
+/// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets later, what is lost is sent
+/// again. The controller's pace, or 1.25 windows a smoothed round trip (RFC 9002 §7.7).
+fn transfer(amount: Bytes, path: Path, mode: Mode, saved: Option<Saved>) -> Outcome {
+    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None };
+    let notes = PathNotes::new();
+    if let Some(saved) = saved {
+        assert!(notes.offer(saved) || mode == Mode::Observe);
+    }
+    let reno = Box::new(NewReno::new(&setup, &Values::defaults(newreno::PARAMETERS)));
+    let mut resume = Resume::new(reno, mode, &setup, &Values::defaults(resume::PARAMETERS), notes.clone());
+    let mut ledger = Ledger::new();
+    let (mut now, mut next_send, mut free_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
+    let mut to_send = amount.get() / MTU.get();
+    let mut acks: VecDeque<(Time, u64)> = VecDeque::new();
+    let mut unheard: VecDeque<u64> = VecDeque::new();
+    let mut lost = 0;
+    loop {
+        while to_send > 0 && next_send <= now && ledger.bytes_in_flight() + MTU <= resume.window() {
+            let packet = ledger.send(now, MTU);
+            resume.on_packet_sent(&packet);
+            unheard.push_back(packet.number);
+            to_send -= 1;
+            if path.rate.bytes_in(free_at.since(now)) + MTU <= path.queue {
+                free_at = free_at.max(now) + path.rate.time_for(MTU);
+                acks.push_back((free_at + RTT, packet.number));
+            }
+            let srtt = ledger.smoothed_rtt();
+            let pace = match resume.pacing_rate() {
+                Some(rate) => rate,
+                None if srtt.is_zero() => continue,
+                None => Rate::over(resume.window(), srtt).mul_f64(1.25),
+            };
+            next_send = next_send.max(now) + pace.time_for(MTU);
+        }
+        let Some(&(ack_at, number)) = acks.front() else { break };
+        if to_send > 0 && next_send > now && next_send < ack_at && ledger.bytes_in_flight() + MTU <= resume.window() {
+            now = next_send;
+            continue;
+        }
+        acks.pop_front();
+        now = ack_at;
+        ledger.acknowledge(now, number);
+        ledger.ack(now, to_send == 0, |ack| resume.on_ack(ack));
+        while let Some(first) = unheard.front().copied().filter(|first| first + 3 <= number || *first == number) {
+            unheard.pop_front();
+            if ledger.lose(first) {
+                lost += 1;
+                to_send += 1;
+            }
+        }
+        ledger.loss(now, false, |loss| resume.on_loss(loss));
+    }
+    let phases = notes.take_transitions().iter().map(|step| step.new.name()).collect();
+    Outcome { finished: now, lost, notes, phases }
+}
+
+fn saved() -> Saved {
+    Saved { window: CAPACITY, rtt: RTT, valid_until: None }
+}
+
+#[test]
+fn a_long_transfer_observes_what_the_path_carries() {
+    let outcome = transfer(Bytes::from_mb(50), WIDE, Mode::Observe, None);
+    let observed = outcome.notes.observed().unwrap();
+    assert!(outcome.lost > 0, "slow start overshoots here");
+    let share = observed.window.get() as f64 / CAPACITY.get() as f64;
+    assert!((0.9..=1.01).contains(&share), "{share}");
+    assert!(observed.rtt >= RTT && observed.rtt < RTT + Span::from_millis(10), "{}", observed.rtt);
+}
+
+#[test]
+fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_trips() {
+    let amount = Bytes::from_mb(5);
+    let plain = transfer(amount, WIDE, Mode::Observe, None);
+    let careful = transfer(amount, WIDE, Mode::Careful, Some(saved()));
+    assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
+    assert_eq!(careful.lost, 0);
+    assert!(!careful.notes.retreated());
+    // Slow start needs eight round trips for 5 MB; with half of the capacity from the second on, three remain.
+    let gained = plain.finished.since(careful.finished.min(plain.finished));
+    assert!(gained >= RTT * 3, "{} and {}", plain.finished, careful.finished);
+}
+
+#[test]
+fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
+    let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
+    let careful = transfer(Bytes::from_mb(10), narrow, Mode::Careful, Some(saved()));
+    assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
+    assert!(careful.notes.retreated());
+    // The careful jump does less harm than the careless one.
+    let jump = transfer(Bytes::from_mb(10), narrow, Mode::Jump, Some(saved()));
+    assert!(careful.lost < jump.lost, "{} and {}", careful.lost, jump.lost);
+    // What is observed afterwards is the narrow path.
+    let observed = careful.notes.observed().unwrap();
+    let share = observed.window.get() as f64 / 375_000.0;
+    assert!((0.8..=1.01).contains(&share), "{share}");
+}
+
+#[test]
+fn the_unsafe_jump_is_the_fastest_where_nothing_has_changed() {
+    let amount = Bytes::from_mb(5);
+    let careful = transfer(amount, WIDE, Mode::Careful, Some(saved()));
+    let jump = transfer(amount, WIDE, Mode::Jump, Some(saved()));
+    assert!(jump.finished < careful.finished, "{} and {}", jump.finished, careful.finished);
+}
