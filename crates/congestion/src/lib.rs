@@ -9,12 +9,14 @@
 //! - [`start`]: ways to find the path's capacity, in front of any controller;
 //! - [`catalogue`]: every part by its name, with its parameters.
 
+pub mod bbr3;
 pub mod catalogue;
 pub mod controller;
 pub mod ledger;
 pub mod newreno;
 pub mod parameter;
 pub mod start;
+mod windowed;
 
 pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateSample, Setup};
 pub use crate::ledger::Ledger;
