@@ -1,5 +1,6 @@
 //! Every controller and every start by the name that scenarios use.
 
+use crate::bbr3;
 use crate::controller::{Controller, Setup};
 use crate::newreno;
 use crate::parameter::{Parameter, Values};
@@ -29,13 +30,22 @@ impl<T> PartialEq for Part<T> {
 }
 
 /// Every congestion controller.
-pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[Part {
-    name: "newreno",
-    about: "half the window at a loss, a packet more each round trip",
-    source: "RFC 9002 §7",
-    parameters: newreno::PARAMETERS,
-    make: |setup, values| Box::new(newreno::NewReno::new(setup, values)),
-}];
+pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[
+    Part {
+        name: "newreno",
+        about: "half the window at a loss, a packet more each round trip",
+        source: "RFC 9002 §7",
+        parameters: newreno::PARAMETERS,
+        make: |setup, values| Box::new(newreno::NewReno::new(setup, values)),
+    },
+    Part {
+        name: "bbr3",
+        about: "models the path's rate and round trip; bears losses of up to 2 % while it probes",
+        source: "draft-ietf-ccwg-bbr",
+        parameters: bbr3::PARAMETERS,
+        make: |setup, values| Box::new(bbr3::Bbr3::new(setup, values)),
+    },
+];
 
 /// Every start that stands in front of a controller; `standard` is the controller's own.
 pub const STARTS: &[Part<Box<dyn Start>>] = &[

@@ -10,6 +10,7 @@
 //! - [`resume`]: what the path carried before, used again with care;
 //! - [`catalogue`]: every part by its name, with its parameters; [`recipe`]: a choice of them.
 
+pub mod bbr3;
 pub mod catalogue;
 pub mod controller;
 pub mod ledger;
@@ -18,6 +19,7 @@ pub mod parameter;
 pub mod recipe;
 pub mod resume;
 pub mod start;
+mod windowed;
 
 pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateSample, Setup};
 pub use crate::ledger::Ledger;

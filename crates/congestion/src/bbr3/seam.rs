@@ -1,0 +1,119 @@
+//! What layers in front ask: to go on from a capacity they found, and Careful Resume's probe (RFC 9959 appendix C).
+
+use super::model::{UNBOUNDED, volume};
+use super::{Bbr3, State};
+use crate::controller::{Adjust, RateBased};
+use bentpipe_units::{Bytes, Rate, Time};
+
+/// A probe of Careful Resume.
+#[derive(Debug, Clone, Default)]
+pub struct Resumption {
+    rate: Option<Rate>,
+    window: Bytes,
+    /// Whether the Drain after a failed probe goes on.
+    draining: bool,
+}
+
+impl Resumption {
+    /// The rate to send at, at least.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The window to match; nothing without a probe.
+    pub fn window(&self) -> Bytes {
+        self.window
+    }
+
+    /// Whether delivery-rate samples are to be discarded.
+    pub fn discards(&self) -> bool {
+        self.draining
+    }
+
+    /// The Drain is over.
+    pub fn drained(&mut self) {
+        self.draining = false;
+    }
+
+    /// No probe any more: Startup alone may have one.
+    pub fn end_probe(&mut self) {
+        self.rate = None;
+        self.window = Bytes::ZERO;
+    }
+}
+
+impl Bbr3 {
+    /// Keeps the probe's window at max(bw, probing rate) · min_rtt · the gain of Startup's window. A floor beside the
+    /// window, not the window itself: should the probe end unproven, nothing of it stays.
+    pub(super) fn update_probe(&mut self) {
+        if let Some(rate) = self.resumption.rate {
+            let window = self.min_rtt.get().map(|min_rtt| volume(self.bw.max(rate), min_rtt));
+            self.resumption.window = window.unwrap_or_default().mul_f64(self.settings.cwnd_gain);
+        }
+    }
+
+    /// Goes on from where a layer wants it to.
+    pub(super) fn take_over(&mut self, to: &Adjust) {
+        self.recovery.answered = self.recovery.answered.max(to.answered);
+        self.resumption = Resumption::default();
+        self.short_term.reset_signals();
+        self.short_term.reset_bounds();
+        self.inflight_longterm = UNBOUNDED;
+        self.cwnd = to.window.max(self.min_pipe());
+        self.prior_cwnd = self.cwnd;
+        if let Some(rtt) = to.min_rtt.filter(|rtt| !rtt.is_zero()) {
+            self.min_rtt.seed(to.now, rtt);
+        }
+        self.full_pipe.look_again(Rate::ZERO);
+        self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
+        let fitting = self.min_rtt.get().filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
+        if !self.full_pipe.reached {
+            self.enter_startup();
+            // As InitPacingRate does for the initial window.
+            let pacing = fitting.map(|rate| rate.mul_f64(self.settings.startup_pacing_gain));
+            self.pacing_rate = self.pacing_rate.max(pacing);
+            return;
+        }
+        if let Some(rate) = to.rate.filter(|rate| !rate.is_zero()).or(fitting) {
+            self.max_bw.reset(rate);
+            self.bw = rate;
+        }
+        if self.in_flight > self.inflight(self.bw, 1.0) {
+            self.enter_drain();
+        } else {
+            self.start_down(to.now);
+        }
+        self.update_control(Bytes::ZERO, self.min_rtt.get().unwrap_or_default());
+    }
+}
+
+impl RateBased for Bbr3 {
+    fn bandwidth(&self) -> Option<Rate> {
+        Some(self.max_bw.get()).filter(|rate| !rate.is_zero())
+    }
+
+    fn in_startup(&self) -> bool {
+        self.state == State::Startup
+    }
+
+    fn set_probing_rate(&mut self, rate: Option<Rate>) {
+        self.resumption.end_probe();
+        if self.state == State::Startup {
+            self.resumption.rate = rate;
+            self.update_probe();
+        }
+    }
+
+    fn retreat(&mut self, _: Time) {
+        if self.state != State::Startup {
+            return;
+        }
+        // The losses of what the probe has sent are answered hereby.
+        self.recovery.answered = self.next_number;
+        self.short_term.reset_signals();
+        self.full_pipe.reached = true;
+        self.resumption.draining = true;
+        self.enter_drain();
+        self.update_control(Bytes::ZERO, self.min_rtt.get().unwrap_or_default());
+    }
+}
