@@ -185,6 +185,11 @@ impl Prepared {
         self.gated && self.start.is_some()
     }
 
+    /// Whether its controllers use what is remembered of the path.
+    pub fn keeps_notes(&self) -> bool {
+        self.resume.0.name != ResumeName::default().as_str()
+    }
+
     /// A controller, and around it, where there are `notes` to keep, the layer that observes the path and resumes.
     pub fn make(&self, setup: &Setup, fast: FastStart, notes: Option<PathNotes>) -> Box<dyn Controller> {
         let controller = self.started(setup, fast);

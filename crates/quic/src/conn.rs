@@ -333,6 +333,11 @@ impl State {
         self.blocked_writers > 0
     }
 
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     fn end(&mut self, reason: ConnectionError) {
         self.closed.get_or_insert(reason);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);

@@ -3,7 +3,9 @@
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
 use crate::probe::Probe;
-use bentpipe_units::Time;
+use crate::qlog::QlogSink;
+use crate::remember::Remembered;
+use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use futures_util::stream::{FuturesUnordered, Stream};
 use noq_proto::{
@@ -30,11 +32,25 @@ pub type Acceptor = Box<dyn FnMut(SocketAddr) -> Option<Accept> + Send>;
 pub struct Accept {
     /// Configuration of this connection; settled before its first flight.
     pub config: Arc<ServerConfig>,
-    /// Watches the connection's sender, where its transport configuration carries the same probe.
-    pub probe: Option<Probe>,
+    /// What goes with it.
+    pub attached: Attached,
     /// Makes the application.
     pub app: Box<dyn FnOnce(Conn) -> Task + Send>,
 }
+
+/// What goes with a connection besides its application.
+#[derive(Default)]
+pub struct Attached {
+    /// Watches the connection's sender, where its transport configuration carries the same probe.
+    pub probe: Option<Probe>,
+    /// What its controller has to do with the memory of paths, where its transport configuration carries the same notes.
+    pub remembered: Option<Remembered>,
+    /// Where that writes its events, where its transport configuration writes there, too.
+    pub qlog: Option<QlogSink>,
+}
+
+/// How often the memory of paths learns what a connection has observed.
+const SETTLE_EVERY: Span = Span::from_secs(1);
 
 /// Datagrams in one buffer, as segmentation offload wants them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +88,25 @@ struct Entry {
     tasks: FuturesUnordered<Task>,
     timeout: Option<Time>,
     queued: bool,
-    probe: Option<Probe>,
+    attached: Attached,
+    settled: Time,
     woken: Arc<Woken>,
+}
+
+impl Entry {
+    /// Keeps the memory of paths and the trace up to date. A store that fails is no reason to end a connection.
+    fn settle_memory(&mut self, now: Time, over: bool) {
+        let Some(remembered) = &self.attached.remembered else { return };
+        if let Some(qlog) = &self.attached.qlog {
+            remembered.notes().take_transitions().iter().for_each(|transition| qlog.careful_resume(transition));
+        }
+        if over || now.since(self.settled) >= SETTLE_EVERY {
+            self.settled = now;
+            if let Err(error) = remembered.settle(over) {
+                tracing::warn!(%error, "memory of paths");
+            }
+        }
+    }
 }
 
 /// Set when one of a connection's tasks wants to be polled.
@@ -129,21 +162,21 @@ impl Endpoint {
         config: ClientConfig,
         remote: SocketAddr,
         server_name: &str,
-        probe: Option<Probe>,
+        attached: Attached,
         app: impl FnOnce(Conn) -> Task,
     ) -> Result<Conn, ConnectError> {
         let (handle, connection) = self.noq.connect(self.clock.instant(now), config, remote, server_name)?;
         let conn = Conn::new(connection, now, self.clock);
         let task = app(conn.clone());
-        self.adopt(handle.0, conn.clone(), task, probe, now);
+        self.adopt(handle.0, conn.clone(), task, attached, now);
         Ok(conn)
     }
 
-    fn adopt(&mut self, key: usize, conn: Conn, task: Task, probe: Option<Probe>, now: Time) {
+    fn adopt(&mut self, key: usize, conn: Conn, task: Task, attached: Attached, now: Time) {
         let tasks = FuturesUnordered::new();
         tasks.push(task);
         let woken = Arc::new(Woken(AtomicBool::new(true)));
-        self.connections.insert(key, Entry { conn, tasks, timeout: None, queued: false, probe, woken });
+        self.connections.insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken });
         self.run(key, now);
     }
 
@@ -175,7 +208,7 @@ impl Endpoint {
 
     fn accept(&mut self, now: Time, incoming: Incoming) {
         let accept = self.acceptor.as_mut().and_then(|acceptor| acceptor(incoming.remote_address()));
-        let Some(Accept { config, probe, app }) = accept else {
+        let Some(Accept { config, attached, app }) = accept else {
             self.noq.ignore(incoming);
             return;
         };
@@ -184,7 +217,7 @@ impl Endpoint {
             Ok((handle, connection)) => {
                 let conn = Conn::new(connection, now, self.clock);
                 let task = app(conn.clone());
-                self.adopt(handle.0, conn, task, probe, now);
+                self.adopt(handle.0, conn, task, attached, now);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
@@ -253,7 +286,11 @@ impl Endpoint {
             // then wakes itself.
             while let Poll::Ready(Some(())) = Pin::new(&mut entry.tasks).poll_next(&mut cx) {}
         }
-        if entry.conn.lock().quic.is_drained() {
+        let state = entry.conn.lock();
+        let (over, drained) = (state.is_closed(), state.quic.is_drained());
+        drop(state);
+        entry.settle_memory(now, over);
+        if drained {
             if let Some(timeout) = entry.timeout {
                 self.timeouts.remove(&(timeout, key));
             }
@@ -290,7 +327,7 @@ impl Endpoint {
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);
-            if let Some(probe) = &entry.probe {
+            if let Some(probe) = &entry.attached.probe {
                 probe.writers_blocked(blocked, now);
             }
             if entry.timeout != timeout {

@@ -7,8 +7,7 @@
 //! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
 //! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
-//! - [`memory`] remembers paths between connections;
-//! - [`Probe`] watches a sender through its congestion controller;
+//! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
@@ -24,6 +23,7 @@ mod probe;
 pub mod qlog;
 mod raw;
 mod reader;
+mod remember;
 pub mod seeded;
 mod settings;
 pub mod tls;
@@ -32,12 +32,13 @@ pub mod token;
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
-pub use crate::endpoint::{Accept, Acceptor, Endpoint, Task, Transmit};
+pub use crate::endpoint::{Accept, Acceptor, Attached, Endpoint, Task, Transmit};
 pub use crate::gate::StartGate;
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
 pub use crate::probe::{Probe, Record, SenderSeries};
 pub use crate::raw::RawStream;
 pub use crate::reader::Reassembler;
+pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{
     AckRatio, AckRatioError, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, Settings, SettingsError,
     UDP_HEADER,

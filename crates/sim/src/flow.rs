@@ -3,19 +3,20 @@
 use crate::app;
 use crate::datagram::{Address, Side};
 use crate::error::SimError;
+use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, QlogFile, ReturnBytes, Series};
 use crate::progress::Progress;
-use crate::server::Servers;
 use crate::spec::{Direction, FlowSpec, Visit};
 use bentpipe_link::{DropCause, random};
 use bentpipe_quic::congestion::FastStart;
+use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
     ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
 };
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
 use bentpipe_quic::{
-    Accept, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, MakeController, Probe, UDP_HEADER,
+    Accept, Attached, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, MakeController, Probe, Remembered, UDP_HEADER,
     controller_factory, seeded,
 };
 use bentpipe_units::{Span, Time};
@@ -43,8 +44,8 @@ pub struct Shared {
     pub seed: (u64, u64),
     /// Time after which a visit is given up.
     pub time_limit: Span,
-    /// What servers know of their clients.
-    pub servers: Servers,
+    /// What hosts know of each other.
+    pub hosts: Hosts,
 }
 
 /// A flow at work.
@@ -224,36 +225,48 @@ impl Flow {
         format!("{}-visit{visit}-{side}", self.spec.name)
     }
 
-    fn transport(
+    /// What a connection's sender on `side` is told, and what goes with the connection.
+    fn endpoint_parts(
         &self,
         side: Side,
         probe: &Probe,
         sink: Option<&QlogSink>,
+        now: Time,
         shared: &Shared,
-    ) -> Result<TransportConfig, SimError> {
+    ) -> Result<(TransportConfig, Attached), SimError> {
         let fail = |source| SimError::Settings { flow: self.spec.name.clone(), source };
-        let mut transport = self.spec.settings.transport().map_err(fail)?;
-        let controller = self.spec.settings.controller().map_err(fail)?;
+        let settings = &self.spec.settings;
+        let mut transport = settings.transport().map_err(fail)?;
+        let controller = settings.controller().map_err(fail)?;
+        let peer = self.address(side.peer()).socket(self.spec.terminal).ip();
+        let host = shared.hosts.get(match side {
+            Side::Server => &self.spec.server,
+            Side::Client => &self.spec.name,
+        });
+        let remembered = controller
+            .keeps_notes()
+            .then(|| {
+                // One of a kind in the run: flow, visit and side.
+                let holder = Holder((self.index as u64) << 32 | (self.next_visit as u64) << 1 | side as u64);
+                host.memory.begin(peer, holder, now)
+            })
+            .transpose()
+            .map_err(|error| SimError::Spec(error.to_string()))?;
+        let notes = remembered.as_ref().map(Remembered::notes);
         let make: MakeController = match side {
             Side::Server if controller.wants_permit() => {
-                let gate = shared.servers.get(&self.spec.server).gate;
-                let client = self.address(Side::Client).socket(self.spec.terminal).ip();
-                Arc::new(move |setup| controller.make(setup, gate.enter(client)))
+                let gate = host.gate;
+                Arc::new(move |setup| controller.make(setup, gate.enter(peer), notes.clone()))
             }
             // A client that sends knows nothing of other clients behind its address.
-            _ => Arc::new(move |setup| controller.make(setup, FastStart::Allowed(None))),
+            _ => Arc::new(move |setup| controller.make(setup, FastStart::Allowed(None), notes.clone())),
         };
-        let initial_window = self.spec.settings.initial_window;
-        transport.congestion_controller_factory(controller_factory(
-            shared.clock,
-            initial_window,
-            Some(probe.clone()),
-            make,
-        ));
+        let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
+        transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        Ok(transport)
+        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned() }))
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
@@ -269,32 +282,26 @@ impl Flow {
         let progress = Progress::new(visit, trace);
         let (server_settings, client_settings) = (self.spec.settings.clone(), self.spec.settings.clone());
 
+        let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
+        let (transport, attached) = self.endpoint_parts(Side::Server, &server_probe, server_sink, now, shared)?;
         let mut config = self.server_config.clone();
-        config.transport_config(Arc::new(self.transport(
-            Side::Server,
-            &server_probe,
-            sinks.as_ref().map(|sinks| &sinks.1),
-            shared,
-        )?));
+        config.transport_config(Arc::new(transport));
         let server_progress = progress.clone();
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
             config: Arc::new(config),
-            probe: Some(server_probe.clone()),
+            attached,
             app: Box::new(move |conn| app::server(conn, &server_settings, server_progress)),
         });
 
+        let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
+        let (transport, attached) = self.endpoint_parts(Side::Client, &client_probe, client_sink, now, shared)?;
         let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
-        config.transport_config(Arc::new(self.transport(
-            Side::Client,
-            &client_probe,
-            sinks.as_ref().map(|sinks| &sinks.0),
-            shared,
-        )?));
+        config.transport_config(Arc::new(transport));
         let client_progress = progress.clone();
         let remote = self.address(Side::Server).socket(self.spec.terminal);
         let conn = self
             .client
-            .connect(now, config, remote, app::SERVER_NAME, Some(client_probe.clone()), move |conn| {
+            .connect(now, config, remote, app::SERVER_NAME, attached, move |conn| {
                 app::client(conn, &client_settings, client_progress)
             })
             .map_err(|error| SimError::Connect { flow: self.spec.name.clone(), reason: error.to_string() })?;

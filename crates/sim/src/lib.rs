@@ -11,10 +11,10 @@ mod capture;
 mod datagram;
 mod error;
 mod flow;
+mod hosts;
 mod outcome;
 mod progress;
 mod recorder;
-mod server;
 mod spec;
 mod world;
 

@@ -6,8 +6,8 @@ use crate::datagram::{Address, Datagram, Side, ecn_from_link, ecn_to_link};
 use crate::error::SimError;
 use crate::flow::{Flow, Shared};
 use crate::outcome::{LinkOutcome, LinkTrace, RunOutcome, RunTrace};
+use crate::hosts::Hosts;
 use crate::recorder::LinkRecorder;
-use crate::server::Servers;
 use crate::spec::RunSpec;
 use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
@@ -79,15 +79,16 @@ impl World {
         let mut seed = [0; 16];
         rand_core::Rng::fill_bytes(&mut random::stream(spec.seed, spec.run, "tls"), &mut seed);
         tls::seed_this_thread(seed);
+        let epoch = EpochClock::new(EPOCH_UNIX_SECS);
         let shared = Shared {
             clock: Clock::new(),
-            epoch: EpochClock::new(EPOCH_UNIX_SECS),
             trace: spec.trace,
             qlog: spec.qlog,
             secrets: spec.capture.is_some().then(SecretLog::default),
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,
-            servers: Servers::default(),
+            hosts: Hosts::new(epoch.clone()),
+            epoch,
         };
         let terminals = spec.terminals.max(1);
         let mut links: Vec<LinkState> = Vec::new();

@@ -3,7 +3,7 @@
 use super::path::Resolved;
 use crate::profiles::queue_bytes;
 use crate::scenario::{Direction, Flow, Transport, VisitSection, Window, Workload};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_sim::{FlowSpec, Object, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -13,6 +13,9 @@ use serde_spanned::Spanned;
 const SMALLEST_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
 /// Wait between the implied first visit and the one that is measured.
 const DEFAULT_WAIT: Span = Span::from_secs(10);
+
+/// What the implied first visit fetches, in BDP: slow start and a few round trips at the path's full rate.
+const FILL_BDP: f64 = 6.0;
 
 /// The sizes that windows are made of.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +32,7 @@ pub(super) fn flow(
     path: &Resolved,
     mtu: Bytes,
 ) -> FlowSpec {
-    let visits = visits(work, keys.handshake.unwrap_or_default(), path, mtu);
+    let visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, mtu);
     let direction = visits.first().map_or(Direction::Download, |visit| visit.direction.into());
     FlowSpec {
         name: name.to_owned(),
@@ -99,7 +102,7 @@ fn payload(mtu: Bytes) -> u16 {
     u16::try_from(mtu.get().saturating_sub(headers)).unwrap_or(u16::MAX)
 }
 
-fn visits(work: &Workload, handshake: Handshake, path: &Resolved, mtu: Bytes) -> Vec<Visit> {
+fn visits(work: &Workload, handshake: Handshake, resume: ResumeName, path: &Resolved, mtu: Bytes) -> Vec<Visit> {
     if let Some(sections) = &work.visits {
         let sections = sections.get_ref().iter().map(Spanned::get_ref).enumerate();
         return sections.map(|(index, section)| explicit_visit(section, index == 0, handshake)).collect();
@@ -108,11 +111,12 @@ fn visits(work: &Workload, handshake: Handshake, path: &Resolved, mtu: Bytes) ->
         transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref());
     let visit =
         Visit { handshake, wait: Span::ZERO, think: Span::ZERO, direction: direction.into(), objects, reported: true };
-    if handshake == Handshake::OneRtt {
+    if handshake == Handshake::OneRtt && resume == ResumeName::default() {
         return vec![visit];
     }
-    // A first visit gets the ticket and the token, and fills the path so that there is something to remember.
-    let fill = sizes(path, direction, mtu).bdp.mul_f64(2.0).max(Bytes::from_mb(1));
+    // A first visit gets the ticket and the token, and fills the path so that there is something to remember: slow start
+    // alone takes about two BDP.
+    let fill = sizes(path, direction, mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
     let first = Visit {
         handshake: Handshake::OneRtt,
         objects: vec![Object { name: "first-visit".to_owned(), bytes: fill }],

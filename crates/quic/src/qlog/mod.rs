@@ -6,6 +6,7 @@
 
 mod qvis;
 mod repair;
+mod resume;
 mod sink;
 
 pub use qvis::{QlogError, to_qvis};

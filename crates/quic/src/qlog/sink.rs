@@ -44,6 +44,14 @@ impl QlogSink {
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut lock(&self.trace).bytes)
     }
+
+    /// Adds a whole record. Only once the head is there.
+    pub(super) fn append(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut trace = lock(&self.trace);
+        if trace.taken {
+            write(&mut trace.bytes);
+        }
+    }
 }
 
 impl QlogFactory for QlogSink {
