@@ -1,21 +1,21 @@
-//! A controller of one's own: it keeps the window at twice what the path was measured to hold.
+//! A controller of one's own: its window is twice what the path was measured to hold.
 
 use bentpipe_congestion::{Ack, Adjust, Controller, Ledger, Loss, Mark, newreno::minimum_window};
-use bentpipe_units::{Bytes, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Clone)]
 struct TwiceThePath {
     mtu: Bytes,
     window: Bytes,
-    measured: bool,
+    best: Rate,
 }
 
 impl Controller for TwiceThePath {
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if let Some(rate) = ack.sample.rate.filter(|_| !ack.app_limited) {
-            self.measured = true;
-            let path = rate.bytes_in(ack.min_rtt);
-            self.window = (path + path).max(minimum_window(self.mtu));
+        self.best = self.best.max(ack.sample.rate.unwrap_or_default());
+        if !ack.app_limited {
+            let path = self.best.bytes_in(ack.min_rtt);
+            self.window = self.window.max(path + path);
         }
     }
     fn on_loss(&mut self, loss: &Loss<'_>) {
@@ -37,10 +37,10 @@ impl Controller for TwiceThePath {
         self.window
     }
     fn in_slow_start(&self) -> bool {
-        !self.measured
+        self.best.is_zero()
     }
     fn phase(&self) -> &'static str {
-        if self.measured { "following" } else { "measuring" }
+        if self.in_slow_start() { "measuring" } else { "following" }
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
@@ -49,17 +49,21 @@ impl Controller for TwiceThePath {
 
 fn main() {
     let mtu = Bytes::new(1200);
-    let mut controller = TwiceThePath { mtu, window: Bytes::new(12_000), measured: false };
-    let mut ledger = Ledger::new();
-    // Ten packets, acknowledged 1 ms apart after 600 ms; each acknowledgement lets another go.
-    for number in 0..40 {
-        let now = Time::from_millis(600 + number);
+    let mut controller = TwiceThePath { mtu, window: Bytes::new(12_000), best: Rate::ZERO };
+    let (mut ledger, mut now) = (Ledger::new(), Time::ZERO);
+    // Six windows over a geostationary path: the first acknowledgement after 600 ms, the others 1 ms apart.
+    for _ in 0..6 {
+        let first = ledger.next_number();
         while ledger.bytes_in_flight() + mtu <= controller.window() {
-            let packet = ledger.send(if number == 0 { Time::ZERO } else { now }, mtu);
+            let packet = ledger.send(now, mtu);
             controller.on_packet_sent(&packet);
         }
-        ledger.acknowledge(now, number);
-        ledger.ack(now, false, |ack| controller.on_ack(ack));
+        now += Span::from_millis(600);
+        for number in first..ledger.next_number() {
+            ledger.acknowledge(now, number);
+            ledger.ack(now, false, |ack| controller.on_ack(ack));
+            now += Span::from_millis(1);
+        }
+        println!("{now}: {}, a window of {}", controller.phase(), controller.window());
     }
-    println!("{}: a window of {}", controller.phase(), controller.window());
 }

@@ -1,4 +1,4 @@
-//! What every controller of the catalogue keeps, whatever it is told: a window of two packets and more, a rate above zero,
+//! What every controller of the catalogue keeps, whatever it is told: a window of two packets and more (one, for controllers of rate), a rate above zero,
 //! no panic, and the same answers to the same questions.
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, Part};
@@ -172,7 +172,7 @@ fn values(part: &Part<Box<dyn Controller>>, places: &[Option<f64>]) -> Values {
         if let Some(place) = place {
             let (low, high) = parameter.range;
             let value = (low + place * (high - low)).clamp(low, high);
-            values.set(part.name, parameter.name, value).unwrap();
+            values.set(part.name, parameter.name, value).expect("a value within its range");
         }
     }
     values
@@ -203,7 +203,11 @@ proptest! {
                 sender.happen(event, controller.as_mut());
                 other.happen(event, again.as_mut());
                 let window = controller.window();
-                prop_assert!(window >= sender.mtu + sender.mtu, "{}: {window} after {event:?}", part.name);
+                // RFC 9002 §7.2; one packet for controllers of rate, which a timeout leaves what is in flight and a packet
+                // (draft-ietf-ccwg-bbr, OnEnterRTO).
+                let packets = if controller.rate_based().is_some() { 1 } else { 2 };
+                let least = Bytes::new(packets * sender.mtu.get());
+                prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
                 let rate = controller.pacing_rate();
                 prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
                 let quantum = controller.send_quantum();
@@ -280,6 +284,10 @@ fn an_answered_loss_is_not_answered_again() {
 fn no_window_grows_while_the_application_is_the_limit() {
     for part in CONTROLLERS {
         let (mut controller, mut sender) = made(part);
+        // A model of the path bounds the window of these (draft-ietf-ccwg-bbr, cwnd); samples carry the limit instead.
+        if controller.rate_based().is_some() {
+            continue;
+        }
         let window = controller.window();
         for _ in 0..20 {
             sender.happen(&Event::RunDry, controller.as_mut());
