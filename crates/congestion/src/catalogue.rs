@@ -2,10 +2,15 @@
 
 use crate::bbr3;
 use crate::controller::{Controller, Setup};
+use crate::copa;
+use crate::cubic;
+use crate::geo_reno;
+use crate::hybla;
 use crate::newreno;
 use crate::parameter::{Parameter, Values};
 use crate::resume::{self, Mode};
 use crate::start::{Start, hystart, long_path};
+use crate::vegas;
 
 /// A part that can be chosen by name.
 #[derive(Debug)]
@@ -37,6 +42,41 @@ pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[
         source: "RFC 9002 §7",
         parameters: newreno::PARAMETERS,
         make: |setup, values| Box::new(newreno::NewReno::new(setup, values)),
+    },
+    Part {
+        name: "cubic",
+        about: "growth by the time since the last loss instead of round trips",
+        source: "RFC 9438",
+        parameters: cubic::PARAMETERS,
+        make: |setup, values| Box::new(cubic::Cubic::new(setup, values)),
+    },
+    Part {
+        name: "vegas",
+        about: "a few packets of its own in the bottleneck's queue",
+        source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
+        parameters: vegas::PARAMETERS,
+        make: |setup, values| Box::new(vegas::Vegas::new(setup, values)),
+    },
+    Part {
+        name: "hybla",
+        about: "as fast in time on a long path as NewReno on one of 25 ms",
+        source: "Caini and Firrincieli, IJSCN 22, 2004",
+        parameters: hybla::PARAMETERS,
+        make: |setup, values| Box::new(hybla::Hybla::new(setup, values)),
+    },
+    Part {
+        name: "geo-reno",
+        about: "NewReno with growth in proportion to the distance between the endpoints",
+        source: "rule published with Hypatia experiments; alpha is our reading",
+        parameters: geo_reno::PARAMETERS,
+        make: |setup, values| Box::new(geo_reno::GeoReno::new(setup, values)),
+    },
+    Part {
+        name: "copa",
+        about: "a target rate from the queueing delay; competes where others fill the queue",
+        source: "Arun and Balakrishnan, NSDI 2018",
+        parameters: copa::PARAMETERS,
+        make: |setup, values| Box::new(copa::Copa::new(setup, values)),
     },
     Part {
         name: "bbr3",

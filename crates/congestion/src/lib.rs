@@ -6,6 +6,7 @@
 //! - [`controller`]: the trait, and what a controller is told;
 //! - [`ledger`]: packets in flight, delivery-rate samples and rounds;
 //! - [`newreno`] and its neighbours: one controller each;
+//! - [`filter`]: the smallest or largest round trip of the last while;
 //! - [`start`]: ways to find the path's capacity, in front of any controller;
 //! - [`resume`]: what the path carried before, used again with care;
 //! - [`catalogue`]: every part by its name, with its parameters; [`recipe`]: a choice of them.
@@ -13,12 +14,20 @@
 pub mod bbr3;
 pub mod catalogue;
 pub mod controller;
+pub mod copa;
+pub mod cubic;
+pub mod filter;
+pub mod geo_reno;
+pub mod hybla;
 pub mod ledger;
 pub mod newreno;
 pub mod parameter;
 pub mod recipe;
 pub mod resume;
 pub mod start;
+#[cfg(test)]
+mod testing;
+pub mod vegas;
 mod windowed;
 
 pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateSample, Setup};

@@ -13,9 +13,18 @@ pub const PARAMETERS: &[Parameter] = &[Parameter {
     about: "share of the window kept at a congestion event (RFC 9002 appendix B.1, kLossReductionFactor)",
 }];
 
-/// Smallest window: two packets (RFC 9002 §7.2, kMinimumWindow).
+/// Smallest window: two packets (RFC 9002 §7.2, kMinimumWindow). Never nothing, whatever the packet.
 pub fn minimum_window(mtu: Bytes) -> Bytes {
-    mtu + mtu
+    (mtu + mtu).max(Bytes::new(2))
+}
+
+/// How much faster than NewReno the window grows, for controllers that differ from it in nothing else.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Growth {
+    /// Packets for each one acknowledged in slow start.
+    pub(crate) slow_start: f64,
+    /// Packets for each window acknowledged in congestion avoidance.
+    pub(crate) avoidance: f64,
 }
 
 /// The controller.
@@ -31,50 +40,95 @@ pub struct NewReno {
     acknowledged: Bytes,
     /// Window and threshold before the last congestion event, should that prove spurious.
     before: Option<(Bytes, Option<Bytes>)>,
+    growth: Growth,
 }
 
 impl NewReno {
     /// A controller at its initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
+        Self::keeping(setup, values.get("beta"))
+    }
+
+    /// A controller at its initial window that keeps the share `beta` of it at a congestion event.
+    pub(crate) fn keeping(setup: &Setup, beta: f64) -> Self {
         Self {
             mtu: setup.mtu,
-            beta: values.get("beta"),
+            beta,
             window: setup.initial_window.max(minimum_window(setup.mtu)),
             ssthresh: None,
             answered: 0,
             acknowledged: Bytes::ZERO,
             before: None,
+            growth: Growth { slow_start: 1.0, avoidance: 1.0 },
         }
     }
 
-    /// RFC 9002 §7.3.2: one reduction for all losses and marks of packets sent before it.
-    fn congestion(&mut self, newest: u64, next_number: u64) {
+    pub(crate) fn mtu(&self) -> Bytes {
+        self.mtu
+    }
+
+    pub(crate) fn set_growth(&mut self, growth: Growth) {
+        self.growth = growth;
+    }
+
+    /// Sets the window outside congestion events, and the threshold where there is to be another.
+    pub(crate) fn set_window(&mut self, window: Bytes, ssthresh: Option<Bytes>) {
+        self.window = window.max(minimum_window(self.mtu));
+        self.ssthresh = ssthresh.or(self.ssthresh);
+    }
+
+    /// Whether this acknowledgement may make the window grow: the window was in use (RFC 9002 §7.8) and the recovery period
+    /// is over (§7.3.2).
+    pub(crate) fn may_grow(&self, ack: &Ack<'_>) -> bool {
+        !ack.app_limited && ack.newest().number >= self.answered
+    }
+
+    /// Grows through slow start up to the threshold, and says how many of the acknowledged bytes are left for congestion
+    /// avoidance: one acknowledgement of many packets does what many of one packet do.
+    pub(crate) fn slow_start(&mut self, bytes: Bytes) -> Bytes {
+        if !self.in_slow_start() {
+            return bytes;
+        }
+        let room = self.ssthresh.unwrap_or(Bytes::MAX).saturating_sub(self.window);
+        let growth = bytes.mul_f64(self.growth.slow_start);
+        self.window += growth.min(room);
+        growth.saturating_sub(room).mul_f64(1.0 / self.growth.slow_start)
+    }
+
+    /// Takes back the last reduction. False where there is none that may be.
+    pub(crate) fn undo(&mut self) -> bool {
+        let Some((window, ssthresh)) = self.before.take() else { return false };
+        self.window = self.window.max(window);
+        self.ssthresh = ssthresh;
+        true
+    }
+
+    /// RFC 9002 §7.3.2: one reduction for all losses and marks of packets sent before it. False where that has been made.
+    pub(crate) fn congestion(&mut self, newest: u64, next_number: u64) -> bool {
         if newest < self.answered {
-            return;
+            return false;
         }
         self.answered = next_number;
         self.before = Some((self.window, self.ssthresh));
         self.window = self.window.mul_f64(self.beta).max(minimum_window(self.mtu));
         self.ssthresh = Some(self.window);
         self.acknowledged = Bytes::ZERO;
+        true
     }
 }
 
 impl Controller for NewReno {
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        if ack.app_limited || ack.newest().number < self.answered {
-            return;
-        }
-        if self.in_slow_start() {
-            self.window += ack.bytes;
+        if !self.may_grow(ack) {
             return;
         }
         // RFC 9002 appendix B.5: one packet a window; counted, so that many small acknowledgements round nothing away.
-        self.acknowledged += ack.bytes;
-        if self.acknowledged >= self.window {
-            self.acknowledged -= self.window;
-            self.window += self.mtu;
-        }
+        let left = self.slow_start(ack.bytes);
+        self.acknowledged += left;
+        let step = self.window.mul_f64(1.0 / self.growth.avoidance).max(Bytes::new(1)).get();
+        let packets = self.acknowledged.get() / step;
+        self.acknowledged = Bytes::new(self.acknowledged.get() % step);
+        self.window += Bytes::new(self.mtu.get().saturating_mul(packets));
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
@@ -92,10 +146,7 @@ impl Controller for NewReno {
     }
 
     fn on_spurious_loss(&mut self, _: Time) {
-        if let Some((window, ssthresh)) = self.before.take() {
-            self.window = self.window.max(window);
-            self.ssthresh = ssthresh;
-        }
+        self.undo();
     }
 
     fn on_mtu(&mut self, mtu: Bytes) {
@@ -136,12 +187,11 @@ impl Controller for NewReno {
 mod tests {
     use super::*;
     use crate::ledger::Ledger;
-
-    const MTU: Bytes = Bytes::new(1000);
+    use crate::testing::{MTU, Path, setup};
+    use bentpipe_units::Span;
 
     fn reno() -> NewReno {
-        let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None };
-        NewReno::new(&setup, &Values::defaults(PARAMETERS))
+        NewReno::new(&setup(), &Values::defaults(PARAMETERS))
     }
 
     /// Sends a window at `at` and has it acknowledged 100 ms later, without the packets that `lost` names.
@@ -199,5 +249,43 @@ mod tests {
         ledger.lose(packet.number);
         ledger.loss(Time::from_millis(900), true, |loss| reno.on_loss(loss));
         assert_eq!(reno.window(), MTU + MTU);
+    }
+
+    #[test]
+    fn one_acknowledgement_of_a_window_does_what_one_for_each_packet_does() {
+        let (mut each, mut all) = (reno(), reno());
+        let mut path = Path::new(Span::from_millis(100));
+        let mut thinned = Path { batch: 1000, ..path.clone() };
+        for round in 0..40 {
+            path.round(&mut each, |index| round % 10 == 3 && index == 0);
+            thinned.round(&mut all, |index| round % 10 == 3 && index == 0);
+            assert!(
+                each.window().get().abs_diff(all.window().get()) <= MTU.get(),
+                "{} {}",
+                each.window(),
+                all.window()
+            );
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_threshold() {
+        let mut reno = reno();
+        let (window, ssthresh) = (Bytes::new(10_000), Some(Bytes::new(15_000)));
+        reno.adjust(&Adjust { now: Time::ZERO, window, ssthresh, rate: None, min_rtt: None, answered: 0 });
+        let mut path = Path { batch: 10, ..Path::new(Span::from_millis(100)) };
+        path.round(&mut reno, |_| false);
+        assert_eq!(reno.window(), Bytes::new(15_000));
+    }
+
+    #[test]
+    fn the_mean_window_obeys_the_square_root_law() {
+        // Mathis et al., CCR 27(3), 1997, equation 3: a window of sqrt(3/(2p)). Windows of whole packets, and a loss that is
+        // noticed a round later, are worth some percent.
+        for period in [1_000, 10_000] {
+            let mean = Path::new(Span::from_millis(100)).mean_window(&mut reno(), period, 40 * period);
+            let law = (1.5 * period as f64).sqrt();
+            assert!((mean / law - 1.0).abs() < 0.05, "{mean} against {law}");
+        }
     }
 }

@@ -1,0 +1,479 @@
+//! CUBIC (RFC 9438).
+//!
+//! Windows are in bytes here where the RFC counts segments; C is in segments per second cubed, as there. Growth is summed over
+//! the bytes of every packet acknowledged, so that acknowledging rarely changes nothing but its timing. Slow start is the
+//! plain one; the layers of [`crate::start`] stand in front of it. The window, not the flight, is reduced (RFC 9438 §4.6
+//! allows it): it grows only while it is in use, so that the two are near each other.
+//!
+//! The smallest window is two packets (RFC 9002 §7.2), after marks too, where RFC 9438 §4.6 would go down to one.
+
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, Setup};
+use crate::newreno::NewReno;
+use crate::parameter::{Parameter, Values};
+use bentpipe_units::{Bytes, Span, Time};
+
+/// Parameters of [`Cubic`].
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "c",
+        default: 0.4,
+        range: (0.001, 100.0),
+        unit: "packets/s³",
+        about: "how steep the cubic function is (RFC 9438 §5, C)",
+    },
+    Parameter {
+        name: "beta",
+        default: 0.7,
+        range: (0.1, 0.95),
+        unit: "",
+        about: "share of the window kept at a congestion event (RFC 9438 §4.6, beta_cubic)",
+    },
+    Parameter {
+        name: "fast_convergence",
+        default: 1.0,
+        range: (0.0, 1.0),
+        unit: "",
+        about: "0.5 or more: give way to newcomers (RFC 9438 §4.7)",
+    },
+];
+
+/// Window in bytes beyond which nothing grows: floating point still counts whole bytes there.
+const LARGEST: f64 = 9e15;
+
+/// A stage of congestion avoidance.
+#[derive(Debug, Clone)]
+struct Epoch {
+    /// Time in it during which the window was in use (RFC 9438 §4.2: t without application-limited periods).
+    elapsed: Span,
+    /// The moment up to which `elapsed` is counted; none while the application is the limit.
+    counted_to: Option<Time>,
+    /// W_max in bytes.
+    w_max: f64,
+    /// K in seconds.
+    k: f64,
+    /// W_est in bytes.
+    w_est: f64,
+}
+
+/// What a congestion event changes beyond window and threshold.
+#[derive(Debug, Clone, Default)]
+struct Shape {
+    /// W_max in bytes; none before the first congestion event and after persistent congestion.
+    w_max: Option<f64>,
+    /// cwnd_prior in bytes.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The controller.
+#[derive(Debug, Clone)]
+pub struct Cubic {
+    /// Window, threshold, slow start and congestion events, which are NewReno's.
+    reno: NewReno,
+    c: f64,
+    beta: f64,
+    fast_convergence: bool,
+    /// Part of a byte that the window has grown by.
+    fraction: f64,
+    shape: Shape,
+    /// The shape before the last congestion event, should that prove spurious.
+    before: Shape,
+    phase: &'static str,
+}
+
+impl Cubic {
+    /// A controller at its initial window.
+    pub fn new(setup: &Setup, values: &Values) -> Self {
+        Self {
+            reno: NewReno::new(setup, values),
+            c: values.get("c"),
+            beta: values.get("beta"),
+            fast_convergence: values.get("fast_convergence") >= 0.5,
+            fraction: 0.0,
+            shape: Shape::default(),
+            before: Shape::default(),
+            phase: "concave",
+        }
+    }
+
+    /// α_cubic: as much Reno growth as reductions by beta instead of a half allow (RFC 9438 §4.3).
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
+
+    /// Bytes in a packet.
+    fn segment(&self) -> f64 {
+        self.reno.mtu().get().max(1) as f64
+    }
+
+    /// A stage that begins with the window `cwnd` in bytes (RFC 9438 §4.2, equation 2).
+    fn epoch(&self, now: Time, cwnd: f64) -> Epoch {
+        // A W_max at or below the window has nothing to come back to: K = 0 from here, as after slow start that ended
+        // without loss (§4.10) and after a timeout (§4.8).
+        let w_max = self.shape.w_max.unwrap_or(cwnd).max(cwnd);
+        let k = libm::cbrt((w_max - cwnd) / self.segment() / self.c);
+        Epoch { elapsed: Span::ZERO, counted_to: Some(now), w_max, k, w_est: cwnd }
+    }
+
+    /// W_cubic in bytes, `t` seconds into the stage (RFC 9438 §4.2, equation 1).
+    fn w_cubic(&self, epoch: &Epoch, t: f64) -> f64 {
+        let past = t - epoch.k;
+        self.c * self.segment() * past * past * past + epoch.w_max
+    }
+
+    /// Grows in congestion avoidance by what `bytes` of the acknowledged packets are worth.
+    fn avoid(&mut self, ack: &Ack<'_>, bytes: Bytes) {
+        let mut cwnd = (self.reno.window().get() as f64 + self.fraction).min(LARGEST);
+        let mut epoch = self.shape.epoch.take().unwrap_or_else(|| self.epoch(ack.now, cwnd));
+        if let Some(counted_to) = epoch.counted_to {
+            epoch.elapsed += ack.now.since(counted_to);
+        }
+        epoch.counted_to = Some(ack.now);
+        let t = epoch.elapsed.as_secs_f64();
+        let cubic = self.w_cubic(&epoch, t);
+        // §4.2: no more than half a window each round trip.
+        let target = self.w_cubic(&epoch, t + ack.smoothed_rtt.as_secs_f64()).min(1.5 * cwnd);
+        let (alpha, segment, cwnd_prior) = (self.alpha(), self.segment(), self.shape.cwnd_prior);
+        let mut left = bytes.get();
+        for packet in ack.packets.iter().rev() {
+            let acked = packet.bytes.get().min(left) as f64;
+            left -= acked as u64;
+            // §4.3, equation 4.
+            let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { alpha };
+            epoch.w_est = (epoch.w_est + alpha * segment * acked / cwnd).min(LARGEST);
+            // §4.3 to §4.5.
+            cwnd = if cubic < epoch.w_est {
+                cwnd.max(epoch.w_est)
+            } else {
+                cwnd + (target - cwnd).max(0.0) * acked / cwnd
+            };
+            cwnd = cwnd.min(LARGEST);
+        }
+        self.phase = if cubic < epoch.w_est {
+            "Reno-friendly"
+        } else if cwnd < epoch.w_max {
+            "concave"
+        } else {
+            "convex"
+        };
+        self.shape.epoch = Some(epoch);
+        let whole = Bytes::new(cwnd as u64);
+        // A window above `LARGEST`, which only a layer can have set, stays.
+        if whole >= self.reno.window() {
+            self.fraction = cwnd - whole.get() as f64;
+            self.reno.set_window(whole, None);
+        }
+    }
+
+    /// RFC 9438 §4.6 and §4.7, where no reduction has been made for these packets yet.
+    fn congestion(&mut self, newest: u64, next_number: u64) {
+        let cwnd = self.reno.window().get() as f64;
+        if !self.reno.congestion(newest, next_number) {
+            return;
+        }
+        let falling = self.fast_convergence && self.shape.w_max.is_some_and(|w_max| cwnd < w_max);
+        let w_max = if falling { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
+        self.before = std::mem::replace(&mut self.shape, Shape { w_max: Some(w_max), cwnd_prior: cwnd, epoch: None });
+        self.fraction = 0.0;
+    }
+}
+
+impl Controller for Cubic {
+    fn on_packet_sent(&mut self, packet: &Packet) {
+        // Nothing was in flight before: that time was the application's.
+        if let Some(epoch) = self.shape.epoch.as_mut().filter(|_| packet.in_flight == packet.bytes) {
+            epoch.counted_to = Some(packet.sent_at);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        if !self.reno.may_grow(ack) {
+            if let Some(epoch) = self.shape.epoch.as_mut().filter(|_| ack.app_limited) {
+                epoch.counted_to = None;
+            }
+            return;
+        }
+        let left = self.reno.slow_start(ack.bytes);
+        if !self.in_slow_start() && !left.is_zero() {
+            self.avoid(ack, left);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.congestion(loss.newest().number, loss.next_number);
+        if loss.persistent {
+            // RFC 9438 §4.8: the stage after slow start begins at its own W_max.
+            self.reno.on_loss(loss);
+            self.shape.w_max = None;
+            self.shape.epoch = None;
+            self.fraction = 0.0;
+        }
+    }
+
+    fn on_mark(&mut self, mark: &Mark) {
+        self.congestion(mark.newest, mark.next_number);
+        // Marks do not come back as losses do: nothing to undo. NewReno forgets what it kept.
+        self.reno.on_mark(mark);
+    }
+
+    fn on_spurious_loss(&mut self, _: Time) {
+        // RFC 9438 §4.9.
+        if self.reno.undo() {
+            self.shape = std::mem::take(&mut self.before);
+        }
+    }
+
+    fn on_mtu(&mut self, mtu: Bytes) {
+        self.reno.on_mtu(mtu);
+    }
+
+    fn adjust(&mut self, to: &Adjust) {
+        self.reno.adjust(to);
+        let window = self.reno.window().get() as f64;
+        self.shape = Shape { w_max: Some(window), cwnd_prior: window, epoch: None };
+        self.fraction = 0.0;
+    }
+
+    fn window(&self) -> Bytes {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.reno.ssthresh()
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.reno.in_slow_start()
+    }
+
+    fn phase(&self) -> &'static str {
+        if self.in_slow_start() { "slow start" } else { self.phase }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MTU, Path, setup};
+
+    const P: f64 = MTU.get() as f64;
+
+    fn cubic() -> Cubic {
+        Cubic::new(&setup(), &Values::defaults(PARAMETERS))
+    }
+
+    /// A flow that was reduced at a window of `packets`; its packets before the reduction are all accounted for.
+    fn reduced(path: &mut Path, packets: u64) -> Cubic {
+        let mut cubic = cubic();
+        let window = Bytes::new(packets * MTU.get());
+        cubic.adjust(&Adjust { now: path.now, window, ssthresh: Some(window), rate: None, min_rtt: None, answered: 0 });
+        // Every packet but the first is lost at once, the first too: nothing grows before the reduction.
+        path.round(&mut cubic, |_| true);
+        cubic
+    }
+
+    fn near(a: f64, b: f64, tolerance: f64) -> bool {
+        (a - b).abs() <= tolerance
+    }
+
+    #[test]
+    fn a_reduction_keeps_beta_and_k_is_the_time_back_to_w_max() {
+        let mut path = Path::new(Span::from_millis(600));
+        let cubic = reduced(&mut path, 100);
+        assert_eq!((cubic.window(), cubic.ssthresh()), (Bytes::new(70_000), Some(Bytes::new(70_000))));
+        let epoch = cubic.epoch(path.now, 70.0 * P);
+        // The cube root of (100 - 70) / 0.4.
+        assert!(near(epoch.k, 4.217_163, 1e-6), "{}", epoch.k);
+        // 0.4 (t - K)^3 + 100 at 0, 2, K and 8 s.
+        for (t, packets) in [(0.0, 70.0), (2.0, 95.640_6), (epoch.k, 100.0), (8.0, 121.652_9)] {
+            assert!(near(cubic.w_cubic(&epoch, t) / P, packets, 1e-3), "{t}: {}", cubic.w_cubic(&epoch, t) / P);
+        }
+    }
+
+    #[test]
+    fn the_window_keeps_to_the_cubic_function_a_round_trip_ahead() {
+        let mut path = Path::new(Span::from_millis(600));
+        let mut cubic = reduced(&mut path, 100);
+        let mut phases = Vec::new();
+        for round in 0..16 {
+            path.round(&mut cubic, |_| false);
+            let epoch = cubic.shape.epoch.clone().unwrap();
+            let t = 0.6 * f64::from(round);
+            assert!(near(epoch.elapsed.as_secs_f64(), t, 1e-9));
+            let window = cubic.window().get() as f64;
+            assert!(
+                window >= cubic.w_cubic(&epoch, t) - 0.5 * P && window <= cubic.w_cubic(&epoch, t + 0.6) + 1.0,
+                "{round}"
+            );
+            phases.push(cubic.phase());
+        }
+        phases.dedup();
+        // At t = 0 the function is the window itself, and the first packets are above it by Reno's growth (§4.3).
+        assert_eq!(phases, ["Reno-friendly", "concave", "convex"]);
+    }
+
+    #[test]
+    fn a_short_path_grows_as_reno_would() {
+        let mut path = Path::new(Span::from_millis(10));
+        let mut cubic = reduced(&mut path, 20);
+        assert!(near(cubic.alpha(), 0.529_412, 1e-6));
+        let mut windows = vec![cubic.window().get() as f64 / P];
+        for _ in 0..24 {
+            path.round(&mut cubic, |_| false);
+            windows.push(cubic.window().get() as f64 / P);
+        }
+        assert_eq!(cubic.phase(), "Reno-friendly");
+        // From 14 by alpha a round until 20, then by a packet; what is in a round is the window in whole packets.
+        let (slow, fast) = (windows[10] - windows[2], windows[24] - windows[16]);
+        assert!(windows[10] < 20.0 && windows[16] > 20.0);
+        assert!(near(slow, 8.0 * 0.529, 0.35) && near(fast, 8.0, 0.5), "{windows:?}");
+    }
+
+    #[test]
+    fn a_second_loss_below_w_max_gives_way() {
+        let mut path = Path::new(Span::from_millis(600));
+        let mut cubic = reduced(&mut path, 100);
+        path.round(&mut cubic, |_| true);
+        // 70 below 100: W_max is 70 (1 + 0.7) / 2.
+        assert!(near(cubic.shape.w_max.unwrap(), 59.5 * P, 1e-6));
+        let mut values = Values::defaults(PARAMETERS);
+        values.set("cubic", "fast_convergence", 0.0).unwrap();
+        let mut plain = Cubic::new(&setup(), &values);
+        plain.shape.w_max = Some(100.0 * P);
+        Path::new(Span::from_millis(600)).round(&mut plain, |_| true);
+        assert!(near(plain.shape.w_max.unwrap(), 10.0 * P, 1e-6));
+    }
+
+    #[test]
+    fn a_spurious_loss_gives_back_window_and_curve() {
+        let mut path = Path::new(Span::from_millis(600));
+        let mut cubic = reduced(&mut path, 100);
+        for _ in 0..3 {
+            path.round(&mut cubic, |_| false);
+        }
+        let before = cubic.clone();
+        path.round(&mut cubic, |_| true);
+        assert!(cubic.window() < before.window());
+        cubic.on_spurious_loss(path.now);
+        assert_eq!((cubic.window(), cubic.ssthresh()), (before.window(), before.ssthresh()));
+        assert_eq!(cubic.shape.w_max, before.shape.w_max);
+        assert_eq!(cubic.shape.epoch.unwrap().k, before.shape.epoch.unwrap().k);
+    }
+
+    #[test]
+    fn time_in_which_the_window_was_not_used_does_not_count() {
+        let mut path = Path::new(Span::from_millis(600));
+        let mut cubic = reduced(&mut path, 100);
+        path.round(&mut cubic, |_| false);
+        path.round(&mut cubic, |_| false);
+        let (elapsed, window) = (cubic.shape.epoch.as_ref().unwrap().elapsed, cubic.window());
+        assert_eq!(elapsed, Span::from_millis(600));
+        path.app_limited = true;
+        for _ in 0..20 {
+            path.round(&mut cubic, |_| false);
+        }
+        assert_eq!(cubic.window(), window);
+        // Nothing at all for a minute, then a window again.
+        path.now += Span::from_secs(60);
+        path.app_limited = false;
+        path.round(&mut cubic, |_| false);
+        assert_eq!(cubic.shape.epoch.unwrap().elapsed, Span::from_millis(1200));
+    }
+
+    #[test]
+    fn persistent_congestion_begins_anew_from_two_packets() {
+        let mut path = Path::new(Span::from_millis(100));
+        let mut cubic = reduced(&mut path, 100);
+        let packet = path.ledger.send(path.now, MTU);
+        path.ledger.lose(packet.number);
+        path.ledger.loss(path.now, true, |loss| cubic.on_loss(loss));
+        assert_eq!((cubic.window(), cubic.ssthresh()), (MTU + MTU, Some(Bytes::new(49_000))));
+        cubic.on_spurious_loss(path.now);
+        assert_eq!(cubic.window(), MTU + MTU);
+        while cubic.in_slow_start() {
+            path.round(&mut cubic, |_| false);
+        }
+        path.round(&mut cubic, |_| false);
+        let epoch = cubic.shape.epoch.unwrap();
+        assert!(epoch.k == 0.0 && near(epoch.w_max, 49.0 * P, P), "{epoch:?}");
+    }
+
+    #[test]
+    fn marks_reduce_once_a_round_and_cannot_be_undone() {
+        let mut path = Path::new(Span::from_millis(100));
+        let mut cubic = cubic();
+        path.round(&mut cubic, |_| false);
+        let next_number = path.ledger.next_number();
+        for newest in [next_number - 1, next_number - 1] {
+            cubic.on_mark(&Mark { now: path.now, newest, bytes_in_flight: Bytes::ZERO, next_number });
+        }
+        assert_eq!(cubic.window(), Bytes::new(14_000));
+        cubic.on_spurious_loss(path.now);
+        assert_eq!(cubic.window(), Bytes::new(14_000));
+    }
+
+    #[test]
+    fn acknowledging_rarely_changes_nothing_but_the_timing() {
+        let mut path = Path::new(Span::from_millis(300));
+        let mut thinned = Path { batch: 1000, ..path.clone() };
+        let (mut each, mut all) = (reduced(&mut path, 100), reduced(&mut thinned, 100));
+        for round in 0..60 {
+            path.round(&mut each, |index| round % 20 == 19 && index == 0);
+            thinned.round(&mut all, |index| round % 20 == 19 && index == 0);
+            let (each, all) = (each.window().get(), all.window().get());
+            assert!(each.abs_diff(all) <= MTU.get(), "{each} {all}");
+        }
+    }
+
+    /// The mean window of RFC 9438 §5.1, equation 5, in packets.
+    fn law(rtt: Span, period: u64) -> f64 {
+        libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25) * libm::pow(rtt.as_secs_f64() * period as f64, 0.75)
+    }
+
+    #[test]
+    fn the_mean_window_under_periodic_loss_is_that_of_the_rfc() {
+        // The equation leaves fast convergence out. It is a fixed point that windows hardly move towards (the function is
+        // flat there), so the flow begins at it: equation 5 over (3 + beta) / 4 is W_max. Where K is a few round trips, as
+        // in the last case, the round trip that the function is ahead counts.
+        for (rtt_ms, period, tolerance) in
+            [(100, 10_000, 0.05), (100, 100_000, 0.05), (600, 10_000, 0.05), (600, 1_000, 0.15)]
+        {
+            let rtt = Span::from_millis(rtt_ms);
+            let law = law(rtt, period);
+            let mut values = Values::defaults(PARAMETERS);
+            values.set("cubic", "fast_convergence", 0.0).unwrap();
+            let mut cubic = Cubic::new(&setup(), &values);
+            let window = MTU.mul_f64(law * 4.0 / 3.7);
+            cubic.adjust(&Adjust {
+                now: Time::ZERO,
+                window,
+                ssthresh: Some(window),
+                rate: None,
+                min_rtt: None,
+                answered: 0,
+            });
+            let mean = Path::new(rtt).mean_window(&mut cubic, period, 30 * period);
+            assert!(near(mean / law, 1.0, tolerance), "{rtt_ms} ms, 1/{period}: {mean} against {law}");
+        }
+    }
+
+    #[test]
+    fn with_fast_convergence_a_flow_settles_near_the_mean_window_of_the_rfc() {
+        // From slow start, with every default. Each loss a little below W_max lowers W_max further: somewhat below the law.
+        let rtt = Span::from_millis(100);
+        let mean = Path::new(rtt).mean_window(&mut cubic(), 10_000, 300_000);
+        assert!(near(mean / law(rtt, 10_000), 0.9, 0.1), "{mean} against {}", law(rtt, 10_000));
+    }
+
+    #[test]
+    fn the_mean_window_on_a_short_path_is_renos() {
+        // RFC 9438 §4.3: AIMD(alpha, 0.7) has the mean of AIMD(1, 0.5).
+        let mean = Path::new(Span::from_millis(2)).mean_window(&mut cubic(), 1_000, 60_000);
+        let law = (1.5f64 * 1_000.0).sqrt();
+        assert!(near(mean / law, 1.0, 0.08), "{mean} against {law}");
+    }
+}

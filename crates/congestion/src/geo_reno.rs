@@ -1,0 +1,165 @@
+//! Geolocation-based Reno: growth in proportion to the distance between the endpoints.
+//!
+//! The published rule is cwnd += α · d / cwnd for each acknowledgement in congestion avoidance, d the geodesic distance, α "a
+//! normalising constant, from the minimum RTT" (Hypatia experiments on a LEO constellation; `leo-fairness`). Neither a value
+//! of α nor where the minimum round trip is taken is published; what follows is our reading.
+//!
+//! **Rule for α.** Reno adds one packet a round trip, and a flow with a reference round trip RTT₀ shall do the same. Light
+//! covers that flow's way in half of RTT₀, so d₀ = c · RTT₀ / 2 and α = 1 / d₀ = 2 / (c · RTT₀), for every flow alike. With
+//! RTT₀ = 25 ms, Hybla's reference, d₀ is 3,747 km and α is 0.267 packets for each 1,000 km, the default. Where another RTT₀
+//! is the smallest of a network, set `alpha` by the same rule: 11 ms give 0.606.
+//!
+//! Growth of α · d is proportional to the round trip on straight paths, not to its square as Hybla's: the advantage of short
+//! paths becomes smaller, not nothing. Unlike a measured round trip, the distance contains neither queues nor detours.
+//!
+//! `least` keeps neighbours growing: without it α · d tends to nothing.
+//!
+//! Without a distance this is NewReno, and [`Controller::phase`] says so. Slow start and reductions are NewReno's in any case.
+
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Setup};
+use crate::newreno::{Growth, NewReno};
+use crate::parameter::{Parameter, Values};
+use bentpipe_units::{Bytes, Time};
+
+/// Half of the Earth's circumference in metres: no two places are farther apart.
+const FARTHEST_M: u64 = 20_037_508;
+
+/// Parameters of [`GeoReno`].
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        default: 0.5,
+        range: (0.1, 0.95),
+        unit: "",
+        about: "share of the window kept at a congestion event (RFC 9002 appendix B.1, kLossReductionFactor)",
+    },
+    Parameter {
+        name: "alpha",
+        default: 0.267,
+        range: (0.001, 100.0),
+        unit: "packets per 1000 km",
+        about: "growth each round trip for the distance; 2 / (c RTT0) with RTT0 = 25 ms (our reading of the rule)",
+    },
+    Parameter {
+        name: "least",
+        default: 0.05,
+        range: (0.001, 1.0),
+        unit: "packets",
+        about: "smallest growth each round trip, however near the endpoints are (our choice)",
+    },
+];
+
+/// The controller.
+#[derive(Debug, Clone)]
+pub struct GeoReno {
+    reno: NewReno,
+    located: bool,
+}
+
+impl GeoReno {
+    /// A controller at its initial window.
+    pub fn new(setup: &Setup, values: &Values) -> Self {
+        let mut reno = NewReno::new(setup, values);
+        if let Some(metres) = setup.distance_m {
+            let avoidance = values.get("alpha") * metres.min(FARTHEST_M) as f64 / 1e6;
+            reno.set_growth(Growth { slow_start: 1.0, avoidance: avoidance.max(values.get("least")) });
+        }
+        Self { reno, located: setup.distance_m.is_some() }
+    }
+}
+
+impl Controller for GeoReno {
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.reno.on_ack(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.reno.on_loss(loss);
+    }
+
+    fn on_mark(&mut self, mark: &Mark) {
+        self.reno.on_mark(mark);
+    }
+
+    fn on_spurious_loss(&mut self, now: Time) {
+        self.reno.on_spurious_loss(now);
+    }
+
+    fn on_mtu(&mut self, mtu: Bytes) {
+        self.reno.on_mtu(mtu);
+    }
+
+    fn adjust(&mut self, to: &Adjust) {
+        self.reno.adjust(to);
+    }
+
+    fn window(&self) -> Bytes {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.reno.ssthresh()
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.reno.in_slow_start()
+    }
+
+    fn phase(&self) -> &'static str {
+        match (self.in_slow_start(), self.located) {
+            (true, _) => "slow start",
+            (false, true) => "congestion avoidance",
+            (false, false) => "newreno, no distance",
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MTU, Path, setup};
+    use bentpipe_units::Span;
+
+    /// Packets that `rounds` rounds add to a window of 100.
+    fn grown(distance_m: Option<u64>, rounds: u32) -> u64 {
+        let mut path = Path::new(Span::from_millis(50));
+        let mut reno = GeoReno::new(&Setup { distance_m, ..setup() }, &Values::defaults(PARAMETERS));
+        let window = Bytes::new(100 * MTU.get());
+        reno.adjust(&Adjust { now: path.now, window, ssthresh: Some(window), rate: None, min_rtt: None, answered: 0 });
+        for _ in 0..rounds {
+            path.round(&mut reno, |_| false);
+        }
+        (reno.window().get() - window.get()) / MTU.get()
+    }
+
+    #[test]
+    fn growth_is_alpha_times_the_distance_each_round() {
+        // 0.267 for each 1,000 km: 12,000 km give 3.2 packets a round, the last of which may not be complete.
+        assert!([31, 32].contains(&grown(Some(12_000_000), 10)));
+        // The reference distance: one packet a round, as Reno.
+        assert_eq!(grown(Some(3_747_406), 10), 10);
+    }
+
+    #[test]
+    fn neighbours_and_impossible_distances_stay_within_bounds() {
+        assert_eq!(grown(Some(0), 40), 2);
+        assert_eq!(grown(Some(u64::MAX), 10), grown(Some(FARTHEST_M), 10));
+    }
+
+    #[test]
+    fn without_a_distance_it_is_newreno_and_says_so() {
+        let mut reno = NewReno::new(&setup(), &Values::defaults(crate::newreno::PARAMETERS));
+        let mut geo = GeoReno::new(&setup(), &Values::defaults(PARAMETERS));
+        let (mut path, mut other) = (Path::new(Span::from_millis(50)), Path::new(Span::from_millis(50)));
+        for round in 0..40 {
+            path.round(&mut geo, |index| round % 9 == 3 && index == 2);
+            other.round(&mut reno, |index| round % 9 == 3 && index == 2);
+            assert_eq!(geo.window(), reno.window());
+        }
+        assert_eq!(geo.phase(), "newreno, no distance");
+    }
+}
