@@ -38,13 +38,8 @@ impl WindowedMax {
         self.values.front().map_or(0, |&(_, value)| value)
     }
 
-    /// Forgets everything but `value` at `tick`.
-    pub fn reset(&mut self, tick: u64, value: u64) {
-        self.values.clear();
-        self.values.push_back((tick, value));
-    }
-
     /// How many values are kept.
+    #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.values.len()
     }
