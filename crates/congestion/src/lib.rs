@@ -10,6 +10,7 @@
 //! - [`resume`]: what the path carried before, used again with care;
 //! - [`catalogue`]: every part by its name, with its parameters; [`recipe`]: a choice of them.
 
+pub mod bbr1;
 pub mod bbr3;
 pub mod catalogue;
 pub mod controller;

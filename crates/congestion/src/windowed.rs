@@ -38,6 +38,12 @@ impl WindowedMax {
         self.values.front().map_or(0, |&(_, value)| value)
     }
 
+    /// Forgets everything but `value` at `tick`.
+    pub fn reset(&mut self, tick: u64, value: u64) {
+        self.values.clear();
+        self.values.push_back((tick, value));
+    }
+
     /// How many values are kept.
     #[cfg(test)]
     pub fn kept(&self) -> usize {

@@ -15,10 +15,10 @@
 
 mod control;
 mod loss;
-mod model;
+pub(crate) mod model;
 mod probe_bw;
 mod probe_rtt;
-mod seam;
+pub(crate) mod seam;
 mod startup;
 #[cfg(test)]
 mod tests;
