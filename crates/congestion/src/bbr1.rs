@@ -4,7 +4,7 @@
 //! Losses change nothing but the window during the first round of recovery. Left out: the detection of policers, which the
 //! draft does not specify, and the allowance for aggregation, which came later.
 
-use crate::bbr3::model::{FullPipe, Limited, volume};
+use crate::bbr3::model::{Draws, FullPipe, Limited, quantum, volume};
 use crate::bbr3::seam::Resumption;
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased, Setup};
 use crate::parameter::{Parameter, Values};
@@ -88,7 +88,7 @@ pub struct Bbr1 {
     pacing_share: f64,
     mtu: Bytes,
     initial_window: Bytes,
-    random: u64,
+    draws: Draws,
 
     state: State,
     round: u64,
@@ -130,7 +130,7 @@ impl Bbr1 {
             pacing_share: 1.0 - values.get("pacing_margin"),
             mtu: setup.mtu,
             initial_window,
-            random: setup.now.as_nanos() ^ setup.mtu.get().rotate_left(48) ^ initial_window.get().rotate_left(24),
+            draws: Draws::new(setup),
             state: State::Startup,
             round: 0,
             bandwidth: WindowedMax::new(),
@@ -178,22 +178,14 @@ impl Bbr1 {
         }
     }
 
-    fn quantum(&self, rate: Rate) -> Bytes {
-        volume(rate, Span::from_millis(1)).min(Bytes::new(64 * 1024)).max(self.mtu + self.mtu)
-    }
-
     fn enter_drain(&mut self) {
         self.state = State::Drain;
         self.resumption.end_probe();
     }
 
-    /// BBREnterProbeBW: any phase but the draining one, at random (SplitMix64, stirred with the time).
+    /// BBREnterProbeBW: any phase but the draining one, at random.
     fn enter_probe_bw(&mut self, now: Time) {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ now.as_nanos();
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let draw = ((z ^ (z >> 31)) % (CYCLE.len() as u64 - 1)) as usize;
+        let draw = (self.draws.next(now) % (CYCLE.len() as u64 - 1)) as usize;
         self.enter_phase(if draw < DRAINING { draw } else { draw + 1 }, now);
     }
 
@@ -274,7 +266,7 @@ impl Bbr1 {
     fn set_cwnd(&mut self, acked: Bytes, delivered: Bytes) {
         let gain = if matches!(self.state, State::Startup | State::Drain) { self.high_gain } else { self.cwnd_gain };
         // Three quanta on their way through hosts (§4.2.3.2).
-        let quanta = self.pacing_rate.map_or(Bytes::ZERO, |rate| self.quantum(rate)).get().saturating_mul(3);
+        let quanta = self.pacing_rate.map_or(Bytes::ZERO, |rate| quantum(rate, self.mtu)).get().saturating_mul(3);
         let target = self.bdp_times(gain) + Bytes::new(quanta);
         if self.recovery == Recovery::Conserving {
             self.cwnd = self.cwnd.max(self.in_flight + acked);
@@ -369,7 +361,7 @@ impl Controller for Bbr1 {
     }
 
     fn on_mark(&mut self, _: &Mark) {
-        // BBRv1 knows no marks: a sender with it must not ask for them (§3 has none).
+        // BBRv1 has no answer to marks; a probe ends as for a loss. Senders with it should not ask for marks.
         self.lost_in_phase = true;
     }
 
@@ -428,7 +420,7 @@ impl Controller for Bbr1 {
     }
 
     fn send_quantum(&self) -> Option<Bytes> {
-        self.pacing_rate().map(|rate| self.quantum(rate))
+        self.pacing_rate().map(|rate| quantum(rate, self.mtu))
     }
 
     fn in_slow_start(&self) -> bool {
@@ -481,5 +473,125 @@ impl RateBased for Bbr1 {
         self.resumption.drain();
         self.enter_drain();
         self.set_pacing_rate(self.pacing_gain());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{Flow, MTU, RTT};
+    use proptest::prelude::*;
+
+    fn flow() -> Flow<Bbr1> {
+        Flow::new(|setup| Bbr1::new(setup, &Values::defaults(PARAMETERS)))
+    }
+
+    #[test]
+    fn the_first_round_of_recovery_conserves_and_its_end_restores_the_window() {
+        let mut flow = flow();
+        flow.round(20, |_| false);
+        let before = flow.bbr.window();
+        let first = flow.ledger.next_number();
+        flow.send(10);
+        flow.now += RTT;
+        flow.ack(first + 3);
+        flow.lose(&[first]);
+        // Eight left, and one packet to repair with.
+        assert_eq!(flow.bbr.window(), Bytes::new(9_000));
+        flow.send(1);
+        flow.ack(first + 4);
+        assert_eq!(flow.bbr.window(), Bytes::new(9_000));
+        flow.now += RTT;
+        flow.ack(first + 10);
+        assert!(flow.bbr.window() >= before);
+    }
+
+    #[test]
+    fn persistent_congestion_leaves_one_packet() {
+        let mut flow = flow();
+        flow.send(2);
+        flow.ledger.lose(0);
+        flow.ledger.lose(1);
+        flow.ledger.loss(flow.now, true, |loss| flow.bbr.on_loss(loss));
+        assert_eq!(flow.bbr.window(), MTU);
+    }
+
+    #[test]
+    fn losses_answered_before_do_not_count() {
+        let mut flow = flow();
+        flow.round(20, |_| false);
+        let first = flow.ledger.next_number();
+        flow.send(10);
+        flow.adjust(60_000, None, None);
+        flow.lose(&[first]);
+        assert_eq!((flow.bbr.recovery, flow.bbr.window()), (Recovery::None, Bytes::new(60_000)));
+    }
+
+    #[test]
+    fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
+        let mut flow = flow();
+        flow.round(10, |_| false);
+        flow.adjust(500_000, Some(500_000), Some(Rate::from_mbps(30)));
+        assert_eq!(flow.bbr.bandwidth(), Some(Rate::from_mbps(30)));
+        assert!(matches!(flow.bbr.state, State::ProbeBw(phase) if phase != DRAINING));
+        flow.send(500);
+        flow.adjust(500_000, Some(500_000), Some(Rate::from_mbps(30)));
+        assert_eq!(flow.bbr.state, State::Drain);
+    }
+
+    #[test]
+    fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
+        let mut flow = flow();
+        flow.round(10, |_| false);
+        let before = (flow.bbr.window(), flow.bbr.pacing_rate(), flow.bbr.bandwidth());
+        flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
+        assert_eq!(flow.bbr.pacing_rate(), Some(Rate::from_mbps(100)));
+        // 2.885 times 1.25 MB.
+        assert_eq!(flow.bbr.window(), Bytes::new(3_606_250));
+        flow.bbr.set_probing_rate(None);
+        assert_eq!((flow.bbr.window(), flow.bbr.pacing_rate(), flow.bbr.bandwidth()), before);
+    }
+
+    #[test]
+    fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
+        let mut flow = flow();
+        flow.round(10, |_| false);
+        let first = flow.ledger.next_number();
+        flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
+        flow.send(200);
+        flow.now += RTT;
+        flow.ack(first);
+        flow.bbr.retreat(flow.now);
+        let bandwidth = flow.bbr.bandwidth();
+        for number in first + 1..first + 150 {
+            flow.now += Span::from_micros(10);
+            flow.ack(number);
+        }
+        assert_eq!((flow.bbr.state, flow.bbr.bandwidth()), (State::Drain, bandwidth));
+        for number in first + 150..first + 200 {
+            flow.ack(number);
+        }
+        assert!(matches!(flow.bbr.state, State::ProbeBw(_)) && !flow.bbr.resumption.discards());
+    }
+
+    #[test]
+    fn filters_stay_bounded_however_long_the_flow() {
+        let mut flow = flow();
+        for round in 0..500u64 {
+            flow.round(3 + round * 7919 % 30, |_| false);
+            assert!(flow.bbr.bandwidth.kept() <= 10);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_leaves_it_without_a_window(steps in proptest::collection::vec((0u8..12, 0u64..u64::MAX), 1..200)) {
+            let mut flow = flow();
+            for (kind, value) in steps {
+                flow.anything(kind, value);
+                prop_assert!(!flow.bbr.window().is_zero());
+                prop_assert!(flow.bbr.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+            }
+        }
     }
 }

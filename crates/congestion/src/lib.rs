@@ -14,6 +14,8 @@ pub mod bbr1;
 pub mod bbr3;
 pub mod catalogue;
 pub mod controller;
+#[cfg(test)]
+mod flow;
 pub mod ledger;
 pub mod newreno;
 pub mod parameter;

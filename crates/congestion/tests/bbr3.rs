@@ -154,9 +154,9 @@ fn bunched_and_rare_acknowledgements_leave_the_link_full() {
 fn random_loss(significance: f64) -> impl Fn(u64) -> Run {
     move |seed| {
         let mut values = Values::defaults(PARAMETERS);
-        values.set("bbr3", "loss_significance", significance).unwrap();
+        values.set("bbr3", "loss_significance", significance).expect("an allowed value");
         // Looking for the round trip costs a tenth of a path of 600 ms: another matter.
-        values.set("bbr3", "probe_rtt_interval", 60.0).unwrap();
+        values.set("bbr3", "probe_rtt_interval", 60.0).expect("an allowed value");
         let mut path = geo();
         path.loss = 0.0156;
         run_with(path, seed, &values)
@@ -193,7 +193,7 @@ fn loss_far_above_the_threshold_ends_startup() {
     let mut path = geo();
     path.loss = 0.1;
     let mut values = Values::defaults(PARAMETERS);
-    values.set("bbr3", "loss_significance", 3.0).unwrap();
+    values.set("bbr3", "loss_significance", 3.0).expect("an allowed value");
     let mut run = run_with(path, 1, &values);
     run.until(secs(5.0));
     assert!(!run.controller.in_slow_start());

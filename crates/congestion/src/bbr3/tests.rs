@@ -1,97 +1,24 @@
 //! Transitions and the seam, packet by packet.
 
 use super::*;
-use crate::ledger::Ledger;
+use crate::flow::{Flow, MTU, RTT};
 use proptest::prelude::*;
 
-const MTU: Bytes = Bytes::new(1000);
-const RTT: Span = Span::from_millis(100);
-
-/// A flow whose packets all take the same time.
-struct Flow {
-    bbr: Bbr3,
-    ledger: Ledger,
-    now: Time,
+fn flow() -> Flow<Bbr3> {
+    Flow::new(|setup| Bbr3::new(setup, &Values::defaults(PARAMETERS)))
 }
 
-impl Flow {
-    fn new() -> Self {
-        let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None };
-        let bbr = Bbr3::new(&setup, &Values::defaults(PARAMETERS));
-        Self { bbr, ledger: Ledger::new(), now: Time::ZERO }
+/// Rounds of the same size until the pipe counts as full and is drained.
+fn reach_probe_bw(flow: &mut Flow<Bbr3>) {
+    for _ in 0..12 {
+        flow.round(20, |_| false);
     }
-
-    fn send(&mut self, packets: u64) {
-        for _ in 0..packets {
-            let packet = self.ledger.send(self.now, MTU);
-            self.bbr.on_packet_sent(&packet);
-        }
-    }
-
-    fn ack(&mut self, number: u64) {
-        self.ledger.acknowledge(self.now, number);
-        self.ledger.ack(self.now, false, |ack| self.bbr.on_ack(ack));
-    }
-
-    fn lose(&mut self, numbers: &[u64]) {
-        for &number in numbers {
-            self.ledger.lose(number);
-        }
-        self.ledger.loss(self.now, false, |loss| self.bbr.on_loss(loss));
-    }
-
-    /// Sends `packets`; a round trip later all but those that `lost` names arrive, one a millisecond.
-    fn round(&mut self, packets: u64, lost: impl Fn(u64) -> bool) {
-        let first = self.ledger.next_number();
-        self.send(packets);
-        self.now += RTT;
-        for index in 0..packets {
-            if !lost(index) {
-                self.ack(first + index);
-            }
-            self.now += Span::from_millis(1);
-        }
-        let numbers: Vec<u64> = (0..packets).filter(|&index| lost(index)).map(|index| first + index).collect();
-        self.lose(&numbers);
-    }
-
-    /// Keeps `window` packets in flight for `packets` more, one delivered each millisecond, but for those that `lost` names;
-    /// a lost packet is noticed three packets later. Acknowledges all that is left.
-    fn stream(&mut self, packets: u64, window: u64, lost: impl Fn(u64) -> bool) {
-        let first = self.ledger.next_number();
-        for step in 0..packets + window {
-            if step < packets {
-                self.send(1);
-            }
-            self.now += Span::from_millis(1);
-            let Some(arrived) = step.checked_sub(window) else { continue };
-            if !lost(arrived) {
-                self.ack(first + arrived);
-            }
-            if arrived >= 3 && lost(arrived - 3) {
-                self.lose(&[first + arrived - 3]);
-            }
-        }
-    }
-
-    /// Rounds of the same size until the pipe counts as full and is drained.
-    fn reach_probe_bw(&mut self) {
-        for _ in 0..12 {
-            self.round(20, |_| false);
-        }
-        assert!(self.bbr.state.is_probe_bw(), "{:?}", self.bbr.state);
-    }
-
-    fn adjust(&mut self, window: u64, ssthresh: Option<u64>, rate: Option<Rate>) {
-        let (window, ssthresh) = (Bytes::new(window), ssthresh.map(Bytes::new));
-        let answered = self.ledger.next_number();
-        self.bbr.adjust(&Adjust { now: self.now, window, ssthresh, rate, min_rtt: Some(RTT), answered });
-    }
+    assert!(flow.bbr.state.is_probe_bw(), "{:?}", flow.bbr.state);
 }
 
 #[test]
 fn startup_without_growth_becomes_drain_and_then_probe_bw() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     let mut seen = vec![flow.bbr.phase()];
     for _ in 0..12 {
         flow.round(20, |_| false);
@@ -106,7 +33,7 @@ fn startup_without_growth_becomes_drain_and_then_probe_bw() {
 
 #[test]
 fn before_the_first_round_trip_the_sender_paces() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     assert_eq!((flow.bbr.pacing_rate(), flow.bbr.window()), (None, Bytes::new(10_000)));
     flow.round(1, |_| false);
     // 2.77 initial windows a round trip.
@@ -115,7 +42,7 @@ fn before_the_first_round_trip_the_sender_paces() {
 
 #[test]
 fn six_ranges_above_two_per_cent_end_startup_after_a_round() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     // The first loss is noticed as the eighth packet arrives; the round it begins is not over when the eightieth does.
     flow.stream(80, 100, |index| index % 10 == 5);
     assert_eq!(flow.bbr.state, State::Startup);
@@ -126,7 +53,7 @@ fn six_ranges_above_two_per_cent_end_startup_after_a_round() {
 
 #[test]
 fn few_ranges_above_two_per_cent_do_not_end_startup() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     // Half of a round, but in one piece each time.
     flow.stream(250, 100, |index| index % 100 < 50);
     assert_eq!(flow.bbr.state, State::Startup);
@@ -134,7 +61,7 @@ fn few_ranges_above_two_per_cent_do_not_end_startup() {
 
 #[test]
 fn losses_answered_before_do_not_count() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(20, |_| false);
     let first = flow.ledger.next_number();
     flow.send(40);
@@ -149,7 +76,7 @@ fn losses_answered_before_do_not_count() {
 
 #[test]
 fn a_spurious_loss_takes_startup_up_again() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.send(10);
     flow.now += RTT;
     flow.ack(9);
@@ -162,7 +89,7 @@ fn a_spurious_loss_takes_startup_up_again() {
 
 #[test]
 fn persistent_congestion_leaves_one_packet_and_the_next_answer_restores_the_window() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(20, |_| false);
     let before = flow.bbr.window();
     let first = flow.ledger.next_number();
@@ -180,7 +107,7 @@ fn persistent_congestion_leaves_one_packet_and_the_next_answer_restores_the_wind
 
 #[test]
 fn a_mark_in_startup_ends_it() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(20, |_| false);
     let newest = flow.ledger.next_number();
     flow.send(10);
@@ -195,8 +122,8 @@ fn a_mark_in_startup_ends_it() {
 
 #[test]
 fn a_loss_outside_a_probe_lowers_the_short_term_bounds_until_the_next() {
-    let mut flow = Flow::new();
-    flow.reach_probe_bw();
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
     flow.bbr.start_down(flow.now);
     flow.bbr.start_cruise();
     flow.round(20, |index| index == 5);
@@ -208,8 +135,8 @@ fn a_loss_outside_a_probe_lowers_the_short_term_bounds_until_the_next() {
 
 #[test]
 fn a_probe_that_loses_too_much_bounds_the_flight_where_losses_began() {
-    let mut flow = Flow::new();
-    flow.reach_probe_bw();
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
     flow.bbr.state = State::Up;
     flow.bbr.cycle.is_probe_sample = true;
     let first = flow.ledger.next_number();
@@ -225,8 +152,8 @@ fn a_probe_that_loses_too_much_bounds_the_flight_where_losses_began() {
 
 #[test]
 fn idleness_is_look_enough_for_the_round_trip() {
-    let mut flow = Flow::new();
-    flow.reach_probe_bw();
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
     flow.ledger.run_dry();
     flow.now += Span::from_secs(20);
     let first = flow.ledger.next_number();
@@ -238,7 +165,7 @@ fn idleness_is_look_enough_for_the_round_trip() {
 
 #[test]
 fn a_round_trip_probe_in_startup_returns_to_startup() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     // Nothing grows, but the application is to blame for it: Startup goes on.
     flow.ledger.run_dry();
     for number in 0.. {
@@ -267,7 +194,7 @@ fn a_round_trip_probe_in_startup_returns_to_startup() {
 
 #[test]
 fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(10, |_| false);
     let (window, pacing, bandwidth) = (flow.bbr.window(), flow.bbr.pacing_rate(), flow.bbr.bandwidth());
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
@@ -281,7 +208,7 @@ fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
 
 #[test]
 fn a_probe_before_the_first_sample_waits_for_the_round_trip() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
     assert_eq!(flow.bbr.window(), Bytes::new(10_000));
     flow.round(1, |_| false);
@@ -291,7 +218,7 @@ fn a_probe_before_the_first_sample_waits_for_the_round_trip() {
 
 #[test]
 fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(10, |_| false);
     let first = flow.ledger.next_number();
     flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
@@ -315,7 +242,7 @@ fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
 
 #[test]
 fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(10, |_| false);
     flow.adjust(500_000, Some(500_000), Some(Rate::from_mbps(30)));
     assert_eq!(flow.bbr.bandwidth(), Some(Rate::from_mbps(30)));
@@ -325,7 +252,7 @@ fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
 
 #[test]
 fn a_found_capacity_below_what_is_in_flight_drains_first() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.send(900);
     flow.adjust(500_000, Some(500_000), None);
     // Half a megabyte a tenth of a second.
@@ -335,7 +262,7 @@ fn a_found_capacity_below_what_is_in_flight_drains_first() {
 
 #[test]
 fn a_window_without_a_threshold_leaves_startup_on() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     flow.round(10, |_| false);
     flow.adjust(500_000, None, None);
     assert_eq!((flow.bbr.state, flow.bbr.window()), (State::Startup, Bytes::new(500_000)));
@@ -344,8 +271,8 @@ fn a_window_without_a_threshold_leaves_startup_on() {
 
 #[test]
 fn another_path_has_a_round_trip_of_its_own() {
-    let mut flow = Flow::new();
-    flow.reach_probe_bw();
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
     flow.bbr.on_path_change(flow.now);
     let first = flow.ledger.next_number();
     flow.send(1);
@@ -356,7 +283,7 @@ fn another_path_has_a_round_trip_of_its_own() {
 
 #[test]
 fn filters_stay_bounded_however_long_the_flow() {
-    let mut flow = Flow::new();
+    let mut flow = flow();
     for round in 0..500u64 {
         flow.round(3 + round * 7919 % 30, |_| false);
         assert!(flow.bbr.aggregation.kept() <= 10);
@@ -367,29 +294,9 @@ proptest! {
     /// Whatever happens in whatever order: a window and a rate to go on with.
     #[test]
     fn nothing_leaves_it_without_a_window(steps in proptest::collection::vec((0u8..12, 0u64..u64::MAX), 1..200)) {
-        let mut flow = Flow::new();
+        let mut flow = flow();
         for (kind, value) in steps {
-            let oldest = flow.ledger.next_number().saturating_sub(value % 60);
-            match kind {
-                0..=2 => flow.send(value % 40),
-                3..=5 => flow.ack(oldest),
-                6 => flow.lose(&[oldest, oldest + 1]),
-                7 => flow.now += Span::from_nanos(value % 3_000_000_000),
-                8 => flow.adjust(value, (value % 2 == 0).then_some(value / 3), (value % 3 == 0).then(|| Rate::from_bps(value))),
-                9 => flow.bbr.set_probing_rate((value % 3 > 0).then(|| Rate::from_bps(value))),
-                10 => {
-                    flow.bbr.retreat(flow.now);
-                    flow.bbr.on_spurious_loss(flow.now);
-                }
-                _ => {
-                    flow.ledger.run_dry();
-                    flow.bbr.on_path_change(flow.now);
-                    flow.bbr.on_mtu(Bytes::new(value % 9000));
-                    let next_number = flow.ledger.next_number();
-                    let mark = Mark { now: flow.now, newest: value, bytes_in_flight: Bytes::new(value), next_number };
-                    flow.bbr.on_mark(&mark);
-                }
-            }
+            flow.anything(kind, value);
             prop_assert!(!flow.bbr.window().is_zero());
             prop_assert!(flow.bbr.pacing_rate().is_none_or(|rate| !rate.is_zero()));
         }
