@@ -198,3 +198,37 @@ fn loss_far_above_the_threshold_ends_startup() {
     run.until(secs(5.0));
     assert!(!run.controller.in_slow_start());
 }
+
+/// A probe at `probe` from the first acknowledgement on, for two rounds.
+fn resumed(path: Path, probe: Rate) -> Run {
+    let rtt = path.rtt;
+    let mut run = run(path, 1);
+    run.until(Time::ZERO + rtt + Span::from_millis(30));
+    run.controller.rate_based().expect("a controller of rates").set_probing_rate(Some(probe));
+    run.until(run.now + rtt * 2);
+    run
+}
+
+#[test]
+fn a_probe_at_half_the_rate_is_proven_within_two_rounds_and_startup_goes_on_from_there() {
+    let mut run = resumed(geo(), Rate::from_mbps(125));
+    run.controller.rate_based().expect("a controller of rates").set_probing_rate(None);
+    let bandwidth = bandwidth_mbps(&mut run);
+    assert!((118.0..=251.0).contains(&bandwidth), "{bandwidth}");
+    assert!(run.controller.in_slow_start());
+    run.until(secs(4.0));
+    let bandwidth = bandwidth_mbps(&mut run);
+    assert!((240.0..=251.0).contains(&bandwidth), "{bandwidth}");
+}
+
+#[test]
+fn a_probe_above_the_rate_believes_no_more_than_the_path_delivers() {
+    let mut run = resumed(Path::new(Rate::from_mbps(20), Span::from_millis(600)), Rate::from_mbps(80));
+    assert!(run.dropped > 100);
+    let now = run.now;
+    run.controller.rate_based().expect("a controller of rates").retreat(now);
+    run.until(secs(6.0));
+    assert!(run.controller.phase() != "startup");
+    let bandwidth = bandwidth_mbps(&mut run);
+    assert!((15.0..=20.5).contains(&bandwidth), "{bandwidth}");
+}
