@@ -95,10 +95,10 @@ impl<C: Controller> Flow<C> {
             7 => self.now += Span::from_nanos(value % 3_000_000_000),
             8 => self.adjust(
                 value,
-                (value % 2 == 0).then_some(value / 3),
-                (value % 3 == 0).then(|| Rate::from_bps(value)),
+                value.is_multiple_of(2).then_some(value / 3),
+                value.is_multiple_of(3).then(|| Rate::from_bps(value)),
             ),
-            9 => self.rate_based().set_probing_rate((value % 3 > 0).then(|| Rate::from_bps(value))),
+            9 => self.rate_based().set_probing_rate((!value.is_multiple_of(3)).then(|| Rate::from_bps(value))),
             10 => {
                 let now = self.now;
                 self.rate_based().retreat(now);
