@@ -1,5 +1,6 @@
 //! Every controller and every start by the name that scenarios use.
 
+use crate::bbr1;
 use crate::bbr3;
 use crate::controller::{Controller, Setup};
 use crate::copa;
@@ -77,6 +78,11 @@ pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[
         source: "Arun and Balakrishnan, NSDI 2018",
         parameters: copa::PARAMETERS,
         make: |setup, values| Box::new(copa::Copa::new(setup, values)),
+        name: "bbr1",
+        about: "models the path's rate and round trip; losses change next to nothing",
+        source: "draft-cardwell-iccrg-bbr-congestion-control-00",
+        parameters: bbr1::PARAMETERS,
+        make: |setup, values| Box::new(bbr1::Bbr1::new(setup, values)),
     },
     Part {
         name: "bbr3",

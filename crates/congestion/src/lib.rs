@@ -11,6 +11,7 @@
 //! - [`resume`]: what the path carried before, used again with care;
 //! - [`catalogue`]: every part by its name, with its parameters; [`recipe`]: a choice of them.
 
+pub mod bbr1;
 pub mod bbr3;
 pub mod catalogue;
 pub mod controller;
@@ -19,6 +20,8 @@ pub mod cubic;
 pub mod filter;
 pub mod geo_reno;
 pub mod hybla;
+#[cfg(test)]
+mod flow;
 pub mod ledger;
 pub mod newreno;
 pub mod parameter;

@@ -45,6 +45,7 @@ impl WindowedMax {
     }
 
     /// How many values are kept.
+    #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.values.len()
     }

@@ -1,14 +1,8 @@
 //! Window, pacing rate and send quantum (draft §5.6).
 
-use super::model::{UNBOUNDED, volume};
+use super::model::{UNBOUNDED, quantum, volume};
 use super::{Bbr3, State};
 use bentpipe_units::{Bytes, Rate, Span};
-
-/// Largest quantum (§5.6.3).
-const QUANTUM_MAX: Bytes = Bytes::new(64 * 1024);
-
-/// What a quantum takes at the pacing rate (§5.6.3).
-const QUANTUM_TIME: Span = Span::from_millis(1);
 
 impl Bbr3 {
     /// BBR.pacing_gain (§5.6.1).
@@ -52,14 +46,9 @@ impl Bbr3 {
 
     /// QuantizationBudget. One quantum as for QUIC (§5.5.8): no host here offloads.
     fn quantization_budget(&self, inflight: Bytes) -> Bytes {
-        let quantum = self.pacing_rate.map_or(Bytes::ZERO, |rate| self.quantum(rate));
+        let quantum = self.pacing_rate.map_or(Bytes::ZERO, |rate| quantum(rate, self.mtu));
         let inflight = inflight.max(quantum).max(self.min_pipe());
         if self.state == State::Up { inflight + self.mtu + self.mtu } else { inflight }
-    }
-
-    /// SetSendQuantum.
-    pub(super) fn quantum(&self, rate: Rate) -> Bytes {
-        volume(rate, QUANTUM_TIME).min(QUANTUM_MAX).max(self.mtu + self.mtu)
     }
 
     /// UpdateControlParameters, after `acked` bytes with a round trip of `rtt`.

@@ -15,10 +15,10 @@
 
 mod control;
 mod loss;
-mod model;
+pub(crate) mod model;
 mod probe_bw;
 mod probe_rtt;
-mod seam;
+pub(crate) mod seam;
 mod startup;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ mod tests;
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased, Setup};
 use crate::parameter::{Parameter, Values};
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use model::{Aggregation, FullPipe, Limited, MaxBandwidth, MinRtt, Rounds, ShortTerm, UNBOUNDED};
+use model::{Aggregation, Draws, FullPipe, Limited, MaxBandwidth, MinRtt, Rounds, ShortTerm, UNBOUNDED, quantum};
 
 /// Parameters of [`Bbr3`].
 pub const PARAMETERS: &[Parameter] = &[
@@ -154,7 +154,7 @@ pub struct Bbr3 {
     settings: Settings,
     mtu: Bytes,
     initial_window: Bytes,
-    random: u64,
+    draws: Draws,
 
     state: State,
     rounds: Rounds,
@@ -208,7 +208,7 @@ impl Bbr3 {
             settings,
             mtu: setup.mtu,
             initial_window,
-            random: setup.now.as_nanos() ^ setup.mtu.get().rotate_left(48) ^ initial_window.get().rotate_left(24),
+            draws: Draws::new(setup),
             state: State::Startup,
             rounds: Rounds::default(),
             max_bw: MaxBandwidth::default(),
@@ -273,16 +273,6 @@ impl Bbr3 {
             }
             self.short_term.loss_in_round = false;
         }
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Stirred with the time of the draw, so that flows that begin together
-    /// do not probe together.
-    fn draw(&mut self, now: Time) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ now.as_nanos();
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
     }
 }
 
@@ -363,7 +353,7 @@ impl Controller for Bbr3 {
     }
 
     fn send_quantum(&self) -> Option<Bytes> {
-        self.pacing_rate().map(|rate| self.quantum(rate))
+        self.pacing_rate().map(|rate| quantum(rate, self.mtu))
     }
 
     fn in_slow_start(&self) -> bool {

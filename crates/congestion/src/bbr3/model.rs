@@ -1,5 +1,6 @@
 //! What BBR believes of the path: small estimators, each fed once an acknowledgement (draft §5.5).
 
+use crate::controller::Setup;
 use crate::windowed::WindowedMax;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
@@ -19,6 +20,33 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 pub fn volume(rate: Rate, span: Span) -> Bytes {
     // The cast saturates.
     Bytes::new((rate.as_bps() as f64 * span.as_nanos() as f64 / 8e9) as u64)
+}
+
+/// What may be handed to the network at once: a millisecond of `rate`, within two packets and 64 kB (draft §5.6.3).
+pub fn quantum(rate: Rate, mtu: Bytes) -> Bytes {
+    volume(rate, Span::from_millis(1)).min(Bytes::new(64 * 1024)).max(mtu + mtu)
+}
+
+/// Draws for the times of probes: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over what the setup says. Stirred with the
+/// time of the draw, so that flows that begin together do not probe together.
+#[derive(Debug, Clone)]
+pub struct Draws(u64);
+
+impl Draws {
+    /// Draws for a connection.
+    pub fn new(setup: &Setup) -> Self {
+        let (mtu, window) = (setup.mtu.get(), setup.initial_window.get());
+        Self(setup.now.as_nanos() ^ mtu.rotate_left(48) ^ window.rotate_left(24))
+    }
+
+    /// One draw.
+    pub fn next(&mut self, now: Time) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ now.as_nanos();
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
 }
 
 /// Packet-timed round trips (draft §5.5.1). The ledger's own cannot serve: a change of state begins a new one.

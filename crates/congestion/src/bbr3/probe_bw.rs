@@ -67,7 +67,7 @@ impl Bbr3 {
         self.short_term.reset_signals();
         self.cycle.acked_per_packet = UNBOUNDED;
         // PickProbeWait (§5.3.3.8).
-        let draw = self.draw(now);
+        let draw = self.draws.next(now);
         self.cycle.rounds_since_probe = draw & 1;
         self.cycle.wait = Span::from_secs(2) + Span::from_nanos((draw >> 1) % 1_000_000_000);
         self.cycle.stamp = now;

@@ -3,7 +3,7 @@
 use super::model::{UNBOUNDED, volume};
 use super::{Bbr3, State};
 use crate::controller::{Adjust, RateBased};
-use bentpipe_units::{Bytes, Rate, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// A probe of Careful Resume.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +35,25 @@ impl Resumption {
         self.draining = false;
     }
 
+    /// Probes at `rate`; the window follows with the next update.
+    pub fn probe(&mut self, rate: Option<Rate>) {
+        self.rate = rate;
+    }
+
+    /// Keeps the window at max(bw, probing rate) · min_rtt · the gain of Startup's window. A floor beside the controller's
+    /// window, not the window itself: should the probe end unproven, nothing of it stays.
+    pub fn update(&mut self, bw: Rate, min_rtt: Option<Span>, cwnd_gain: f64) {
+        if let Some(rate) = self.rate {
+            let window = min_rtt.map(|min_rtt| volume(bw.max(rate), min_rtt));
+            self.window = window.unwrap_or_default().mul_f64(cwnd_gain);
+        }
+    }
+
+    /// The probe failed: what the Drain measures is discarded.
+    pub fn drain(&mut self) {
+        self.draining = true;
+    }
+
     /// No probe any more: Startup alone may have one.
     pub fn end_probe(&mut self) {
         self.rate = None;
@@ -43,13 +62,9 @@ impl Resumption {
 }
 
 impl Bbr3 {
-    /// Keeps the probe's window at max(bw, probing rate) · min_rtt · the gain of Startup's window. A floor beside the
-    /// window, not the window itself: should the probe end unproven, nothing of it stays.
+    /// Keeps the probe's window up to date.
     pub(super) fn update_probe(&mut self) {
-        if let Some(rate) = self.resumption.rate {
-            let window = self.min_rtt.get().map(|min_rtt| volume(self.bw.max(rate), min_rtt));
-            self.resumption.window = window.unwrap_or_default().mul_f64(self.settings.cwnd_gain);
-        }
+        self.resumption.update(self.bw, self.min_rtt.get(), self.settings.cwnd_gain);
     }
 
     /// Goes on from where a layer wants it to.
@@ -99,7 +114,7 @@ impl RateBased for Bbr3 {
     fn set_probing_rate(&mut self, rate: Option<Rate>) {
         self.resumption.end_probe();
         if self.state == State::Startup {
-            self.resumption.rate = rate;
+            self.resumption.probe(rate);
             self.update_probe();
         }
     }
@@ -112,7 +127,7 @@ impl RateBased for Bbr3 {
         self.recovery.answered = self.next_number;
         self.short_term.reset_signals();
         self.full_pipe.reached = true;
-        self.resumption.draining = true;
+        self.resumption.drain();
         self.enter_drain();
         self.update_control(Bytes::ZERO, self.min_rtt.get().unwrap_or_default());
     }

@@ -134,11 +134,8 @@ impl Run {
 
     /// Runs until `end`.
     pub fn until(&mut self, end: Time) {
-        while let Some((&(when, order), _)) = self.events.first_key_value() {
-            if when > end {
-                break;
-            }
-            let event = self.events.remove(&(when, order)).unwrap();
+        while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= end) {
+            let ((when, _), event) = entry.remove_entry();
             self.now = when;
             self.step(event);
             let phase = self.controller.phase();
