@@ -1,7 +1,7 @@
 //! Careful Resume over a path with a bottleneck: whole transfers, paced, with a drop-tail queue.
 
+use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_congestion::controller::{Controller, Setup};
-use bentpipe_congestion::newreno::{self, NewReno};
 use bentpipe_congestion::resume::{self, Mode, PathNotes, Resume, Saved};
 use bentpipe_congestion::{Ledger, Values};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -31,14 +31,15 @@ struct Outcome {
 
 /// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets later, what is lost is sent
 /// again. The controller's pace, or 1.25 windows a smoothed round trip (RFC 9002 §7.7).
-fn transfer(amount: Bytes, path: Path, mode: Mode, saved: Option<Saved>) -> Outcome {
+fn transfer(controller: &str, amount: Bytes, path: Path, mode: Mode, saved: Option<Saved>) -> Outcome {
     let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None };
     let notes = PathNotes::new();
     if let Some(saved) = saved {
         assert!(notes.offer(saved) || mode == Mode::Observe);
     }
-    let reno = Box::new(NewReno::new(&setup, &Values::defaults(newreno::PARAMETERS)));
-    let mut resume = Resume::new(reno, mode, &setup, &Values::defaults(resume::PARAMETERS), notes.clone());
+    let part = catalogue::find(CONTROLLERS, controller).expect("a controller of the catalogue");
+    let inner = (part.make)(&setup, &Values::defaults(part.parameters));
+    let mut resume = Resume::new(inner, mode, &setup, &Values::defaults(resume::PARAMETERS), notes.clone());
     let mut ledger = Ledger::new();
     let (mut now, mut next_send, mut free_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
     let mut to_send = amount.get() / MTU.get();
@@ -91,7 +92,7 @@ fn saved() -> Saved {
 
 #[test]
 fn a_long_transfer_observes_what_the_path_carries() {
-    let outcome = transfer(Bytes::from_mb(50), WIDE, Mode::Observe, None);
+    let outcome = transfer("newreno", Bytes::from_mb(50), WIDE, Mode::Observe, None);
     let observed = outcome.notes.observed().unwrap();
     assert!(outcome.lost > 0, "slow start overshoots here");
     let share = observed.window.get() as f64 / CAPACITY.get() as f64;
@@ -102,8 +103,8 @@ fn a_long_transfer_observes_what_the_path_carries() {
 #[test]
 fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_trips() {
     let amount = Bytes::from_mb(5);
-    let plain = transfer(amount, WIDE, Mode::Observe, None);
-    let careful = transfer(amount, WIDE, Mode::Careful, Some(saved()));
+    let plain = transfer("newreno", amount, WIDE, Mode::Observe, None);
+    let careful = transfer("newreno", amount, WIDE, Mode::Careful, Some(saved()));
     assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
     assert_eq!(careful.lost, 0);
     assert!(!careful.notes.retreated());
@@ -115,11 +116,11 @@ fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_tri
 #[test]
 fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
-    let careful = transfer(Bytes::from_mb(10), narrow, Mode::Careful, Some(saved()));
+    let careful = transfer("newreno", Bytes::from_mb(10), narrow, Mode::Careful, Some(saved()));
     assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
     assert!(careful.notes.retreated());
     // The careful jump does less harm than the careless one.
-    let jump = transfer(Bytes::from_mb(10), narrow, Mode::Jump, Some(saved()));
+    let jump = transfer("newreno", Bytes::from_mb(10), narrow, Mode::Jump, Some(saved()));
     assert!(careful.lost < jump.lost, "{} and {}", careful.lost, jump.lost);
     // What is observed afterwards is the narrow path.
     let observed = careful.notes.observed().unwrap();
@@ -130,7 +131,28 @@ fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
 #[test]
 fn the_unsafe_jump_is_the_fastest_where_nothing_has_changed() {
     let amount = Bytes::from_mb(5);
-    let careful = transfer(amount, WIDE, Mode::Careful, Some(saved()));
-    let jump = transfer(amount, WIDE, Mode::Jump, Some(saved()));
+    let careful = transfer("newreno", amount, WIDE, Mode::Careful, Some(saved()));
+    let jump = transfer("newreno", amount, WIDE, Mode::Jump, Some(saved()));
     assert!(jump.finished < careful.finished, "{} and {}", jump.finished, careful.finished);
+}
+
+#[test]
+fn a_controller_with_a_rate_is_validated_and_saves_round_trips_too() {
+    let amount = Bytes::from_mb(5);
+    let plain = transfer("bbr3", amount, WIDE, Mode::Observe, None);
+    let careful = transfer("bbr3", amount, WIDE, Mode::Careful, Some(saved()));
+    assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
+    assert!(!careful.notes.retreated());
+    assert!(careful.finished + RTT * 2 <= plain.finished, "{} and {}", plain.finished, careful.finished);
+}
+
+#[test]
+fn a_controller_with_a_rate_retreats_from_a_path_that_has_become_narrow() {
+    let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
+    let careful = transfer("bbr3", Bytes::from_mb(10), narrow, Mode::Careful, Some(saved()));
+    assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
+    assert!(careful.notes.retreated());
+    let observed = careful.notes.observed().unwrap();
+    let share = observed.window.get() as f64 / 375_000.0;
+    assert!((0.8..=1.01).contains(&share), "{share}");
 }

@@ -111,6 +111,10 @@ impl RateBased for Bbr3 {
         self.state == State::Startup
     }
 
+    fn in_drain(&self) -> bool {
+        self.state == State::Drain
+    }
+
     fn set_probing_rate(&mut self, rate: Option<Rate>) {
         self.resumption.end_probe();
         if self.state == State::Startup {
@@ -120,8 +124,14 @@ impl RateBased for Bbr3 {
     }
 
     fn retreat(&mut self, _: Time) {
-        if self.state != State::Startup {
-            return;
+        match self.state {
+            State::Startup => {}
+            State::Drain => {
+                // It came here by its own rules while the probe ran: what is delivered now is no measure either.
+                self.resumption.draining = true;
+                return;
+            }
+            _ => return,
         }
         // The losses of what the probe has sent are answered hereby.
         self.recovery.answered = self.next_number;
@@ -130,5 +140,27 @@ impl RateBased for Bbr3 {
         self.resumption.drain();
         self.enter_drain();
         self.update_control(Bytes::ZERO, self.min_rtt.get().unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::Setup;
+    use crate::parameter::Values;
+
+    #[test]
+    fn a_drain_entered_while_the_probe_ran_is_no_measure_either() {
+        let setup =
+            Setup { now: Time::ZERO, mtu: Bytes::new(1200), initial_window: Bytes::new(12_000), distance_m: None };
+        let mut bbr = Bbr3::new(&setup, &Values::defaults(super::super::PARAMETERS));
+        assert!(!bbr.in_drain());
+        bbr.enter_drain();
+        bbr.retreat(Time::ZERO);
+        assert!(bbr.in_drain() && bbr.resumption.discards());
+        bbr.resumption.drained();
+        bbr.start_down(Time::ZERO);
+        bbr.retreat(Time::ZERO);
+        assert!(!bbr.in_drain() && !bbr.resumption.discards());
     }
 }

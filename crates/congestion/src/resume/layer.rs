@@ -202,15 +202,14 @@ impl Controller for Resume {
             Phase::Reconnaissance => {
                 self.recon.acked(ack);
                 self.controller.on_ack(ack);
-                self.observer.on_ack(ack, self.controller.in_slow_start(), self.saved, &self.notes);
+                self.observer.on_ack(ack, self.controller.in_slow_start(), &self.notes);
                 let round = ack.round_start.then_some(ack.round);
                 self.consider(Occasion { now: ack.now, limited: !ack.app_limited, round });
             }
             Phase::Normal => {
                 self.controller.on_ack(ack);
                 self.leap_acked(ack);
-                let held = if self.notes.retreated() { None } else { self.notes.offered().0 };
-                self.observer.on_ack(ack, self.controller.in_slow_start(), held, &self.notes);
+                self.observer.on_ack(ack, self.controller.in_slow_start(), &self.notes);
             }
             _ if self.by_rate => self.probe_acked(ack),
             Phase::Unvalidated => self.jump_acked(ack),

@@ -102,6 +102,12 @@ impl PathNotes {
         (notes.offered, notes.refusal)
     }
 
+    /// The set that the keeper still has, as far as this connection knows.
+    pub(super) fn standing(&self) -> Option<Saved> {
+        let notes = self.lock();
+        notes.offered.filter(|_| !notes.retreated)
+    }
+
     pub(super) fn set_retreated(&self) {
         self.lock().retreated = true;
     }

@@ -68,8 +68,8 @@ impl Observer {
         self.limited = false;
     }
 
-    /// Takes an acknowledgement in. `held` is the set that the keeper has.
-    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, in_slow_start: bool, held: Option<Saved>, notes: &PathNotes) {
+    /// Takes an acknowledgement in.
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, in_slow_start: bool, notes: &PathNotes) {
         let newest = ack.newest();
         self.part(ack.now).rtt_at_most(ack.rtt);
         self.limited |= ack.app_limited || newest.app_limited;
@@ -87,13 +87,13 @@ impl Observer {
             delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64())
         };
         self.part(ack.now).window_at_least(window);
-        self.judge(in_slow_start, held, notes);
+        self.judge(in_slow_start, notes);
     }
 
     /// Says the largest window of the period where it may replace what stands.
-    fn judge(&mut self, in_slow_start: bool, held: Option<Saved>, notes: &PathNotes) {
+    fn judge(&mut self, in_slow_start: bool, notes: &PathNotes) {
         let window = self.parts.iter().flatten().map(|part| part.window).max().unwrap_or_default();
-        if self.said.or(held).is_some_and(|stands| window < stands.window) {
+        if self.said.or_else(|| notes.standing()).is_some_and(|stands| window < stands.window) {
             self.used = if in_slow_start { 0 } else { self.used.saturating_add(1) };
             if self.used < USED_ROUNDS {
                 return;

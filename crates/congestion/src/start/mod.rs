@@ -65,7 +65,7 @@ pub trait Start: Debug + Send + Sync {
         let _ = mtu;
     }
 
-    /// Another layer has moved the window. True where the start goes on from there; otherwise it is over, and the
+    /// Another layer has moved the window, without setting a threshold. True where the start goes on from there; otherwise it is over, and the
     /// controller's own slow start goes on.
     fn moved(&mut self, to: &Adjust) -> bool {
         let _ = to;
@@ -208,7 +208,8 @@ impl Controller for Started {
 
     fn adjust(&mut self, to: &Adjust) {
         self.controller.adjust(to);
-        let over = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
+        // A start heeds no threshold: above one the path is known, and below one the controller knows where to stop.
+        let over = to.ssthresh.is_some();
         if over || self.start.as_mut().is_some_and(|start| !start.moved(to)) {
             self.finish();
         }

@@ -449,6 +449,23 @@ fn another_layer_that_sets_the_window_ends_careful_resume() {
     assert_eq!(rig.resume.window(), packets(40));
 }
 
+#[test]
+fn a_start_that_was_interrupted_by_a_retreat_does_not_pass_the_threshold() {
+    let start = crate::catalogue::find(crate::catalogue::STARTS, "hystart++").unwrap();
+    let reno = NewReno::new(&setup(), &Values::defaults(newreno::PARAMETERS));
+    let started =
+        crate::Started::new(Box::new(reno), (start.make)(&setup(), &Values::defaults(start.parameters)), None);
+    let mut rig = Rig::around(Box::new(started), Mode::Careful, Some(saved(300)));
+    rig.send(10);
+    rig.at(100).ack(0, 9);
+    rig.send(150);
+    rig.at(200).ack(10, 39);
+    rig.lose(40, 40);
+    rig.ack(41, 159);
+    assert_eq!(rig.resume.resume_phase(), Phase::Normal);
+    assert_eq!((rig.resume.window(), rig.resume.ssthresh()), (packets(15), Some(Bytes::new(74_500))));
+}
+
 /// Up to the jump of RFC 9959 appendix B: 29 packets in flight, a saved window of 300.
 fn appendix_b() -> Rig {
     let mut rig = Rig::new(Mode::Careful, None);
