@@ -56,8 +56,10 @@ impl LongPath {
             return Next::Stay;
         }
         let (window, acked) = (path.window.get() as f64, ack.bytes.get() as f64);
-        let slow = if ack.app_limited { window } else { window + acked };
-        let volume = (1.0 + path.settings.excess) * path.proven * path.base();
+        let proven = path.proven * path.base();
+        // Doubling, as any slow start: but the proven volume bounds it, since a queue shows later here than losses do.
+        let slow = if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
+        let volume = (1.0 + path.settings.excess) * proven;
         let window = slow.max(volume.min(window + (path.settings.most_growth - 1.0) * acked));
         let rate = (path.settings.gain * path.proven).max(1.25 * window / path.base());
         // Two rounds of few packets say little: they do not slow it down.

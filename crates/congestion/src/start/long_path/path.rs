@@ -52,8 +52,8 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
-    /// Most bytes delivered in a round.
-    pub(super) volume: Bytes,
+    /// How much the round trip swings by itself, as seen until the bursts ended.
+    swing: Option<Span>,
     /// Bytes for each acknowledgement in the last round.
     pub(super) bytes_per_ack: f64,
 }
@@ -74,7 +74,7 @@ impl Path {
             round_delivered: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
-            volume: Bytes::ZERO,
+            swing: None,
             bytes_per_ack: f64::INFINITY,
             settings,
         }
@@ -95,7 +95,6 @@ impl Path {
     pub(super) fn note(&mut self, ack: &Ack<'_>) {
         if ack.round_start {
             let delivered = ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
-            self.volume = self.volume.max(delivered);
             if self.acks > 0 {
                 self.bytes_per_ack = delivered.get() as f64 / self.acks as f64;
             }
@@ -139,7 +138,7 @@ impl Path {
 
     /// Whether the round trip has grown by more than the path does by itself.
     pub(super) fn is_queueing(&self) -> bool {
-        let swing = self.delay.swing().mul_f64(1.5).min(self.scale / 4);
+        let swing = self.swing.unwrap_or(self.delay.swing()).mul_f64(1.5).min(self.scale / 4);
         self.delay.queue() >= self.settings.rise.max(self.scale / 8).max(swing)
     }
 
@@ -158,8 +157,11 @@ impl Path {
         Progress::Found(Found { window: self.window, rate, min_rtt: self.delay.base(), answered })
     }
 
-    /// Where losses and acknowledgements stand, for steps that begin in between.
-    pub(super) fn exit_rate(&self) -> Option<f64> {
-        self.arrivals.rate((self.scale / 8).max(Span::from_millis(80)), self.settings.clump, Time::ZERO)
+    /// The bursts are over: from now on the queue drains, and falls of the round trip say nothing of the path. The rate of
+    /// the last while, and that of the last round trip, in bytes a second.
+    pub(super) fn end_bursts(&mut self) -> (Option<f64>, f64) {
+        self.swing = Some(self.delay.swing());
+        let last = self.arrivals.rate((self.scale / 8).max(Span::from_millis(80)), self.settings.clump, Time::ZERO);
+        (last, self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default())
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Settling {
     /// The proven rate before the exit and at it, in bytes a second.
     highest: f64,
     exit: f64,
+    /// The rate of the last round trip before it: rates of few packets can say less, that of a round trip is true.
+    least: f64,
     /// The best rate measured since, and where windows of it may begin.
     measured: f64,
     gap: Time,
@@ -50,17 +52,17 @@ impl Settling {
     /// Leaves the bursts.
     pub(super) fn new(path: &mut Path, now: Time, delivered: Bytes, next_number: u64) -> Self {
         let highest = path.proven;
-        path.proven = path.exit_rate().unwrap_or(highest).min(highest);
-        let settling = Self { delivered, until: next_number, highest, exit: path.proven, measured: 0.0, gap: now };
+        let (last, least) = path.end_bursts();
+        path.proven = last.unwrap_or(highest).min(highest).max(least);
+        let (exit, highest) = (path.proven, highest.max(least));
+        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, gap: now };
         settling.send(path);
         settling
     }
 
     fn send(&self, path: &mut Path) {
         let margin = path.settings.margin;
-        // What a round delivered, a window may hold: rates of few packets can say too little, volumes cannot.
-        let window = (margin * path.proven * path.base()).max(path.volume.get() as f64);
-        path.send(window, margin * path.proven);
+        path.send(margin * path.proven * path.base(), margin * path.proven);
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
@@ -75,6 +77,7 @@ impl Settling {
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
         path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        path.proven = path.proven.max(self.least);
         self.send(path);
         if ack.newest().number < self.until {
             return Next::Stay;
@@ -119,9 +122,17 @@ impl Verifying {
             return Next::Stay;
         }
         let rate = ack.delivered.saturating_sub(delivered).get() as f64 / time.as_secs_f64();
-        if rate >= path.proven * (1.0 + 0.6 * self.growth) || !path.is_queueing() {
-            path.proven = path.proven.max(rate);
+        if rate >= path.proven * (1.0 + 0.6 * self.growth) {
+            path.proven = rate;
             return Next::Step(Step::Verifying(Self::new(path, (2.0 * self.growth).min(1.0), ack.next_number)));
+        }
+        // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue is as good.
+        if !path.is_queueing() {
+            if time < path.scale {
+                return Next::Stay;
+            }
+            path.proven = path.proven.max(rate);
+            return Next::Step(Step::Verifying(Self::new(path, self.growth, ack.next_number)));
         }
         let most = Bytes::new((1.05 * rate * path.base()) as u64);
         let window = most.min(path.window).max(self.before);
