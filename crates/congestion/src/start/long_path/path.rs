@@ -43,8 +43,8 @@ pub(super) struct Path {
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
     pub(super) delay: Delay,
-    /// Time since the acknowledgement before.
-    pub(super) quiet: Span,
+    /// When the last gap in the acknowledgements ended: rates across it would count the silence.
+    pub(super) gap: Time,
     /// The proven rate in bytes a second.
     pub(super) proven: f64,
     /// Rounds so far, bytes delivered when this one began, its acknowledgements and losses.
@@ -68,7 +68,7 @@ impl Path {
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, settings.clump),
-            quiet: Span::ZERO,
+            gap: Time::ZERO,
             proven: 0.0,
             round: 0,
             round_delivered: Bytes::ZERO,
@@ -104,7 +104,10 @@ impl Path {
             self.losses = Losses::default();
         }
         self.acks += 1;
-        self.quiet = self.arrivals.last_at().map_or(Span::ZERO, |last| ack.now.since(last));
+        let quiet = self.arrivals.last_at().map_or(Span::MAX, |last| ack.now.since(last));
+        if quiet > (self.scale / 8).max(Span::from_millis(75)) {
+            self.gap = ack.now;
+        }
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
     }
@@ -142,6 +145,11 @@ impl Path {
         self.delay.queue() >= self.settings.rise.max(self.scale / 8).max(swing)
     }
 
+    /// Whether the round trip is as short as ever, but for what frames do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.delay.queue() < self.settings.clump
+    }
+
     /// Whether the acknowledgements alone may be what fills the way back: they are many enough for a slow one, and whoever
     /// waits for them sees the same as before a full bottleneck.
     pub(super) fn may_be_return(&self) -> bool {
@@ -159,9 +167,11 @@ impl Path {
 
     /// The bursts are over: from now on the queue drains, and falls of the round trip say nothing of the path. The rate of
     /// the last while, and that of the last round trip, in bytes a second.
-    pub(super) fn end_bursts(&mut self) -> (Option<f64>, f64) {
+    pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
         self.swing = Some(self.delay.swing());
-        let last = self.arrivals.rate((self.scale / 8).max(Span::from_millis(80)), self.settings.clump, Time::ZERO);
+        let window = (self.scale / 8).max(Span::from_millis(80));
+        let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
+        let last = self.arrivals.rate_since(since, self.settings.clump);
         (last, self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default())
     }
 }

@@ -43,19 +43,19 @@ pub(super) struct Settling {
     exit: f64,
     /// The rate of the last round trip before it: rates of few packets can say less, that of a round trip is true.
     least: f64,
-    /// The best rate measured since, and where windows of it may begin.
+    /// The best rate measured since, and since when.
     measured: f64,
-    gap: Time,
+    began: Time,
 }
 
 impl Settling {
     /// Leaves the bursts.
     pub(super) fn new(path: &mut Path, now: Time, delivered: Bytes, next_number: u64) -> Self {
         let highest = path.proven;
-        let (last, least) = path.end_bursts();
+        let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
         let (exit, highest) = (path.proven, highest.max(least));
-        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, gap: now };
+        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
         settling.send(path);
         settling
     }
@@ -66,11 +66,8 @@ impl Settling {
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
-        if path.quiet > (path.scale / 8).max(Span::from_millis(75)) {
-            self.gap = ack.now;
-        }
-        for part in [4, 2] {
-            if let Some(rate) = path.arrivals.rate(path.scale / part, path.settings.clump / 2, self.gap) {
+        for part in [8, 4, 2] {
+            if let Some(rate) = path.arrivals.rate(path.scale / part, path.settings.clump / 2, path.gap.max(self.began)) {
                 self.measured = self.measured.max(rate.min(1.25 * self.highest));
             }
         }
@@ -138,7 +135,7 @@ impl Verifying {
             return Next::Step(Step::Verifying(Self::new(path, (2.0 * self.growth).min(1.0), ack.now, ack.next_number)));
         }
         // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue is as good.
-        if !path.is_queueing() {
+        if path.is_empty() && !self.losses.exceed(0.0, path.window) {
             if time < path.scale {
                 return Next::Stay;
             }
