@@ -4,6 +4,7 @@
 //! What was weighed and measured stands in `docs/decisions/0005-long-path-start.md`.
 
 mod arrivals;
+mod clumps;
 mod delay;
 mod parameters;
 mod path;
@@ -48,7 +49,7 @@ impl LongPath {
     fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
-            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.settings.clump, Time::ZERO);
+            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.clumps.span(), Time::ZERO);
             path.proven = path.proven.max(rate.unwrap_or_default());
         }
         // The first burst's window and rate stand until it is heard of.

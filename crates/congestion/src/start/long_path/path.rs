@@ -1,6 +1,7 @@
 //! What is known of the path, and what the start answers while it goes on.
 
 use super::arrivals::Arrivals;
+use super::clumps::Clumps;
 use super::delay::Delay;
 use super::parameters::Settings;
 use crate::controller::{Ack, Loss, Setup};
@@ -10,6 +11,10 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Longest round trip that windows of time are sized for: a longer one only makes the start slower.
 const LONGEST: Span = Span::from_secs(10);
+
+/// Shortest time for which acknowledgements may have been gathered: senders and receivers themselves do so for a few
+/// milliseconds, with timers, batches and acknowledgements of ten packets.
+const LEAST_CLUMP: Span = Span::from_millis(5);
 
 /// Losses in a round.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,6 +48,7 @@ pub(super) struct Path {
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
     pub(super) delay: Delay,
+    pub(super) clumps: Clumps,
     /// When the last gap in the acknowledgements ended: rates across it would count the silence.
     pub(super) gap: Time,
     /// The proven rate in bytes a second.
@@ -68,6 +74,7 @@ impl Path {
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, settings.clump),
+            clumps: Clumps::new(LEAST_CLUMP, settings.clump),
             gap: Time::ZERO,
             proven: 0.0,
             round: 0,
@@ -105,9 +112,11 @@ impl Path {
         }
         self.acks += 1;
         let quiet = self.arrivals.last_at().map_or(Span::MAX, |last| ack.now.since(last));
-        if quiet > (self.scale / 8).max(Span::from_millis(75)) {
+        let idle = (self.scale / 8).max(Span::from_millis(75));
+        if quiet > idle {
             self.gap = ack.now;
         }
+        self.clumps.note(ack.now, ack.delivered, self.proven, idle);
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
     }
@@ -171,7 +180,7 @@ impl Path {
         self.swing = Some(self.delay.swing());
         let window = (self.scale / 8).max(Span::from_millis(80));
         let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
-        let last = self.arrivals.rate_since(since, self.settings.clump);
+        let last = self.arrivals.rate_since(since, self.clumps.span());
         (last, self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default())
     }
 }

@@ -67,7 +67,7 @@ impl Settling {
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
         for part in [8, 4, 2] {
-            if let Some(rate) = path.arrivals.rate(path.scale / part, path.settings.clump / 2, path.gap.max(self.began)) {
+            if let Some(rate) = path.arrivals.rate(path.scale / part, path.clumps.span() / 2, path.gap.max(self.began)) {
                 self.measured = self.measured.max(rate.min(1.25 * self.highest));
             }
         }
