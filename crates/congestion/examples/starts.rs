@@ -31,6 +31,7 @@ fn main() {
         Some("table") => table(&set),
         Some("random") => random(number(1, 1), number(2, 100), words.get(3).copied().unwrap_or("clean"), &set),
         Some("together") => together(&set),
+        Some("path") => one(words.get(1).copied().unwrap_or_default(), number(2, 100), &set),
         Some("case") => case(number(1, 1), number(2, 0), words.get(3).copied().unwrap_or("clean"), number(4, 2), &set),
         _ => eprintln!("which study? table, random, together, case"),
     }
@@ -160,6 +161,15 @@ fn random(seed: u64, cases: u64, family: &str, set: &Set<'_>) {
             let above = list.iter().filter(|(x, _)| *x > if what.starts_with('%') { 2.0 } else { 0.1 }).count();
             println!("  {what}: {above} cases; {}", worst.join(" "));
         }
+    }
+}
+
+/// One path of the table, in detail.
+fn one(name: &str, megabytes: u64, set: &Set<'_>) {
+    for (_, path) in paths().into_iter().filter(|(other, _)| *other == name) {
+        let outcome = alone(&path, 1_000_000 * megabytes, cubic("long-path", set), 7);
+        println!("{}", line(std::slice::from_ref(&outcome), &path));
+        outcome.log.iter().for_each(|line| println!("  {line}"));
     }
 }
 

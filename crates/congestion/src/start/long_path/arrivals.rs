@@ -62,12 +62,19 @@ impl Arrivals {
         let last = self.list.back()?;
         let after = self.list.partition_point(|arrival| last.at.since(arrival.at) >= window);
         let first = self.list.get(after.checked_sub(1)?)?;
-        if first.at < since {
-            return None;
-        }
-        let time = last.at.since(first.at).max(last.sent.since(first.sent)) + clump;
-        (!time.is_zero()).then(|| last.delivered.saturating_sub(first.delivered).get() as f64 / time.as_secs_f64())
+        if first.at < since { None } else { between(first, last, clump) }
     }
+
+    /// The same over what there is after `since`, however little: the clump keeps it from saying too much.
+    pub(super) fn rate_since(&self, since: Time, clump: Span) -> Option<f64> {
+        let first = self.list.get(self.list.partition_point(|arrival| arrival.at < since))?;
+        between(first, self.list.back()?, clump)
+    }
+}
+
+fn between(first: &Arrival, last: &Arrival, clump: Span) -> Option<f64> {
+    let time = last.at.since(first.at).max(last.sent.since(first.sent)) + clump;
+    (!time.is_zero()).then(|| last.delivered.saturating_sub(first.delivered).get() as f64 / time.as_secs_f64())
 }
 
 #[cfg(test)]

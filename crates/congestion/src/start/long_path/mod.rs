@@ -4,6 +4,7 @@
 //! What was weighed and measured stands in `docs/decisions/0005-long-path-start.md`.
 
 mod arrivals;
+mod clumps;
 mod delay;
 mod parameters;
 mod path;
@@ -48,7 +49,7 @@ impl LongPath {
     fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
         let path = &mut self.path;
         for part in [0.06, 0.12, 0.25, 0.5] {
-            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.settings.clump, Time::ZERO);
+            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.clumps.span(), Time::ZERO);
             path.proven = path.proven.max(rate.unwrap_or_default());
         }
         // The first burst's window and rate stand until it is heard of.
@@ -56,8 +57,10 @@ impl LongPath {
             return Next::Stay;
         }
         let (window, acked) = (path.window.get() as f64, ack.bytes.get() as f64);
-        let slow = if ack.app_limited { window } else { window + acked };
-        let volume = (1.0 + path.settings.excess) * path.proven * path.base();
+        let proven = path.proven * path.base();
+        // Doubling, as any slow start: but the proven volume bounds it, since a queue shows later here than losses do.
+        let slow = if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
+        let volume = (1.0 + path.settings.excess) * proven;
         let window = slow.max(volume.min(window + (path.settings.most_growth - 1.0) * acked));
         let rate = (path.settings.gain * path.proven).max(1.25 * window / path.base());
         // Two rounds of few packets say little: they do not slow it down.

@@ -1,6 +1,7 @@
 //! What is known of the path, and what the start answers while it goes on.
 
 use super::arrivals::Arrivals;
+use super::clumps::Clumps;
 use super::delay::Delay;
 use super::parameters::Settings;
 use crate::controller::{Ack, Loss, Setup};
@@ -10,6 +11,10 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Longest round trip that windows of time are sized for: a longer one only makes the start slower.
 const LONGEST: Span = Span::from_secs(10);
+
+/// Shortest time for which acknowledgements may have been gathered: senders and receivers themselves do so for a few
+/// milliseconds, with timers, batches and acknowledgements of ten packets.
+const LEAST_CLUMP: Span = Span::from_millis(5);
 
 /// Losses in a round.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,8 +48,9 @@ pub(super) struct Path {
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
     pub(super) delay: Delay,
-    /// Time since the acknowledgement before.
-    pub(super) quiet: Span,
+    pub(super) clumps: Clumps,
+    /// When the last gap in the acknowledgements ended: rates across it would count the silence.
+    pub(super) gap: Time,
     /// The proven rate in bytes a second.
     pub(super) proven: f64,
     /// Rounds so far, bytes delivered when this one began, its acknowledgements and losses.
@@ -52,8 +58,8 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
-    /// Most bytes delivered in a round.
-    pub(super) volume: Bytes,
+    /// How much the round trip swings by itself, as seen until the bursts ended.
+    swing: Option<Span>,
     /// Bytes for each acknowledgement in the last round.
     pub(super) bytes_per_ack: f64,
 }
@@ -68,13 +74,14 @@ impl Path {
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, settings.clump),
-            quiet: Span::ZERO,
+            clumps: Clumps::new(LEAST_CLUMP, settings.clump),
+            gap: Time::ZERO,
             proven: 0.0,
             round: 0,
             round_delivered: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
-            volume: Bytes::ZERO,
+            swing: None,
             bytes_per_ack: f64::INFINITY,
             settings,
         }
@@ -95,7 +102,6 @@ impl Path {
     pub(super) fn note(&mut self, ack: &Ack<'_>) {
         if ack.round_start {
             let delivered = ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
-            self.volume = self.volume.max(delivered);
             if self.acks > 0 {
                 self.bytes_per_ack = delivered.get() as f64 / self.acks as f64;
             }
@@ -105,7 +111,12 @@ impl Path {
             self.losses = Losses::default();
         }
         self.acks += 1;
-        self.quiet = self.arrivals.last_at().map_or(Span::ZERO, |last| ack.now.since(last));
+        let quiet = self.arrivals.last_at().map_or(Span::MAX, |last| ack.now.since(last));
+        let idle = (self.scale / 8).max(Span::from_millis(75));
+        if quiet > idle {
+            self.gap = ack.now;
+        }
+        self.clumps.note(ack.now, ack.delivered, self.proven, idle);
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
     }
@@ -139,8 +150,13 @@ impl Path {
 
     /// Whether the round trip has grown by more than the path does by itself.
     pub(super) fn is_queueing(&self) -> bool {
-        let swing = self.delay.swing().mul_f64(1.5).min(self.scale / 4);
+        let swing = self.swing.unwrap_or(self.delay.swing()).mul_f64(1.5).min(self.scale / 4);
         self.delay.queue() >= self.settings.rise.max(self.scale / 8).max(swing)
+    }
+
+    /// Whether the round trip is as short as ever, but for what frames do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.delay.queue() < self.settings.clump
     }
 
     /// Whether the acknowledgements alone may be what fills the way back: they are many enough for a slow one, and whoever
@@ -158,8 +174,13 @@ impl Path {
         Progress::Found(Found { window: self.window, rate, min_rtt: self.delay.base(), answered })
     }
 
-    /// Where losses and acknowledgements stand, for steps that begin in between.
-    pub(super) fn exit_rate(&self) -> Option<f64> {
-        self.arrivals.rate((self.scale / 8).max(Span::from_millis(80)), self.settings.clump, Time::ZERO)
+    /// The bursts are over: from now on the queue drains, and falls of the round trip say nothing of the path. The rate of
+    /// the last while, and that of the last round trip, in bytes a second.
+    pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
+        self.swing = Some(self.delay.swing());
+        let window = (self.scale / 8).max(Span::from_millis(80));
+        let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
+        let last = self.arrivals.rate_since(since, self.clumps.span());
+        (last, self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default())
     }
 }

@@ -41,45 +41,45 @@ pub(super) struct Settling {
     /// The proven rate before the exit and at it, in bytes a second.
     highest: f64,
     exit: f64,
-    /// The best rate measured since, and where windows of it may begin.
+    /// The rate of the last round trip before it: rates of few packets can say less, that of a round trip is true.
+    least: f64,
+    /// The best rate measured since, and since when.
     measured: f64,
-    gap: Time,
+    began: Time,
 }
 
 impl Settling {
     /// Leaves the bursts.
     pub(super) fn new(path: &mut Path, now: Time, delivered: Bytes, next_number: u64) -> Self {
         let highest = path.proven;
-        path.proven = path.exit_rate().unwrap_or(highest).min(highest);
-        let settling = Self { delivered, until: next_number, highest, exit: path.proven, measured: 0.0, gap: now };
+        let (last, least) = path.end_bursts(now);
+        path.proven = last.unwrap_or(highest).min(highest).max(least);
+        let (exit, highest) = (path.proven, highest.max(least));
+        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
         settling.send(path);
         settling
     }
 
     fn send(&self, path: &mut Path) {
         let margin = path.settings.margin;
-        // What a round delivered, a window may hold: rates of few packets can say too little, volumes cannot.
-        let window = (margin * path.proven * path.base()).max(path.volume.get() as f64);
-        path.send(window, margin * path.proven);
+        path.send(margin * path.proven * path.base(), margin * path.proven);
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
-        if path.quiet > (path.scale / 8).max(Span::from_millis(75)) {
-            self.gap = ack.now;
-        }
-        for part in [4, 2] {
-            if let Some(rate) = path.arrivals.rate(path.scale / part, path.settings.clump / 2, self.gap) {
+        for part in [8, 4, 2] {
+            if let Some(rate) = path.arrivals.rate(path.scale / part, path.clumps.span() / 2, path.gap.max(self.began)) {
                 self.measured = self.measured.max(rate.min(1.25 * self.highest));
             }
         }
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
         path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        path.proven = path.proven.max(self.least);
         self.send(path);
         if ack.newest().number < self.until {
             return Next::Stay;
         }
-        Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.next_number)))
+        Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.now, ack.next_number)))
     }
 
     /// Whether losses and marks of packets before `number` are answered by it.
@@ -88,12 +88,15 @@ impl Settling {
     }
 }
 
-/// Sending a part more than proven for a round trip.
+/// Sending more than proven for a part of a round, and seeing whether it comes back as fast.
 #[derive(Debug, Clone)]
 pub(super) struct Verifying {
     growth: f64,
     /// The window before, in bytes.
     before: Bytes,
+    /// How long more is sent, and until when.
+    pulse: Span,
+    until: Time,
     /// Measured from the acknowledgement of this packet on.
     first: u64,
     since: Option<(Time, Bytes)>,
@@ -101,13 +104,19 @@ pub(super) struct Verifying {
 }
 
 impl Verifying {
-    fn new(path: &mut Path, growth: f64, first: u64) -> Self {
+    fn new(path: &mut Path, growth: f64, now: Time, first: u64) -> Self {
         let before = path.window;
-        path.send_evenly(before.get() as f64 * (1.0 + growth));
-        Self { growth, before, first, since: None, losses: Losses::default() }
+        // Long enough that gathered acknowledgements do not decide, short enough to be forgiven by a small queue.
+        let pulse = (path.scale / 4).max(path.settings.clump * 3).min(path.scale);
+        let (proven, more) = (path.proven, growth * path.proven * pulse.as_secs_f64());
+        path.send(before.get() as f64 + more, (1.0 + growth) * proven);
+        Self { growth, before, pulse, until: now + pulse, first, since: None, losses: Losses::default() }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        if ack.now >= self.until {
+            path.rate = path.rate.map(|rate| rate.min(path.proven * path.settings.margin));
+        }
         let Some((since, delivered)) = self.since else {
             if ack.newest().number >= self.first {
                 self.since = Some((ack.now, ack.delivered));
@@ -115,21 +124,30 @@ impl Verifying {
             return Next::Stay;
         };
         let time = ack.now.since(since);
-        if time < path.scale / 2 {
+        if time < self.pulse {
             return Next::Stay;
         }
         let rate = ack.delivered.saturating_sub(delivered).get() as f64 / time.as_secs_f64();
-        if rate >= path.proven * (1.0 + 0.6 * self.growth) || !path.is_queueing() {
-            path.proven = path.proven.max(rate);
-            return Next::Step(Step::Verifying(Self::new(path, (2.0 * self.growth).min(1.0), ack.next_number)));
+        let larger = (self.before.get() as f64 * (1.0 + self.growth)) as u64;
+        if rate >= path.proven * (1.0 + 0.6 * self.growth) {
+            path.proven = rate;
+            path.window = Bytes::new(larger);
+            return Next::Step(Step::Verifying(Self::new(path, (2.0 * self.growth).min(1.0), ack.now, ack.next_number)));
         }
-        let most = Bytes::new((1.05 * rate * path.base()) as u64);
-        let window = most.min(path.window).max(self.before);
+        // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue is as good.
+        if path.is_empty() && !self.losses.exceed(0.0, path.window) {
+            if time < path.scale {
+                return Next::Stay;
+            }
+            path.proven *= 1.0 + self.growth;
+            path.window = Bytes::new(larger);
+            return Next::Step(Step::Verifying(Self::new(path, self.growth, ack.now, ack.next_number)));
+        }
         if path.may_be_return() {
-            path.window = window;
             return Next::Step(Step::Creeping(Creeping::new(path, ack)));
         }
-        Next::Over(path.found(window, ack.next_number))
+        let most = Bytes::new((1.05 * rate * path.base()) as u64);
+        Next::Over(path.found(most.min(path.window).max(self.before), ack.next_number))
     }
 
     pub(super) fn on_loss(&mut self, path: &mut Path, loss: &Loss<'_>) -> Next {
@@ -153,16 +171,18 @@ pub(super) struct Creeping {
     /// When and after how many delivered bytes the round began; the rate of the best one so far.
     began: (Time, Bytes),
     best: f64,
-    /// Fraction of a byte of the window.
+    /// The window in bytes and fractions of them.
     window: f64,
+    /// Bytes that an acknowledgement covered before.
+    bytes_per_ack: f64,
 }
 
 impl Creeping {
     fn new(path: &mut Path, ack: &Ack<'_>) -> Self {
         let window = path.window.get() as f64;
         path.rate = None;
-        let step = path.settings.creep.min(0.25 * window);
-        Self { step, from: window, began: (ack.now, ack.delivered), best: path.proven, window }
+        let step = path.settings.creep.min(0.5 * window);
+        Self { step, from: window, began: (ack.now, ack.delivered), best: path.proven, window, bytes_per_ack: path.bytes_per_ack }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
@@ -176,9 +196,11 @@ impl Creeping {
         let time = ack.now.since(self.began.0).as_secs_f64().max(0.001);
         let rate = ack.delivered.saturating_sub(self.began.1).get() as f64 / time;
         let growth = self.step / self.from;
-        let cap = path.settings.creep.min(0.25 * self.window);
-        // More came back for more: the way back has begun to thin acknowledgements, the way out has room.
-        self.step = if rate >= self.best * (1.0 + 0.6 * growth) { (2.0 * self.step).min(self.window) } else { cap };
+        let cap = path.settings.creep.min(0.5 * self.window);
+        // Acknowledgements that cover more than they did: the way back is full and drops them. The way out has room as long
+        // as more comes back for more.
+        let thinned = path.bytes_per_ack > 1.2 * self.bytes_per_ack;
+        self.step = if thinned && rate >= self.best * (1.0 + 0.3 * growth) { 0.5 * self.window } else { cap };
         self.best = self.best.max(rate);
         path.proven = path.proven.max(rate);
         self.from = self.window;
