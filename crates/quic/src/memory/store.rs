@@ -161,7 +161,8 @@ pub trait PathStore: std::fmt::Debug + Send {
     /// Storage that fails.
     fn forget(&mut self, key: &PathKey) -> Result<bool, StoreError>;
 
-    /// What is current at `now`, in the order of keys; leases that have ended are left out.
+    /// What has not expired at `now`, in the order of keys; leases that have ended are left out. A set from the
+    /// future is listed, so that it can be found and forgotten, though it is not lent.
     ///
     /// # Errors
     /// Storage that fails.

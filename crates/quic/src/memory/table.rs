@@ -83,8 +83,8 @@ impl PathStore for MemoryStore {
     }
 
     fn list(&self, now: Epoch) -> Result<Vec<Entry>, StoreError> {
-        let current = self.paths.iter().filter(|(_, slot)| slot.path.is_current(now));
-        Ok(current
+        let living = self.paths.iter().filter(|(_, slot)| now < slot.path.expires);
+        Ok(living
             .map(|(key, slot)| Entry {
                 key: key.clone(),
                 path: slot.path,

@@ -148,6 +148,7 @@ fn clocks_set_back_lend_nothing_from_the_future_and_lock_nothing(make: Make<'_>)
     let mut store = make(Limits::default());
     assert_eq!(store.replace(&key(1), saved(4, 1000), at(1000)), Ok(()));
     assert_eq!(store.lease(&key(1), at(999), ONE), Ok(None));
+    assert_eq!(store.list(at(999)).expect("a list").len(), 1, "it can be found and forgotten");
     let long = SavedPath { expires: Epoch::from_unix_millis((1 << 62) - 1), ..saved(4, 0) };
     assert_eq!(store.replace(&key(2), long, at(0)), Ok(()));
     assert_eq!(store.lease(&key(2), at(1_000_000_000), ONE), Ok(Some(long)), "a clock 30 years ahead");

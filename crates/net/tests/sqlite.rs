@@ -1,0 +1,263 @@
+//! The store in a file: the contract, crashes, damage, and processes beside each other.
+// Waiting for a process takes a clock.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "../../quic/tests/contract/mod.rs"]
+mod contract;
+
+use bentpipe_net::SqliteStore;
+use bentpipe_quic::memory::{Holder, Limits, PathStore, StoreError};
+use contract::{at, key, saved};
+use std::cell::Cell;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Barrier;
+use std::time::Duration;
+
+fn open(file: &Path) -> SqliteStore {
+    SqliteStore::open(file, Limits::default()).expect("a store")
+}
+
+/// The error's text, which names the file and says what to do.
+fn refused(file: &Path) -> String {
+    let error = SqliteStore::open(file, Limits::default()).expect_err("refused");
+    let StoreError::Storage { place, remedy, .. } = &error else { panic!("{error}") };
+    assert!(*place == file.display().to_string() && !remedy.is_empty(), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn the_store_in_a_file_keeps_the_contract() {
+    let place = tempfile::tempdir().expect("a directory");
+    let count = Cell::new(0);
+    contract::keeps(&|limits| {
+        count.set(count.get() + 1);
+        let file = place.path().join(format!("deep/er/{}.sqlite", count.get()));
+        Box::new(SqliteStore::open(&file, limits).expect("a store"))
+    });
+}
+
+#[test]
+fn paths_and_leases_outlive_the_program() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("paths.sqlite");
+    let mut store = open(&file);
+    store.replace(&key(1), saved(4, 0), at(0)).expect("saved");
+    assert_eq!(store.lease(&key(1), at(0), Holder(1)), Ok(Some(saved(4, 0))));
+    drop(store);
+    let mut store = open(&file);
+    assert_eq!(store.lease(&key(1), at(59), Holder(2)), Ok(None));
+    assert_eq!(store.lease(&key(1), at(60), Holder(2)), Ok(Some(saved(4, 0))), "its holder is gone");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_and_its_log_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().expect("a directory");
+    let mut store = open(&place.path().join("paths.sqlite"));
+    store.replace(&key(1), saved(4, 0), at(0)).expect("saved");
+    let mut count = 0;
+    for file in std::fs::read_dir(place.path()).expect("files") {
+        let mode = file.expect("a file").metadata().expect("its mode").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        count += 1;
+    }
+    assert!(count >= 2, "the file and its log");
+}
+
+#[test]
+fn nothing_is_left_of_what_was_forgotten() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut store = open(&place.path().join("paths.sqlite"));
+    let found = |what: &[u8]| {
+        std::fs::read_dir(place.path()).expect("files").any(|file| {
+            let bytes = std::fs::read(file.expect("a file").path()).expect("its bytes");
+            bytes.windows(what.len()).any(|window| window == what)
+        })
+    };
+    for network in 0..200 {
+        store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
+    }
+    assert!(found(b"10.0.77.0"));
+    assert_eq!(store.forget_all(), Ok(200));
+    assert!(!found(b"10.0.77.0"));
+}
+
+/// Copies the store as it stands on the disk, without its shared memory: what a crash of the machine leaves.
+fn crashed(from: &Path, to: &Path, log_bytes: Option<usize>) {
+    std::fs::copy(from, to).expect("the file");
+    let log = |file: &Path| file.with_extension("sqlite-wal");
+    let mut bytes = std::fs::read(log(from)).expect("the log");
+    bytes.truncate(log_bytes.unwrap_or(bytes.len()));
+    std::fs::write(log(to), bytes).expect("the log");
+}
+
+#[test]
+fn a_log_cut_anywhere_leaves_whole_paths() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("paths.sqlite");
+    let mut store = open(&file);
+    for network in 0..20 {
+        store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
+    }
+    let log = std::fs::metadata(file.with_extension("sqlite-wal")).expect("a log").len() as usize;
+    let mut last = 0;
+    for cut in (0..=log).step_by(2999).chain([log]) {
+        let copy = place.path().join(format!("{cut}.sqlite"));
+        crashed(&file, &copy, Some(cut));
+        let kept = open(&copy).list(at(0)).expect("a list");
+        assert!(kept.len() >= last, "more of the log, more paths");
+        assert!(kept.iter().all(|entry| entry.path == saved(4, 0)));
+        last = kept.len();
+    }
+    assert_eq!(last, 20);
+}
+
+#[test]
+fn damage_is_an_error_that_names_the_file_and_what_to_do() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("paths.sqlite");
+    std::fs::write(&file, b"these are no paths, and no database either").expect("a file");
+    assert!(refused(&file).contains("delete it"));
+    let good = place.path().join("good.sqlite");
+    let mut store = open(&good);
+    for network in 0..200 {
+        store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
+    }
+    drop(store);
+    let bytes = std::fs::read(&good).expect("bytes");
+    let mut refusals = 0;
+    for (index, start) in (0..bytes.len()).step_by(509).enumerate() {
+        let mut bytes = bytes.clone();
+        let end = bytes.len().min(start + 16);
+        bytes[start..end].fill(0xff);
+        let file = place.path().join(format!("{index}.sqlite"));
+        std::fs::write(&file, bytes).expect("a file");
+        // Damage to values that are possible cannot be seen; the rest is an error at the opening or later.
+        let used = SqliteStore::open(&file, Limits::default()).and_then(|mut store| {
+            store.list(at(0))?;
+            store.lease(&key(3), at(0), Holder(1))?;
+            store.replace(&key(201), saved(4, 0), at(0))?;
+            store.forget_all()
+        });
+        if let Err(error) = used {
+            assert!(matches!(&error, StoreError::Storage { place, .. } if *place == file.display().to_string()));
+            refusals += 1;
+        }
+    }
+    assert!(refusals > 10, "{refusals}");
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("other.sqlite");
+    let other = rusqlite::Connection::open(&file).expect("a database");
+    other.execute_batch("CREATE TABLE theirs (x)").expect("a table");
+    drop(other);
+    let before = std::fs::read(&file).expect("bytes");
+    assert!(refused(&file).contains("another program"));
+    assert_eq!(std::fs::read(&file).expect("bytes"), before);
+    let later = place.path().join("later.sqlite");
+    drop(open(&later));
+    let database = rusqlite::Connection::open(&later).expect("a database");
+    database.pragma_update(None, "user_version", 2).expect("a version");
+    drop(database);
+    assert!(refused(&later).contains("its version is 2") && refused(&later).contains("update bentpipe"));
+}
+
+#[test]
+fn a_place_that_cannot_be_is_an_error() {
+    let place = tempfile::tempdir().expect("a directory");
+    refused(place.path());
+    std::fs::write(place.path().join("file"), b"").expect("a file");
+    refused(&place.path().join("file/paths.sqlite"));
+}
+
+#[test]
+fn of_many_that_ask_at_once_one_gets_the_lease() {
+    const ASKERS: u64 = 6;
+    const ROUNDS: u8 = 20;
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("paths.sqlite");
+    let barrier = Barrier::new(ASKERS as usize);
+    let won: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let askers: Vec<_> = (0..ASKERS)
+            .map(|asker| {
+                let (file, barrier) = (&file, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    // All make the file at once, too.
+                    let mut store = open(file);
+                    (0..ROUNDS)
+                        .filter(|&round| {
+                            store.replace(&key(round), saved(4, 0), at(0)).expect("saved");
+                            barrier.wait();
+                            store.lease(&key(round), at(0), Holder(asker)).expect("an answer").is_some()
+                        })
+                        .collect()
+                })
+            })
+            .collect();
+        askers.into_iter().map(|asker| asker.join().expect("an end")).collect()
+    });
+    let mut rounds: Vec<_> = won.concat();
+    rounds.sort_unstable();
+    assert_eq!(rounds, (0..ROUNDS).collect::<Vec<_>>(), "one winner a round");
+}
+
+const STORE: &str = "BENTPIPE_TEST_STORE";
+
+#[test]
+#[ignore = "the process that `a_killed_writer_leaves_whole_paths` starts and kills"]
+fn writes_until_killed() {
+    let file = std::env::var_os(STORE).expect("the store's file");
+    let mut store = open(Path::new(&file));
+    for round in 0.. {
+        for network in 0..50 {
+            store.replace(&key(network), saved(1 + round, 0), at(0)).expect("saved");
+            store.lease(&key(network), at(0), Holder(7)).expect("an answer");
+        }
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_whole_paths() {
+    let place = tempfile::tempdir().expect("a directory");
+    for kill in 0..5 {
+        let file = place.path().join(format!("{kill}.sqlite"));
+        let mut ours = open(&file);
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "writes_until_killed", "--ignored"])
+            .env(STORE, &file)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a start");
+        let mut written = 0;
+        for _ in 0..1000 {
+            // Beside it: neither waits for the other for long.
+            ours.replace(&key(200), saved(9, 0), at(0)).expect("saved");
+            written = ours.list(at(0)).expect("a list").len();
+            if written > 5 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(7 * kill));
+        child.kill().expect("killed");
+        child.wait().expect("an end");
+        assert!(written > 5, "the writer wrote");
+        drop(ours);
+        let mut store = open(&file);
+        let kept = store.list(at(0)).expect("a list");
+        assert!(kept.len() >= written);
+        for entry in &kept {
+            let whole =
+                entry.path.window.get() % 1_000_000 == 0 && entry.path == saved(entry.path.window.get() / 1_000_000, 0);
+            assert!(whole, "{entry:?}");
+        }
+        assert_eq!(store.lease(&key(0), at(1), Holder(8)), Ok(None), "the dead holder still has it");
+        assert!(store.lease(&key(0), at(60), Holder(8)).expect("an answer").is_some(), "until its lease ends");
+    }
+}
