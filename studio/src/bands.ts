@@ -1,12 +1,12 @@
 import type { Frame } from "./paint.ts";
 import { phaseColour } from "./palette.ts";
-import { bandsIn, type Phases } from "./phases.ts";
+import { bandsIn, shortName, type Phases } from "./phases.ts";
 
 /** Height of the strip above a plot that names the phases, in CSS pixels. */
 export const STRIP = 19;
 
 /** Space at each side of a name. */
-const SIDE = 6;
+const SIDE = 5;
 
 /** Colours that go with the theme rather than with a phase. */
 export interface BandInk {
@@ -43,9 +43,11 @@ export function drawBands(f: Frame, phases: Phases, ink: BandInk): void {
       ctx.fillRect(a, top, dpr, height);
     }
     // Most bands are too narrow for any name, and measuring text is slow.
-    if (name && b - a > 20 * dpr && ctx.measureText(name).width + 2 * SIDE * dpr <= b - a) {
+    const room = b - a - 2 * SIDE * dpr;
+    const words = room < 12 * dpr ? undefined : [name, shortName(name)].find((n) => ctx.measureText(n).width <= room);
+    if (words) {
       ctx.fillStyle = ink.text;
-      ctx.fillText(name, a + SIDE * dpr, top - strip / 2);
+      ctx.fillText(words, a + SIDE * dpr, top - strip / 2);
     }
   }
   ctx.restore();

@@ -82,15 +82,15 @@ export class Legend {
 
   #phases(phases: NonNullable<PanelSpec["phases"]>): HTMLElement {
     const kinds = kindsIn(phases.data).filter((k) => k !== "other");
-    // Room for the longest name, so that nothing moves under the cursor.
-    const room = Math.min(30, Math.max(...[...new Set(phases.data.names)].map((n) => n.length)));
-    const out = h("output", { style: `min-width: ${room}ch` });
+    // At the end of the row, so that nothing moves as names of other lengths appear.
+    const out = h("output", {});
     this.#readouts.push({ out, at: (time) => phaseAt(phases.data, time) });
     return h(
       "div",
       { class: "chips-row phases" },
-      this.#chip(phases, "What the sender's congestion control was doing, as bands behind the plot", [bandSwatch("other"), h("span", {}, "phase"), out]),
+      this.#chip(phases, "What the sender's congestion control was doing, as bands behind the plot", [bandSwatch("other"), h("span", {}, "phase")]),
       kinds.map((k) => h("span", { class: "chip fixed" }, bandSwatch(k), h("span", {}, k))),
+      out,
     );
   }
 }

@@ -70,7 +70,7 @@ const PHASES: Record<PhaseKind, [light: string, dark: string]> = {
 
 /** The colour of a phase in the strip above a plot, and how much of it tints the plot (0: nothing). */
 export function phaseColour(kind: PhaseKind, dark = isDark()): { head: string; body: number } {
-  return { head: PHASES[kind][dark ? 1 : 0], body: kind === "other" ? 0 : dark ? 0.4 : 0.34 };
+  return { head: PHASES[kind][dark ? 1 : 0], body: kind === "other" ? 0 : dark ? 0.3 : 0.26 };
 }
 
 /** Dash pattern that tells the second and third round of colours apart. */

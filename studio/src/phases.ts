@@ -39,6 +39,11 @@ function family(name: string): string {
   return name.split(":", 1)[0]!;
 }
 
+/** What comes after the colon, for where there is little room: "up" of "probe bw: up". */
+export function shortName(name: string): string {
+  return name.slice(name.indexOf(":") + 1).trim();
+}
+
 /** How a phase is shown. */
 export function kindOf(name: string): PhaseKind {
   const own = CAREFUL.find((c) => c === name);
