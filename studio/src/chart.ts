@@ -1,8 +1,11 @@
 import uPlot from "uplot";
-import { h, svg } from "./dom.ts";
-import { byteScale, bytes, ms, rateScale, significant, stepDecimals } from "./format.ts";
+import { drawBands, STRIP } from "./bands.ts";
+import { h } from "./dom.ts";
+import { byteScale, rateScale, stepDecimals } from "./format.ts";
+import { Legend } from "./legend.ts";
 import { drawLayer, drawMarks, drawReference, type Frame } from "./paint.ts";
-import { extremes, lowerBound, sampleAt, type Pyramid } from "./pyramid.ts";
+import type { Phases } from "./phases.ts";
+import { extremes, lowerBound, type Pyramid } from "./pyramid.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** How a series is drawn. */
@@ -38,27 +41,12 @@ export interface PanelSpec {
   layers: Layer[];
   references: Reference[];
   marks: { t: number; label: string }[];
+  /** What the congestion control was doing, as bands behind the plot; null where that says nothing. */
+  phases: { data: Phases; shown: boolean } | null;
   /** Whether the marks are named in a strip above the plot. */
   labels: boolean;
   howto: string;
   height: number;
-}
-
-/** A value with the unit of its plot. */
-export function unitValue(unit: string, v: number): string {
-  switch (unit) {
-    case "bytes":
-    case "B":
-      return bytes(v);
-    case "Mbps": {
-      const s = rateScale(Math.abs(v));
-      return `${significant(v / s.divisor)}\u00a0${s.unit}`;
-    }
-    case "ms":
-      return ms(v);
-    default:
-      return unit ? `${significant(v)}\u00a0${unit}` : significant(v);
-  }
 }
 
 function axisValues(unit: string, splits: number[], incr: number, hi: number): string[] {
@@ -98,7 +86,7 @@ export class TimeChart {
   readonly #plot: uPlot;
   readonly #line = h("div", { class: "cursor-line", hidden: true });
   readonly #band = h("div", { class: "select-band", hidden: true });
-  readonly #values: { layer: Layer; out: HTMLElement }[] = [];
+  readonly #legend: Legend;
   #y: [number, number] = [0, 1];
   #drag: { from: number; x: number; pan: boolean; view: [number, number] } | null = null;
 
@@ -110,15 +98,18 @@ export class TimeChart {
     width: number,
   ) {
     const host = h("div", { class: "chart-host" });
-    this.el = h("div", { class: "chart", "data-panel": spec.id }, this.#legend(), host);
+    this.#legend = new Legend(spec, () => timeline.schedule());
+    this.el = h("div", { class: "chart", "data-panel": spec.id }, this.#legend.el, host);
+    // What stands above the plot: names of marks, or the strip of phases.
+    const above = spec.labels ? 38 : spec.phases ? STRIP + 4 : 8;
     const font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
     const grid = { stroke: () => css("--grid"), width: 1 };
     const common = { stroke: () => css("--muted"), font, grid, ticks: { ...grid, size: 4 } };
     this.#plot = new uPlot(
       {
         width,
-        height: spec.height + (spec.labels ? 34 : 0),
-        padding: [spec.labels ? 38 : 8, 14, 0, 0],
+        height: spec.height + above - 8,
+        padding: [above, 14, 0, 0],
         cursor: { show: false },
         legend: { show: false },
         select: { show: false, left: 0, top: 0, width: 0, height: 0 },
@@ -128,7 +119,7 @@ export class TimeChart {
           { ...common, size: 76, space: 34, values: (_u, splits, _i, _s, incr) => axisValues(spec.unit, splits, incr, this.#y[1]) },
         ],
         series: [{}, { scale: "y", show: false }],
-        hooks: { draw: [() => this.#paint()] },
+        hooks: { drawClear: [() => this.#paintBands()], draw: [() => this.#paint()] },
       },
       [[0, 1], [0, 1]],
       host,
@@ -137,43 +128,6 @@ export class TimeChart {
     this.#listen(this.#plot.over);
     charts.set(this.el, this);
     sight?.observe(this.el);
-  }
-
-  #legend(): HTMLElement {
-    const swatch = (style: Style, colour: string, dash: number[] | undefined): SVGSVGElement => {
-      const d = { dots: "M4,7h0M9,7h0M14,7h0", cross: "M6,4l6,6m0,-6l-6,6", triangle: "M5,4h8l-4,7z", plus: "M9,3v8M5,7h8", rug: "M5,4v6M9,4v6M13,4v6", line: "M1,7h16", step: "M1,7h16" }[style];
-      return svg(
-        "svg",
-        { width: 18, height: 14, viewBox: "0 0 18 14", "aria-hidden": "true" },
-        svg("path", { d, stroke: colour, "stroke-width": style === "dots" ? 3.2 : 2.2, "stroke-linecap": style === "dots" ? "round" : "butt", "stroke-dasharray": dash?.join(" ") ?? null, fill: style === "triangle" ? colour : "none" }),
-      );
-    };
-    const chips = this.spec.layers.map((layer) => {
-      const out = h("output", {});
-      this.#values.push({ layer, out });
-      const chip = h(
-        "button",
-        {
-          type: "button",
-          class: "chip",
-          "aria-pressed": String(layer.shown),
-          title: layer.title,
-          click: () => {
-            layer.shown = !layer.shown;
-            chip.setAttribute("aria-pressed", String(layer.shown));
-            this.timeline.schedule();
-          },
-        },
-        swatch(layer.style, layer.colour(), layer.dash),
-        h("span", {}, layer.name),
-        out,
-      );
-      return chip;
-    });
-    const refs = this.spec.references.map((r) =>
-      h("span", { class: "chip fixed" }, swatch("line", r.colour(), [2, 2]), h("span", {}, r.name), h("output", {}, unitValue(this.spec.unit, r.value).replace(/\.0+(?=\D|$)/, ""))),
-    );
-    return h("div", { class: "chips-row" }, chips, refs);
   }
 
   /** Range of the values in a window, before the plots of both runs agree on one. */
@@ -221,14 +175,7 @@ export class TimeChart {
     const inside = time !== null && time >= a && time <= b;
     this.#line.hidden = !inside;
     if (inside) this.#line.style.transform = `translateX(${Math.round(((time - a) / (b - a)) * this.#plot.over.clientWidth)}px)`;
-    for (const { layer, out } of this.#values) {
-      let text = "";
-      if (inside && layer.style !== "rug") {
-        const i = sampleAt(layer.data, time + this.t0);
-        if (i >= 0 && !Number.isNaN(layer.data.v[i]!)) text = unitValue(this.spec.unit, layer.data.v[i]!);
-      }
-      if (out.textContent !== text) out.textContent = text;
-    }
+    this.#legend.point(inside ? time + this.t0 : null);
   }
 
   /** Takes the plot off the page. */
@@ -238,12 +185,22 @@ export class TimeChart {
     this.el.remove();
   }
 
-  #paint(): void {
-    const u = this.#plot;
-    const { ctx } = u;
-    const { left, top, width, height } = u.bbox;
+  #frame(): Frame {
+    const { ctx, bbox } = this.#plot;
+    const { left, top, width, height } = bbox;
     const [a, b] = this.timeline.view;
-    const frame: Frame = { ctx, left, top, width, height, x0: a + this.t0, x1: b + this.t0, y0: this.#y[0], y1: this.#y[1], dpr: uPlot.pxRatio };
+    return { ctx, left, top, width, height, x0: a + this.t0, x1: b + this.t0, y0: this.#y[0], y1: this.#y[1], dpr: uPlot.pxRatio };
+  }
+
+  /** What lies behind the grid. */
+  #paintBands(): void {
+    const { phases } = this.spec;
+    if (phases?.shown) drawBands(this.#frame(), phases.data, { text: css("--ink"), line: css("--line") });
+  }
+
+  #paint(): void {
+    const frame = this.#frame();
+    const { ctx, left, top, width, height } = frame;
     drawMarks(frame, this.spec.marks, this.spec.labels, css("--muted"), css("--ink"));
     ctx.save();
     ctx.beginPath();

@@ -61,6 +61,23 @@ export function ms(x: number): string {
   return Math.abs(x) < 10_000 ? `${significant(x, x < 1 ? 2 : 3).replace(/\.0+$/, "")}\u00a0ms` : `${significant(x / 1000)}\u00a0s`;
 }
 
+/** A value with the unit of its plot. */
+export function unitValue(unit: string, v: number): string {
+  switch (unit) {
+    case "bytes":
+    case "B":
+      return bytes(v);
+    case "Mbps": {
+      const s = rateScale(Math.abs(v));
+      return `${significant(v / s.divisor)}\u00a0${s.unit}`;
+    }
+    case "ms":
+      return ms(v);
+    default:
+      return unit ? `${significant(v)}\u00a0${unit}` : significant(v);
+  }
+}
+
 /** Seconds with three significant digits, milliseconds below a tenth. */
 export function seconds(x: number): string {
   return Math.abs(x) < 0.1 && x !== 0 ? `${significant(x * 1000)}\u00a0ms` : `${significant(x)}\u00a0s`;

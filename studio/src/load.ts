@@ -57,6 +57,9 @@ function summary(x: Loose): Summary {
   };
 }
 
+const instants = (x: unknown): Trace["flows"][number]["marks"] =>
+  list(x).flatMap((m) => (num(m["t_s"]) === null ? [] : [{ t_s: num(m["t_s"])!, label: text(m["label"]) }]));
+
 function trace(x: Loose): Trace {
   const refs = (y: unknown): Trace["links"][number]["series"] => {
     if (!isObject(y)) return {};
@@ -77,7 +80,8 @@ function trace(x: Loose): Trace {
       visit: num(f["visit"]) ?? 1,
       start_s: num(f["start_s"]) ?? 0,
       series: refs(f["series"]),
-      marks: list(f["marks"]).flatMap((m) => (num(m["t_s"]) === null ? [] : [{ t_s: num(m["t_s"])!, label: text(m["label"]) }])),
+      marks: instants(f["marks"]),
+      phases: instants(f["phases"]),
     })),
     links: list(x["links"]).map((l) => ({
       name: text(l["name"], "link"),

@@ -1,3 +1,5 @@
+import type { PhaseKind } from "./phases.ts";
+
 /**
  * Colours that stay apart for colour-blind readers (after Okabe and Ito, darkened or lightened so that each has a
  * contrast of at least 3:1 against its background). Variants take them by index.
@@ -51,6 +53,24 @@ export function variantColour(index: number, dark = isDark()): string {
 /** The colour of a role in the theme shown. */
 export function roleColour(role: Role, dark = isDark()): string {
   return ROLES[role][dark ? 1 : 0];
+}
+
+/**
+ * Strip colours of phases. Those of Careful Resume differ in lightness as well as in hue, so that they stay apart for
+ * colour-blind readers even as tints; text in ink has a contrast of at least 4.5:1 on each.
+ */
+const PHASES: Record<PhaseKind, [light: string, dark: string]> = {
+  reconnaissance: ["#5ea4ef", "#1a66cc"],
+  unvalidated: ["#f0ca3a", "#86660f"],
+  validating: ["#4fe3a0", "#067046"],
+  "safe retreat": ["#c0639c", "#6a2478"],
+  "backing off": ["#c3c9d0", "#48525e"],
+  other: ["#e3e7eb", "#2b333d"],
+};
+
+/** The colour of a phase in the strip above a plot, and how much of it tints the plot (0: nothing). */
+export function phaseColour(kind: PhaseKind, dark = isDark()): { head: string; body: number } {
+  return { head: PHASES[kind][dark ? 1 : 0], body: kind === "other" ? 0 : dark ? 0.3 : 0.26 };
 }
 
 /** Dash pattern that tells the second and third round of colours apart. */

@@ -1,5 +1,6 @@
 import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
 import { roleColour, variantColour, type Role } from "./palette.ts";
+import { CAREFUL, kindsIn, phasesOf } from "./phases.ts";
 import { pyramid, type Pyramid } from "./pyramid.ts";
 import { seriesAt } from "./decode.ts";
 import type { PathInfo, SeriesRef, Trace, TraceFlow } from "./types.ts";
@@ -84,8 +85,11 @@ const reference = (name: string, value: number | null | undefined): Reference[] 
 /** The plots of one flow of one run, top to bottom; those without any series are left out. */
 export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache): PanelSpec[] {
   const marks = flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
-  const base = { references: [] as Reference[], marks, labels: false, zero: true, height: 190 };
+  const base = { references: [] as Reference[], marks, phases: null, labels: false, zero: true, height: 190 };
   const links = trace.links;
+  const [sequence, window, rtt, pacing] = [SEQUENCE, WINDOW, RTT, PACING].map((plans) => layers(plans, flow, cache)) as [Layer[], Layer[], Layer[], Layer[]];
+  const phases = phasesOf(flow.phases, extentOf([...sequence, ...window, ...rtt, ...pacing])?.[1] ?? 0);
+  const bands = (): PanelSpec["phases"] => phases && { data: phases, shown: true };
   const perLink = (key: string, style: Style, title: string, extra: Partial<Layer> = {}): Layer[] =>
     links.flatMap((l, i) => {
       const data = cache.get(l.series[key]);
@@ -100,7 +104,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       zero: false,
       labels: marks.length > 0,
       height: 330,
-      layers: layers(SEQUENCE, flow, cache),
+      layers: sequence,
       howto:
         "Each dot is a packet at its position among all bytes sent, what was sent again included. In slow start the dots form a staircase: one burst per round trip, each about twice as tall, until the steps merge into a slope, which is the rate of the narrowest link. Across from a dot to the acknowledged line is one round trip; straight down from it is what was in flight. Crosses are packets declared lost, one round trip or more after the link dropped them; a flat received line with packets still arriving is data waiting behind a hole. At the end that line stays below the others by what was sent twice, and by headers.",
     },
@@ -110,10 +114,13 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       title: "Congestion window and bytes in flight",
       unit: "bytes",
       height: 220,
-      layers: layers(WINDOW, flow, cache),
+      phases: bands(),
+      layers: window,
       references: reference("bandwidth-delay product", path?.bdp_bytes),
       howto:
-        "The window is what the controller allows, the filled area what really is on its way. Where the area touches the window, the controller limits the flow. A gap between them means that something else does: the application, flow control, or the start of a round trip with nothing acknowledged yet. Below the bandwidth-delay product the path runs partly empty; above it, the rest stands in a queue.",
+        "The window is what the controller allows, the filled area what really is on its way. Where the area touches the window, the controller limits the flow. A gap between them means that something else does: the application, flow control, or the start of a round trip with nothing acknowledged yet. Below the bandwidth-delay product the path runs partly empty; above it, the rest stands in a queue." +
+        (phases ? " The strip on top says in which phase the congestion control was." : "") +
+        (phases && kindsIn(phases).some((k) => CAREFUL.includes(k as never)) ? " Coloured are the phases of Careful Resume: reconnaissance, before anything is confirmed; unvalidated, the jump to the remembered window; validating, until what was sent in the jump is acknowledged; safe retreat, the way back when it was too much." : ""),
     },
     {
       ...base,
@@ -121,7 +128,8 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       title: "Round-trip time",
       unit: "ms",
       zero: false,
-      layers: layers(RTT, flow, cache),
+      phases: bands(),
+      layers: rtt,
       references: reference("path, queues empty", path?.rtt_ms),
       howto: "What stands above the dotted line is time in queues (and ACKs that the receiver held back). A ramp followed by losses is a queue that filled up; a step that stays is a change of the path itself.",
     },
@@ -130,7 +138,8 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       id: "pacing",
       title: "Pacing rate",
       unit: "Mbps",
-      layers: layers(PACING, flow, cache),
+      phases: bands(),
+      layers: pacing,
       howto: "How fast the sender lets packets out. Far above the link's rate, bursts pile up in the queue; below it, the link idles.",
     },
     {

@@ -136,6 +136,8 @@ export interface TraceFlow {
   start_s: number;
   series: Record<string, SeriesRef>;
   marks: { t_s: number; label: string }[];
+  /** What the sender's congestion control was doing, each from that time until the next; empty in older reports. */
+  phases: { t_s: number; label: string }[];
 }
 
 /** Time series of one direction of one hop. */

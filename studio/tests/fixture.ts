@@ -152,7 +152,7 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
         variant,
         point,
         run: 0,
-        flows: [{ name: "download", visit: 1, start_s: 0, marks: o.marks, series: Object.fromEntries(Object.entries(o.series).filter(([, s]) => s.t.length > 0).map(([key, s]) => [key, add(s, unit[key] ?? "bytes")])) }],
+        flows: [{ name: "download", visit: 1, start_s: 0, marks: o.marks, phases: o.phases, series: Object.fromEntries(Object.entries(o.series).filter(([, s]) => s.t.length > 0).map(([key, s]) => [key, add(s, unit[key] ?? "bytes")])) }],
         links: [
           { name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: { throughput: add(o.link.throughput, "Mbps"), queue: add(o.link.queue, "bytes"), drops_queue: add(o.link.drops_queue, ""), ...(o.link.drops_loss.t.length ? { drops_loss: add(o.link.drops_loss, "") } : {}) } },
           { name: "geo return", rate_mbps: 10, queue_limit_bytes: 250e3, series: { throughput: add(o.link.returned, "Mbps") } },
@@ -227,8 +227,10 @@ export function millionReport(n = 1_000_000): Fixture {
     pacing_rate: blob.add({ t, v: v(() => 50 + 5 * draw()) }, "Mbps"),
   };
   const link = { throughput: blob.add({ t, v: v(() => 45 + 5 * draw()) }, "Mbps"), queue: blob.add({ t, v: v((_, x) => 6e5 * (1 + Math.sin(3 * x)) + 1e5 * draw()) }, "bytes") };
+  const cycle = ["probe bw: down", "probe bw: cruise", "probe bw: refill", "probe bw: up"];
+  const phases = Array.from({ length: 10_000 }, (_, i) => ({ t_s: (i * end) / 10_000, label: i % 500 === 499 ? "probe rtt" : cycle[i % 4]! }));
   report.traces = [
-    { variant: "tcp-cubic", point: {}, run: 0, flows: [{ name: "download", visit: 1, start_s: 0, series, marks: [] }], links: [{ name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: link }] },
+    { variant: "tcp-cubic", point: {}, run: 0, flows: [{ name: "download", visit: 1, start_s: 0, series, marks: [], phases }], links: [{ name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: link }] },
   ];
   return { report, blob: blob.bytes() };
 }
@@ -258,11 +260,11 @@ export function oddReport(): Fixture {
       point: {},
       run: 1,
       flows: [
-        { name: "download", visit: 1, start_s: 60, marks: [], series: { cwnd: blob.add({ t: t.map((x) => x + 60), v: [1e4, 2e4, 4e4, 8e4, 16e4] }, "bytes"), temperature: blob.add({ t: t.map((x) => x + 60), v: [1, 3, 2, 5, 4] }, "K"), rtt: { offset: 1 << 24, n: 9, unit: "ms" } } },
+        { name: "download", visit: 1, start_s: 60, marks: [], phases: [], series: { cwnd: blob.add({ t: t.map((x) => x + 60), v: [1e4, 2e4, 4e4, 8e4, 16e4] }, "bytes"), temperature: blob.add({ t: t.map((x) => x + 60), v: [1, 3, 2, 5, 4] }, "K"), rtt: { offset: 1 << 24, n: 9, unit: "ms" } } },
       ],
       links: [{ name: "isl 1", rate_mbps: null, queue_limit_bytes: null, series: { delay: blob.add({ t: [60, 63, 61, 62], v: [20, 23, 21, 22] }, "ms") } }],
     },
-    { variant: "quic-1rtt", point: {}, run: 0, flows: [{ name: "download", visit: 1, start_s: 0, marks: [], series: {} }], links: [] },
+    { variant: "quic-1rtt", point: {}, run: 0, flows: [{ name: "download", visit: 1, start_s: 0, marks: [], phases: [], series: {} }], links: [] },
   ];
   report.summary = [];
   return { report, blob: blob.bytes() };
@@ -299,7 +301,7 @@ export function hostileReport(): Fixture {
       variant: name,
       point: report.runs[0]!.point,
       run: 0,
-      flows: [{ name: evil(3), visit: 1, start_s: 0, marks: [{ t_s: 1, label: evil(14) }], series: { cwnd: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, "bytes"), [evil(15)]: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, evil(16)) } }],
+      flows: [{ name: evil(3), visit: 1, start_s: 0, marks: [{ t_s: 1, label: evil(14) }], phases: [{ t_s: 0, label: evil(18) }], series: { cwnd: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, "bytes"), [evil(15)]: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, evil(16)) } }],
       links: [{ name: evil(17), rate_mbps: 5, queue_limit_bytes: 5, series: { throughput: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, "Mbps") } }],
     },
   ];

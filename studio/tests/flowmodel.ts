@@ -27,6 +27,7 @@ export interface FlowOutcome {
   series: Record<string, Samples>;
   link: { throughput: Samples; queue: Samples; drops_queue: Samples; drops_loss: Samples; returned: Samples };
   marks: { t_s: number; label: string }[];
+  phases: { t_s: number; label: string }[];
   handshake_s: number;
   first_byte_s: number;
   completion_s: number;
@@ -66,6 +67,10 @@ export function modelFlow(m: FlowModel): FlowOutcome {
   };
   const marks: { t_s: number; label: string }[] = [];
   const start = m.handshakes * rtt + owd;
+  const phases = [{ t_s: start, label: m.jump ? "reconnaissance" : "slow start" }];
+  const phase = (t_s: number, label: string): void => {
+    if (phases.at(-1)!.label !== label) phases.push({ t_s, label });
+  };
   if (m.handshakes > 0) marks.push({ t_s: m.handshakes * rtt, label: "handshake done" });
 
   let cwnd = 10 * MSS;
@@ -75,6 +80,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
   let wmax = 0;
   let epoch = 0;
   let recovery = -1;
+  let jumpTop = Infinity;
   let srtt = rtt;
   let flight = 0;
   let next = 0;
@@ -210,7 +216,11 @@ export function modelFlow(m: FlowModel): FlowOutcome {
     }
     if (acks++ % 2 === 0) put(s.acked, now, Math.min(m.bytes, ackedBytes));
     const full = flight + 2 * MSS >= cwnd * 0.5;
+    if (phases.at(-1)!.label === "unvalidated" && p.order > jumpTop) phase(now, "validating");
+    else if (phases.at(-1)!.label === "validating" && p.order > jumpTop + m.jump / MSS) phase(now, "congestion avoidance");
+    else if (/recovery|retreat/.test(phases.at(-1)!.label) && p.order > recovery) phase(now, "congestion avoidance");
     if (hit) {
+      phase(now, /validat/.test(phases.at(-1)!.label) ? "safe retreat" : "recovery");
       recovery = sentCount;
       wmax = cwnd;
       cwnd = Math.max(2 * MSS, cwnd * 0.7);
@@ -221,6 +231,8 @@ export function modelFlow(m: FlowModel): FlowOutcome {
     } else if (!jumped && now >= start + rtt) {
       jumped = true;
       cwnd = m.jump;
+      jumpTop = sentCount;
+      phase(now, "unvalidated");
       marks.push({ t_s: now, label: "jump to saved window" });
     } else if (slow && full) {
       cwnd += MSS;
@@ -229,6 +241,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
         wmax = cwnd;
         epoch = now;
         marks.push({ t_s: now, label: "slow start ends" });
+        phase(now, "congestion avoidance");
       }
     } else if (!slow && full) {
       const k = Math.cbrt((wmax / MSS) * 0.3 / 0.4);
@@ -247,5 +260,5 @@ export function modelFlow(m: FlowModel): FlowOutcome {
     put(link.returned, b * BIN, (((bins.get(b - Math.round(owd / BIN)) ?? 0) / MSS / 2) * 60 * 8) / BIN / 1e6);
   }
   const completion = (s.received.t.at(-1) ?? now);
-  return { series: s, link, marks, handshake_s: m.handshakes * rtt, first_byte_s: firstByte, completion_s: completion, sent: sentCount, lostQueue, lostRandom, declared, acks: Math.ceil(acks / 2) };
+  return { series: s, link, marks, phases, handshake_s: m.handshakes * rtt, first_byte_s: firstByte, completion_s: completion, sent: sentCount, lostQueue, lostRandom, declared, acks: Math.ceil(acks / 2) };
 }

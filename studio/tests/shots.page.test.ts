@@ -4,6 +4,7 @@ import { env } from "node:process";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { Bench } from "./browser.ts";
 import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts";
+import { phaseReport } from "./phasefixture.ts";
 import { failedReport, lossReport } from "./sweepfixture.ts";
 
 const dir = env["BENTPIPE_SHOTS"];
@@ -21,6 +22,10 @@ describe.skipIf(!dir)("screenshots", () => {
     { name: "geo-1440-light", make: geoReport, width: 1440, height: 900, dark: false, hash: "#run=5" },
     { name: "geo-1280-dark", make: geoReport, width: 1280, height: 720, dark: true, hash: "#run=4&zoom=1.5,5" },
     { name: "two-1440-dark", make: () => geoReport({ repeats: 8, sizes: ["10 MB"] }), width: 1440, height: 900, dark: true, hash: "#run=1&versus=3" },
+    { name: "phases-1440-light", make: phaseReport, width: 1440, height: 900, dark: false, hash: "" },
+    { name: "phases-1280-dark", make: phaseReport, width: 1280, height: 720, dark: true, hash: "" },
+    { name: "phases-1280-light", make: phaseReport, width: 1280, height: 720, dark: false, hash: "#traceFlow=%5B%22probing%22%2C1%5D" },
+    { name: "phases-1440-dark", make: phaseReport, width: 1440, height: 900, dark: true, hash: "#zoom=0,4" },
     { name: "single-1280-light", make: singleReport, width: 1280, height: 720, dark: false, hash: "" },
     { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
     { name: "million-1280-light", make: () => millionReport(), width: 1280, height: 720, dark: false, hash: "" },
