@@ -18,10 +18,10 @@ pub mod controller;
 pub mod copa;
 pub mod cubic;
 pub mod filter;
-pub mod geo_reno;
-pub mod hybla;
 #[cfg(test)]
 mod flow;
+pub mod geo_reno;
+pub mod hybla;
 pub mod ledger;
 pub mod newreno;
 pub mod parameter;

@@ -176,7 +176,8 @@ impl Endpoint {
         let tasks = FuturesUnordered::new();
         tasks.push(task);
         let woken = Arc::new(Woken(AtomicBool::new(true)));
-        self.connections.insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken });
+        self.connections
+            .insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken });
         self.run(key, now);
     }
 

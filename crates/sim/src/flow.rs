@@ -16,8 +16,8 @@ use bentpipe_quic::noq_proto::{
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, MakeController, Probe, Remembered, UDP_HEADER,
-    controller_factory, seeded,
+    Accept, Attached, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, MakeController, Probe, Remembered,
+    UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::{Span, Time};
 use std::num::NonZeroUsize;

@@ -67,7 +67,8 @@ impl Settling {
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
         for part in [8, 4, 2] {
-            if let Some(rate) = path.arrivals.rate(path.scale / part, path.clumps.span() / 2, path.gap.max(self.began)) {
+            if let Some(rate) = path.arrivals.rate(path.scale / part, path.clumps.span() / 2, path.gap.max(self.began))
+            {
                 self.measured = self.measured.max(rate.min(1.25 * self.highest));
             }
         }
@@ -132,7 +133,12 @@ impl Verifying {
         if rate >= path.proven * (1.0 + 0.6 * self.growth) {
             path.proven = rate;
             path.window = Bytes::new(larger);
-            return Next::Step(Step::Verifying(Self::new(path, (2.0 * self.growth).min(1.0), ack.now, ack.next_number)));
+            return Next::Step(Step::Verifying(Self::new(
+                path,
+                (2.0 * self.growth).min(1.0),
+                ack.now,
+                ack.next_number,
+            )));
         }
         // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue is as good.
         if path.is_empty() && !self.losses.exceed(0.0, path.window) {
@@ -182,7 +188,14 @@ impl Creeping {
         let window = path.window.get() as f64;
         path.rate = None;
         let step = path.settings.creep.min(0.5 * window);
-        Self { step, from: window, began: (ack.now, ack.delivered), best: path.proven, window, bytes_per_ack: path.bytes_per_ack }
+        Self {
+            step,
+            from: window,
+            began: (ack.now, ack.delivered),
+            best: path.proven,
+            window,
+            bytes_per_ack: path.bytes_per_ack,
+        }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
