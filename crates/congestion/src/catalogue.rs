@@ -78,6 +78,8 @@ pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[
         source: "Arun and Balakrishnan, NSDI 2018",
         parameters: copa::PARAMETERS,
         make: |setup, values| Box::new(copa::Copa::new(setup, values)),
+    },
+    Part {
         name: "bbr1",
         about: "models the path's rate and round trip; losses change next to nothing",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00",
