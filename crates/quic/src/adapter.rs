@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// RFC 9002 §7.7: pacing a little above one window a round trip keeps the window the limit.
 const PACING_GAIN: f64 = 1.25;
-/// The initial window may leave at once (RFC 9002 §7.7): so fast it is paced until there is a round trip to pace over.
+/// The initial window may leave at once (RFC 9002 §7.7): within this time.
 const UNPACED: Span = Span::from_millis(1);
 
 /// Makes a controller for a connection that begins.
@@ -221,7 +221,13 @@ impl Controller for Adapter {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.window();
         metrics.ssthresh = self.controller.ssthresh().map(Bytes::get);
-        metrics.pacing_rate = Some(pacing_rate(self.controller.as_ref(), self.ledger.smoothed_rtt()).as_bps() / 8);
+        let rate = pacing_rate(self.controller.as_ref(), self.ledger.smoothed_rtt());
+        // RFC 9002 §7.7: what an initial window admits may leave at once. The stack paces acknowledgements as it does data: a
+        // receiver, with next to nothing in flight, would otherwise hold them back.
+        let initial_window = Bytes::new(self.initial_window);
+        let burst = self.ledger.bytes_in_flight() < initial_window;
+        let rate = if burst { rate.max(Rate::over(initial_window, UNPACED)) } else { rate };
+        metrics.pacing_rate = Some(rate.as_bps() / 8);
         metrics.send_quantum = self.controller.send_quantum().map(Bytes::get);
         metrics
     }
