@@ -459,6 +459,10 @@ impl RateBased for Bbr1 {
         self.state == State::Startup
     }
 
+    fn in_drain(&self) -> bool {
+        self.state == State::Drain
+    }
+
     fn set_probing_rate(&mut self, rate: Option<Rate>) {
         self.resumption.end_probe();
         if self.state == State::Startup {
@@ -468,7 +472,8 @@ impl RateBased for Bbr1 {
     }
 
     fn retreat(&mut self, _: Time) {
-        if self.state != State::Startup {
+        // In Drain it has left Startup by its own rules, on what the probe did.
+        if !matches!(self.state, State::Startup | State::Drain) {
             return;
         }
         self.answered = self.next_number;
