@@ -1,5 +1,5 @@
 //! BBRv1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00, whose section numbers these are).
+//! draft-cardwell-iccrg-bbr-congestion-control-00, after whose functions things are named).
 //!
 //! Losses change nothing but the window during the first round of recovery. Left out: the detection of policers, which the
 //! draft does not specify, and the allowance for aggregation, which came later.
@@ -21,28 +21,28 @@ pub const PARAMETERS: &[Parameter] = &[
         default: 2.885,
         range: (1.1, 10.0),
         unit: "",
-        about: "pacing and window gain of Startup (§4.3.2.1, BBRHighGain, 2/ln 2); Drain paces at its inverse",
+        about: "pacing and window gain of Startup (BBRHighGain, 2/ln 2); Drain paces at its inverse",
     },
     Parameter {
         name: "cwnd_gain",
         default: 2.0,
         range: (1.0, 10.0),
         unit: "",
-        about: "window in bandwidth-delay products after Drain (§4.3.4.3)",
+        about: "window in bandwidth-delay products after Drain",
     },
     Parameter {
         name: "bandwidth_rounds",
         default: 10.0,
         range: (1.0, 1000.0),
         unit: "",
-        about: "length of the bandwidth's max filter in rounds (§4.1.1.3, BtlBwFilterLen)",
+        about: "length of the bandwidth's max filter in rounds (BtlBwFilterLen)",
     },
     Parameter {
         name: "min_rtt_window",
         default: 10.0,
         range: (0.1, 3600.0),
         unit: "s",
-        about: "time after which the smallest round trip is looked for again (§4.1.2.3, RTpropFilterLen)",
+        about: "time after which the smallest round trip is looked for again (RTpropFilterLen)",
     },
     Parameter {
         name: "pacing_margin",
@@ -53,13 +53,13 @@ pub const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// Pacing gains of ProbeBW, a phase for each smallest round trip (§4.3.4.2).
+/// Pacing gains of ProbeBW, a phase for each smallest round trip.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// The phase that drains; a flow does not begin with it.
 const DRAINING: usize = 1;
 
-/// How long at least the flight stays small (§4.3.5, ProbeRTTDuration).
+/// How long at least the flight stays small (ProbeRTTDuration).
 const PROBE_RTT: Span = Span::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ enum State {
     ProbeRtt,
 }
 
-/// Loss recovery (§4.2.3.4).
+/// Loss recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recovery {
     None,
@@ -167,7 +167,7 @@ impl Bbr1 {
         Bytes::new(self.mtu.get().saturating_mul(4).max(1))
     }
 
-    /// BBRInflight (§4.2.3.2): `gain` bandwidth-delay products.
+    /// BBRInflight: `gain` bandwidth-delay products.
     fn bdp_times(&self, gain: f64) -> Bytes {
         self.min_rtt.map_or(self.initial_window, |min_rtt| volume(self.bw(), min_rtt).mul_f64(gain))
     }
@@ -198,7 +198,7 @@ impl Bbr1 {
         self.lost_in_phase = false;
     }
 
-    /// BBRCheckCyclePhase (§4.3.4.4): the probing phase goes on until it has put its gain in flight or lost something, the
+    /// BBRCheckCyclePhase: the probing phase goes on until it has put its gain in flight or lost something, the
     /// draining one ends as soon as it has drained.
     fn check_phase(&mut self, phase: usize, now: Time, was_in_flight: Bytes) {
         let passed = now.since(self.phase_stamp) > self.min_rtt.unwrap_or_default();
@@ -215,7 +215,7 @@ impl Bbr1 {
         }
     }
 
-    /// BBRUpdateRTprop and BBRCheckProbeRTT (§4.3.5).
+    /// BBRUpdateRTprop and BBRCheckProbeRTT.
     fn check_probe_rtt(&mut self, ack: &Ack<'_>) {
         let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window;
         if expired || self.min_rtt.is_none_or(|min_rtt| ack.rtt <= min_rtt) {
@@ -257,7 +257,7 @@ impl Bbr1 {
         self.prior_cwnd = if modulated { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
-    /// BBRSetPacingRate (§4.2.1).
+    /// BBRSetPacingRate.
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = self.bw().mul_f64(gain * self.pacing_share);
         if self.full_pipe.reached || self.pacing_rate.is_none_or(|pacing| rate > pacing) {
@@ -265,10 +265,10 @@ impl Bbr1 {
         }
     }
 
-    /// BBRSetCwnd (§4.2.3.6).
+    /// BBRSetCwnd.
     fn set_cwnd(&mut self, acked: Bytes, delivered: Bytes) {
         let gain = if matches!(self.state, State::Startup | State::Drain) { self.high_gain } else { self.cwnd_gain };
-        // Three quanta on their way through hosts (§4.2.3.2).
+        // Three quanta on their way through hosts.
         let quanta = self.pacing_rate.map_or(Bytes::ZERO, |rate| quantum(rate, self.mtu)).get().saturating_mul(3);
         let target = self.bdp_times(gain) + Bytes::new(quanta);
         if self.recovery == Recovery::Conserving {
@@ -294,7 +294,7 @@ impl Controller for Bbr1 {
         self.in_flight = packet.in_flight;
         self.next_number = packet.number.saturating_add(1);
         if packet.app_limited && packet.in_flight == packet.bytes {
-            // BBRHandleRestartFromIdle (§4.3.6).
+            // BBRHandleRestartFromIdle.
             self.idle_restart = true;
             if matches!(self.state, State::ProbeBw(_)) {
                 self.set_pacing_rate(1.0);
@@ -353,6 +353,9 @@ impl Controller for Bbr1 {
         } else if self.recovery == Recovery::None {
             self.save_cwnd();
             self.cwnd = (loss.bytes_in_flight + self.mtu).max(self.min_pipe());
+        } else {
+            // BBRModulateCwndForRecovery.
+            self.cwnd = self.cwnd.saturating_sub(loss.bytes).max(self.mtu).max(Bytes::new(1));
         }
         if loss.persistent || self.recovery == Recovery::None {
             self.recovery = Recovery::Conserving;
@@ -459,6 +462,10 @@ impl RateBased for Bbr1 {
         self.state == State::Startup
     }
 
+    fn in_drain(&self) -> bool {
+        self.state == State::Drain
+    }
+
     fn set_probing_rate(&mut self, rate: Option<Rate>) {
         self.resumption.end_probe();
         if self.state == State::Startup {
@@ -468,7 +475,8 @@ impl RateBased for Bbr1 {
     }
 
     fn retreat(&mut self, _: Time) {
-        if self.state != State::Startup {
+        // In Drain it has left Startup by its own rules, on what the probe did.
+        if !matches!(self.state, State::Startup | State::Drain) {
             return;
         }
         self.answered = self.next_number;

@@ -89,11 +89,11 @@ fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
         flow.now += Span::from_micros(10);
         flow.ack(number);
     }
-    assert_eq!((flow.bbr.state, flow.bbr.bandwidth()), (State::Drain, bandwidth));
+    assert_eq!((flow.bbr.in_drain(), flow.bbr.bandwidth()), (true, bandwidth));
     for number in first + 150..first + 200 {
         flow.ack(number);
     }
-    assert!(matches!(flow.bbr.state, State::ProbeBw(_)) && !flow.bbr.resumption.discards());
+    assert!(matches!(flow.bbr.state, State::ProbeBw(_)) && !flow.bbr.in_drain() && !flow.bbr.resumption.discards());
 }
 
 #[test]

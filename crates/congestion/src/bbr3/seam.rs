@@ -124,14 +124,9 @@ impl RateBased for Bbr3 {
     }
 
     fn retreat(&mut self, _: Time) {
-        match self.state {
-            State::Startup => {}
-            State::Drain => {
-                // It came here by its own rules while the probe ran: what is delivered now is no measure either.
-                self.resumption.draining = true;
-                return;
-            }
-            _ => return,
+        // In Drain it has left Startup by its own rules, on what the probe did.
+        if !matches!(self.state, State::Startup | State::Drain) {
+            return;
         }
         // The losses of what the probe has sent are answered hereby.
         self.recovery.answered = self.next_number;

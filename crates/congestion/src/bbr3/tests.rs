@@ -233,11 +233,11 @@ fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
         flow.now += Span::from_micros(10);
         flow.ack(number);
     }
-    assert_eq!((flow.bbr.state, flow.bbr.bandwidth()), (State::Drain, bandwidth));
+    assert_eq!((flow.bbr.in_drain(), flow.bbr.bandwidth()), (true, bandwidth));
     for number in first + 150..first + 200 {
         flow.ack(number);
     }
-    assert!(flow.bbr.state.is_probe_bw() && !flow.bbr.resumption.discards());
+    assert!(flow.bbr.state.is_probe_bw() && !flow.bbr.in_drain() && !flow.bbr.resumption.discards());
 }
 
 #[test]
@@ -301,4 +301,16 @@ proptest! {
             prop_assert!(flow.bbr.pacing_rate().is_none_or(|rate| !rate.is_zero()));
         }
     }
+}
+
+#[test]
+fn a_retreat_from_drain_discards_too_and_elsewhere_changes_nothing() {
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
+    let state = flow.bbr.state;
+    flow.bbr.retreat(flow.now);
+    assert_eq!((flow.bbr.state, flow.bbr.resumption.discards()), (state, false));
+    flow.bbr.enter_drain();
+    flow.bbr.retreat(flow.now);
+    assert!(flow.bbr.resumption.discards());
 }
