@@ -255,12 +255,17 @@ proptest! {
     #[test]
     fn it_ends_in_normal_once_everything_is_accounted_for(
         saved in saved(),
-        events in prop::collection::vec(event(), 0..100),
+        vanishing in prop::option::of(any::<u8>()),
+        events in prop::collection::vec(event(), 0..30),
         acknowledged in any::<bool>(),
     ) {
         let mut world = World::new(Mode::Careful, Saved { window: Bytes::new(600_000), valid_until: None, ..saved });
         jumped(&mut world);
         prop_assert_eq!(world.resume.resume_phase(), Phase::Unvalidated);
+        if let Some(place) = vanishing {
+            world.happen(&Event::Send(200));
+            world.happen(&Event::Vanish(place));
+        }
         for event in &events {
             world.happen(event);
         }

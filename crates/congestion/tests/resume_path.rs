@@ -156,3 +156,17 @@ fn a_controller_with_a_rate_retreats_from_a_path_that_has_become_narrow() {
     let share = observed.window.get() as f64 / 375_000.0;
     assert!((0.8..=1.01).contains(&share), "{share}");
 }
+
+#[test]
+fn every_controller_completes_and_ends_in_normal_on_either_path() {
+    let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
+    for controller in CONTROLLERS {
+        for (path, retreats) in [(WIDE, false), (narrow, true)] {
+            let careful = transfer(controller.name, Bytes::from_mb(5), path, Mode::Careful, Some(saved()));
+            let name = controller.name;
+            assert_eq!(careful.phases[1], "unvalidated", "{name}");
+            assert_eq!(careful.phases.last(), Some(&"normal"), "{name}: {:?}", careful.phases);
+            assert_eq!(careful.notes.retreated(), retreats, "{name}: {:?}", careful.phases);
+        }
+    }
+}

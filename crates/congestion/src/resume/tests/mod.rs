@@ -1,5 +1,6 @@
 //! Careful Resume against a path of the test's own making: packets of 1000 bytes, an initial window of ten.
 
+mod appendix_b;
 mod leap;
 mod observe;
 mod phases;
