@@ -210,6 +210,13 @@ fn together(set: &Set<'_>) {
                 let served = Bytes::new((sent - dropped) * lean::PACKET);
                 let share = served.get() as f64 / path.forward.bytes_in(limit).get() as f64;
                 print!("  {start}: {:5.2} BDP dropped, {share:.2} of the link used;", bdps(&path, dropped));
+                let mut phases = std::collections::BTreeMap::new();
+                for (phase, dropped) in outcomes.iter().flat_map(|outcome| &outcome.dropped_in) {
+                    *phases.entry(phase).or_insert(0) += dropped;
+                }
+                for (phase, dropped) in phases {
+                    print!(" {phase} {:.2}", bdps(&path, dropped));
+                }
             }
             println!();
         }

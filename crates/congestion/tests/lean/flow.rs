@@ -4,7 +4,7 @@ use super::path::{Links, Path};
 use super::{ACK, Event, MTU, PACKET, PAYLOAD, Transfer};
 use bentpipe_congestion::{Controller, Ledger};
 use bentpipe_units::{Bytes, Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What came of a transfer.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct Outcome {
     pub dropped: u64,
     /// Those of them that were sent until 2.5 round trips after slow start was over.
     pub dropped_at_start: u64,
+    /// The packets dropped, by what the controller was doing when it sent them.
+    pub dropped_in: BTreeMap<&'static str, u64>,
     /// When slow start was over.
     pub started: Option<Time>,
     /// Lines of a log, where one was asked for.
@@ -79,8 +81,15 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new(path: &Path, transfer: Transfer, controller: Box<dyn Controller>) -> Self {
         let pieces = transfer.bytes.div_ceil(PAYLOAD) as u32;
-        let outcome =
-            Outcome { completion: None, sent: 0, dropped: 0, dropped_at_start: 0, started: None, log: vec![] };
+        let outcome = Outcome {
+            completion: None,
+            sent: 0,
+            dropped: 0,
+            dropped_at_start: 0,
+            dropped_in: BTreeMap::new(),
+            started: None,
+            log: vec![],
+        };
         Self {
             controller,
             ledger: Ledger::new(),
@@ -221,6 +230,7 @@ impl Flow {
             Err(dropped) => {
                 let early = self.start_over.is_none_or(|over| now.since(over) < self.rtt.mul_f64(2.5));
                 self.outcome.dropped += u64::from(dropped);
+                *self.outcome.dropped_in.entry(self.controller.phase()).or_default() += u64::from(dropped);
                 self.outcome.dropped_at_start += u64::from(dropped && early);
             }
         }

@@ -35,7 +35,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "most_growth",
-        default: 8.0,
+        default: 16.0,
         range: (2.0, 64.0),
         unit: "",
         about: "most by which the window grows in a round",

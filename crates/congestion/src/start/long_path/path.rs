@@ -94,6 +94,8 @@ impl Path {
         self.round_delivered = ack.delivered;
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.settings.first_flight);
         let window = self.mtu.mul_f64(burst).max(self.window);
+        // Over a tenth of the round trip: shorter, and rates over steps of milliseconds could not prove it; longer, and there
+        // would be less to prove.
         self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));
         self.note(ack);
     }

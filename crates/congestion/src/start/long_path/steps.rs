@@ -101,7 +101,9 @@ pub(super) struct Verifying {
     /// Measured from the acknowledgement of this packet on.
     first: u64,
     since: Option<(Time, Bytes)>,
+    /// Losses of packets from then on, and of those before.
     losses: Losses,
+    earlier: Losses,
 }
 
 impl Verifying {
@@ -111,7 +113,7 @@ impl Verifying {
         let pulse = (path.scale / 4).max(path.settings.clump * 3).min(path.scale);
         let (proven, more) = (path.proven, growth * path.proven * pulse.as_secs_f64());
         path.send(before.get() as f64 + more, (1.0 + growth) * proven);
-        Self { growth, before, pulse, until: now + pulse, first, since: None, losses: Losses::default() }
+        Self { growth, before, pulse, until: now + pulse, first, since: None, losses: Losses::default(), earlier: Losses::default() }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
@@ -158,7 +160,10 @@ impl Verifying {
 
     pub(super) fn on_loss(&mut self, path: &mut Path, loss: &Loss<'_>) -> Next {
         if loss.newest().number < self.first {
-            return Next::Stay;
+            // Sent at the proven rate and lost all the same: others are on the path.
+            self.earlier.note(loss);
+            let crowded = self.earlier.exceed(0.1, path.window);
+            return if crowded { Next::Over(Progress::Congested) } else { Next::Stay };
         }
         self.losses.note(loss);
         if self.losses.exceed(0.02, path.window) {
