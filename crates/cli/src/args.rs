@@ -1,5 +1,6 @@
 //! The command line.
 
+use bentpipe_quic::memory::IpPrefix;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::num::NonZeroUsize;
@@ -24,6 +25,13 @@ Examples:
   bentpipe run a.toml b.toml --out results                          (results/NAME for each)
   bentpipe run my.toml --json | jq '.summary[] | select(.metric == \"completion_s\")'";
 
+const PATHS_EXAMPLES: &str = "\
+Examples:
+  bentpipe paths list
+  bentpipe paths list 2001:db8::/32 --json | jq '.paths[].window_bytes'
+  bentpipe paths forget 192.0.2.7                                   (the network that this address is in)
+  bentpipe paths forget --all --store /var/lib/bentpipe/paths.sqlite";
+
 /// A laboratory for transport protocols on satellite paths.
 #[derive(Debug, Parser)]
 #[command(name = "bentpipe", version, after_help = EXAMPLES)]
@@ -44,6 +52,13 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List what is remembered of paths, or forget it
+    #[command(after_help = PATHS_EXAMPLES)]
+    Paths {
+        /// What to do
+        #[command(subcommand)]
+        command: Paths,
+    },
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Write report.html anew from the results in a run directory
@@ -56,6 +71,46 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+/// What to do with remembered paths.
+#[derive(Debug, Subcommand)]
+pub enum Paths {
+    /// List remembered paths: window, round trip, age, whether a connection uses them
+    #[command(after_help = PATHS_EXAMPLES)]
+    List {
+        /// Where they are kept.
+        #[command(flatten)]
+        store: Store,
+        /// Only networks within these, or that these are within
+        #[arg(value_name = "PREFIX")]
+        prefixes: Vec<IpPrefix>,
+    },
+    /// Forget remembered paths, in use or not: the next connection starts as on an unknown one
+    #[command(after_help = PATHS_EXAMPLES)]
+    Forget {
+        /// Where they are kept.
+        #[command(flatten)]
+        store: Store,
+        /// Networks to forget: those within these, or that these are within
+        #[arg(value_name = "PREFIX", required_unless_present = "all")]
+        prefixes: Vec<IpPrefix>,
+        /// Forget everything
+        #[arg(long, conflicts_with = "prefixes")]
+        all: bool,
+    },
+}
+
+/// Where paths are kept, and how to print.
+#[derive(Debug, Args)]
+pub struct Store {
+    /// File of the path store [default: $XDG_STATE_HOME/bentpipe/paths.sqlite, or
+    /// ~/.local/state/bentpipe/paths.sqlite]
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// One JSON document on standard output and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What to run, and how.

@@ -1,10 +1,11 @@
 //! The command `bentpipe`.
-// The one place that may look at a clock: the progress bar does.
+// The one place that may look at a clock: the progress bar does, and the age of saved paths needs it.
 #![allow(clippy::disallowed_methods)]
 
 mod args;
 mod errors;
 mod output;
+mod paths;
 mod profiles;
 mod run;
 mod table;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Profiles { json } => profiles::print(json),
+        Command::Paths { command } => paths::run(&command),
         Command::Schema => schema(),
         Command::Report { dir } => report(&dir),
         Command::Completions { shell } => completions(shell),

@@ -32,6 +32,7 @@ CREATE TABLE path (
     PRIMARY KEY (remote, local, dscp)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX path_used ON path (used);
+CREATE INDEX path_expires ON path (expires_ms);
 ";
 
 const REPLACE: &str = "

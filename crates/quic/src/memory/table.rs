@@ -22,12 +22,14 @@ pub struct MemoryStore {
     uses: BTreeMap<u64, PathKey>,
     /// Uses so far. Counted, not timed: wall time may stand or step back.
     count: u64,
+    /// Nothing expires before this: a full store looks through its paths only where some may have.
+    earliest: Epoch,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, paths: BTreeMap::new(), uses: BTreeMap::new(), count: 0 }
+        Self { limits, paths: BTreeMap::new(), uses: BTreeMap::new(), count: 0, earliest: Epoch::MAX }
     }
 
     fn use_now(&mut self, key: &PathKey) -> u64 {
@@ -47,6 +49,7 @@ impl PathStore for MemoryStore {
         let lease = self.paths.get(key).and_then(|slot| slot.lease);
         self.remove(key);
         let used = self.use_now(key);
+        self.earliest = self.earliest.min(path.expires);
         self.paths.insert(key.clone(), Slot { path, lease, used });
         if self.paths.len() > self.limits.paths {
             self.expire(now)?;
@@ -101,9 +104,13 @@ impl PathStore for MemoryStore {
     }
 
     fn expire(&mut self, now: Epoch) -> Result<usize, StoreError> {
+        if now < self.earliest {
+            return Ok(0);
+        }
         let before = self.paths.len();
         self.paths.retain(|_, slot| now < slot.path.expires);
         self.uses.retain(|_, key| self.paths.contains_key(key));
+        self.earliest = self.paths.values().map(|slot| slot.path.expires).min().unwrap_or(Epoch::MAX);
         Ok(before - self.paths.len())
     }
 }
