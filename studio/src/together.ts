@@ -1,5 +1,5 @@
 import type { Layer, PanelSpec, Style } from "./chart.ts";
-import { significant } from "./format.ts";
+import { shortest } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
 import { variantColour, variantDash } from "./palette.ts";
 import { reference } from "./panels.ts";
@@ -54,7 +54,7 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
       unit: "Mbps",
       height: 260,
       layers: perFlow("received", "Goodput", (data) => rateOf(data, bin)),
-      howto: `What reached each receiving application, in bins of ${significant(bin)}\u00a0s. Flows that share a bottleneck fairly run at the same height; where one goes up as another goes down, it takes what the other had. A gap followed by a peak is data that waited behind a hole.`,
+      howto: `What reached each receiving application, in bins of ${shortest(bin)}\u00a0s. Flows that share a bottleneck fairly run at the same height; where one goes up as another goes down, it takes what the other had. A gap followed by a peak is data that waited behind a hole.`,
     },
     {
       ...base,
