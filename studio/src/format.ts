@@ -158,9 +158,11 @@ export function interval(low: number | null | undefined, high: number | null | u
   return low === high || !Number.isFinite(half) ? "always the same" : `±\u00a0${half < 1e-5 ? "0.001" : significant(half * 100, 1)}\u00a0%`;
 }
 
-/** Decimals that neighbouring ticks `step` apart need. */
+/** Decimals that neighbouring ticks `step` apart need: one more for steps of 2.5. */
 export function stepDecimals(step: number): number {
-  return Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  const decimals = Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  const last = step * 10 ** decimals;
+  return Math.abs(last - Math.round(last)) > 1e-6 ? decimals + 1 : decimals;
 }
 
 /** Round tick positions inside [lo, hi], about `target` of them. */
@@ -177,10 +179,7 @@ export function ticks(lo: number, hi: number, target: number): number[] {
 /** Labels of ticks, all with the same number of decimals. */
 export function tickLabels(values: number[]): string[] {
   let decimals = 0;
-  if (values.length > 1) {
-    const step = values[1]! - values[0]!;
-    decimals = stepDecimals(step);
-    if (Math.abs(step / 10 ** -decimals - Math.round(step / 10 ** -decimals)) > 1e-6) decimals++;
-  } else if (values.length === 1 && !Number.isInteger(values[0]!)) return [significant(values[0]!)];
+  if (values.length > 1) decimals = stepDecimals(values[1]! - values[0]!);
+  else if (values.length === 1 && !Number.isInteger(values[0]!)) return [significant(values[0]!)];
   return values.map((v) => grouped((Math.abs(v) < 1e-12 ? 0 : v).toFixed(decimals)));
 }

@@ -2,16 +2,21 @@ import { TimeChart, type PanelSpec } from "./chart.ts";
 import { inflateBase64 } from "./decode.ts";
 import { button, download, fileName, h, onWidth, replace, scrollTo, select } from "./dom.ts";
 import { runFacts } from "./runfacts.ts";
-import { extentOf, panelsOf, SeriesCache } from "./panels.ts";
+import { panelsOf } from "./panels.ts";
 import { lowerBound } from "./pyramid.ts";
+import { extentOf, SeriesCache } from "./series.ts";
 import type { State, Store } from "./state.ts";
 import { pointKey, pointLabel } from "./stats.ts";
 import { delimited } from "./table.ts";
 import { Timeline } from "./timeline.ts";
+import { flowName, togetherPanels } from "./together.ts";
 import type { Report, Trace, TraceFlow } from "./types.ts";
 
 /** Which flow of a run: by its real visit number, as several visits of one run may have been recorded. */
 const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
+
+/** Stands for all flows where a flow is chosen; no key of a flow reads so. */
+const ALL = "all";
 
 /** A trace in words. */
 export function traceLabel(report: Report, trace: Trace): string {
@@ -23,7 +28,10 @@ export function traceLabel(report: Report, trace: Trace): string {
 /** One column of plots: a run and the specs of its plots. */
 interface Column {
   trace: Trace;
-  flow: TraceFlow;
+  /** The flow shown, or all of them. */
+  flows: TraceFlow[];
+  /** When the first of these began, in the run's time. */
+  start: number;
   t0: number;
   panels: PanelSpec[];
 }
@@ -119,8 +127,15 @@ export class TraceSection {
     return this.report.traces[i] ?? null;
   }
 
-  #flow(trace: Trace): TraceFlow | null {
-    return trace.flows.find((f) => visitKey(f) === this.store.state.traceFlow) ?? trace.flows[0] ?? null;
+  /** Whether all flows of a run are shown in one; where there is only one, there is nothing to choose. */
+  get #together(): boolean {
+    const { traceFlow, run } = this.store.state;
+    return traceFlow === ALL && (this.#trace(run)?.flows.length ?? 0) > 1;
+  }
+
+  #flows({ flows }: Trace): TraceFlow[] {
+    const { traceFlow } = this.store.state;
+    return this.#together ? flows : [flows.find((f) => visitKey(f) === traceFlow) ?? flows[0] ?? []].flat();
   }
 
   #drawControls(): void {
@@ -133,9 +148,14 @@ export class TraceSection {
       select("Run", options, String(state.run), (v) => this.store.set({ run: Number(v) })),
       options.length > 1 && select("Beside it", [{ value: "-1", text: "nothing" }, ...options], String(state.versus), (v) => this.store.set({ versus: Number(v) })),
       a.flows.length > 1 &&
-        select("Flow", a.flows.map((f) => ({ value: visitKey(f), text: a.flows.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name })), visitKey(this.#flow(a)!), (v) => this.store.set({ traceFlow: v, zoom: null })),
+        select(
+          "Flow",
+          [...a.flows.map((f) => ({ value: visitKey(f), text: flowName(a.flows, f) })), { value: ALL, text: "all together" }],
+          this.#together ? ALL : visitKey(this.#flows(a)[0]!),
+          (v) => this.store.set({ traceFlow: v, zoom: null }),
+        ),
       shift &&
-        select("Time from", [{ value: "flow", text: "the flow's first packet" }, { value: "run", text: "the run's beginning" }], state.origin, (v) => this.store.set({ origin: v as State["origin"], zoom: null })),
+        select("Time from", [{ value: "flow", text: this.#together ? "the first flow's first packet" : "the flow's first packet" }, { value: "run", text: "the run's beginning" }], state.origin, (v) => this.store.set({ origin: v as State["origin"], zoom: null })),
     );
   }
 
@@ -165,9 +185,12 @@ export class TraceSection {
     const { state } = this.store;
     this.#columns = [state.run, state.versus].flatMap((i) => {
       const trace = this.#trace(i);
-      const flow = trace && this.#flow(trace);
-      if (!trace || !flow) return [];
-      return [{ trace, flow, t0: state.origin === "flow" ? flow.start_s : 0, panels: panelsOf(trace, flow, this.report.path, cache) }];
+      const flows = trace ? this.#flows(trace) : [];
+      if (!trace || flows.length === 0) return [];
+      const { path } = this.report;
+      const start = Math.min(...flows.map((f) => f.start_s));
+      const panels = this.#together ? togetherPanels(trace, path, cache) : panelsOf(trace, flows[0]!, path, cache);
+      return [{ trace, flows, start, t0: state.origin === "flow" ? start : 0, panels }];
     });
     if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
     else if (this.#columns.every((c) => c.panels.length === 0)) this.#say("This run has no time series.");
@@ -177,8 +200,8 @@ export class TraceSection {
       const join = (r: [number, number] | null, e: [number, number] | null): [number, number] | null => (e ? (r ? [Math.min(r[0], e[0] - c.t0), Math.max(r[1], e[1] - c.t0)] : [e[0] - c.t0, e[1] - c.t0]) : r);
       full = join(full, extentOf(c.panels.flatMap((p) => p.layers)));
       // The flow's own series say how long it took; links may have been busy before and after.
-      const own = extentOf(c.panels.filter((p) => ["sequence", "window", "rtt"].includes(p.id)).flatMap((p) => p.layers)) ?? extentOf(c.panels.flatMap((p) => p.layers));
-      home = join(home, own && [Math.min(own[0], c.flow.start_s), own[1]]);
+      const own = extentOf(c.panels.filter((p) => ["sequence", "received", "window", "rtt"].includes(p.id)).flatMap((p) => p.layers)) ?? extentOf(c.panels.flatMap((p) => p.layers));
+      home = join(home, own && [Math.min(own[0], c.start), own[1]]);
     }
     full ??= [0, 1];
     home ??= full;
@@ -189,7 +212,7 @@ export class TraceSection {
     this.#fresh = false;
     this.#timeline.reset(full, home, keep);
     this.#mount();
-    replace(this.#facts, this.#columns.map((c) => runFacts(this.report, c.trace, c.flow, traceLabel(this.report, c.trace))));
+    replace(this.#facts, this.#columns.map((c) => c.flows.map((f) => runFacts(this.report, c.trace, f, [traceLabel(this.report, c.trace), c.flows.length > 1 && flowName(c.flows, f)].filter(Boolean).join(" · ")))));
   }
 
   #mount(): void {
@@ -210,7 +233,7 @@ export class TraceSection {
       });
       return h("figure", { class: "card panel", "data-panel": id }, h("h3", {}, first.title), h("div", { class: two ? "cells two" : "cells" }, cells), h("p", { class: "howto" }, first.howto));
     });
-    const from = this.store.state.origin === "flow" ? "the flow's first packet" : "the run's beginning";
+    const from = this.store.state.origin === "run" ? "the run's beginning" : this.#together ? "the first packet of any flow" : "the flow's first packet";
     replace(this.#stack, figures, h("p", { class: "howto axis-note" }, `Time counts from ${from}.`));
     this.#fit();
   }

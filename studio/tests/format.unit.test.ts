@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytes, count, metricOf, metricValue, ms, percent, plainValue, seconds, shortest, significant, tickLabels, ticks } from "../src/format.ts";
+import { bytes, count, metricOf, metricValue, ms, percent, plainValue, seconds, shortest, significant, stepDecimals, tickLabels, ticks } from "../src/format.ts";
 import { allColours, contrast, variantColour, variantDash } from "../src/palette.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
@@ -51,6 +51,10 @@ describe("ticks", () => {
     expect(ticks(3.2, 4.1, 4).map((x) => x.toFixed(1))).toEqual(["3.5", "4.0"]);
     expect(tickLabels(ticks(0, 1, 5))).toEqual(["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
     expect(tickLabels([0, 50, 100])).toEqual(["0", "50", "100"]);
+  });
+  it("say where they stand, also in steps of two and a half", () => {
+    expect(tickLabels([0, 2.5, 5])).toEqual(["0.0", "2.5", "5.0"]);
+    expect([0.1, 0.25, 1, 2.5, 20, 25].map(stepDecimals)).toEqual([1, 2, 0, 1, 0, 0]);
   });
 });
 

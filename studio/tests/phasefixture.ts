@@ -26,7 +26,7 @@ export function phaseReport(): Fixture {
   probing.phases = [{ t_s: 0.325, label: "startup" }, { t_s: 3, label: "drain" }, { t_s: 3.7, label: "a new phase" }];
   for (let i = 0; i < 8; i++) probing.phases.push({ t_s: 4.4 + i * 0.3, label: cycle[i % 4]! });
   report.traces = [
-    { variant: "quic-0rtt-careful", point: {}, run: 0, flows: [traceFlow("resumed", resumed, 0, blob), traceFlow("probing", probing, 2, blob)], links: [] },
+    { variant: "quic-0rtt-careful", point: {}, run: 0, flows: [traceFlow("resumed", resumed, 0, blob), traceFlow("probing", probing, 2, blob)], links: [{ name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: { throughput: blob.add(resumed.link.throughput, "Mbps") } }] },
   ];
   return { report, blob: blob.bytes() };
 }

@@ -94,14 +94,11 @@ describe("bands", () => {
       const x1 = x0 + draw() ** 4 * t;
       const bands = bandsIn(q, x0, x1, 500);
       expect(bands.length).toBeLessThanOrEqual(1000);
-      let at = bands[0]!.from;
-      for (const b of bands) {
-        expect(b.from).toBeCloseTo(at, 6);
-        expect(b.to).toBeGreaterThan(b.from);
-        at = b.to;
+      const wrong = bands.filter((b, i) => {
         const middle = x0 + ((b.from + b.to) / 2 / 500) * (x1 - x0);
-        if (!b.merged) expect(phaseAt(q, middle)).toBe(b.name);
-      }
+        return !(b.to > b.from) || (i > 0 && b.from !== bands[i - 1]!.to) || (!b.merged && phaseAt(q, middle) !== b.name);
+      });
+      expect(wrong).toEqual([]);
       if (x0 >= q.t[0]!) expect(bands[0]!.from).toBe(0);
     }
   });
