@@ -302,15 +302,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn a_retreat_from_drain_discards_too_and_elsewhere_changes_nothing() {
-    let mut flow = flow();
-    reach_probe_bw(&mut flow);
-    let state = flow.bbr.state;
-    flow.bbr.retreat(flow.now);
-    assert_eq!((flow.bbr.state, flow.bbr.resumption.discards()), (state, false));
-    flow.bbr.enter_drain();
-    flow.bbr.retreat(flow.now);
-    assert!(flow.bbr.resumption.discards());
-}
