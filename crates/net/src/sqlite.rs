@@ -257,7 +257,10 @@ fn storage(file: &Path, reason: &str, remedy: &str) -> StoreError {
 }
 
 fn damaged(file: &Path, reason: &str) -> StoreError {
-    storage(file, reason, "delete it and what begins with its name: paths are found out anew; or name another file")
+    // Not only "delete it": whoever mistyped a name would lose that file.
+    let remedy = "if it is a path store, delete it and what begins with its name, and paths are found out anew; \
+                  if not, name another file";
+    storage(file, reason, remedy)
 }
 
 fn failed(file: &Path, error: &rusqlite::Error) -> StoreError {
