@@ -162,6 +162,8 @@ impl Resume {
     fn absorb_loss(&mut self, loss: &Loss<'_>) -> bool {
         self.flight.lost(loss.packets);
         match self.phase {
+            // Whether it is congestion is the model's to say (RFC 9959 appendix C: by its own rules for leaving Startup).
+            Phase::Unvalidated | Phase::Validating if self.by_rate && !loss.persistent => {}
             Phase::Unvalidated | Phase::Validating => self.jump_congested(loss.now, Trigger::PacketLoss),
             _ if self.by_rate => self.end_drain_when_settled(loss.now),
             _ => {
@@ -203,7 +205,7 @@ impl Controller for Resume {
                 self.recon.acked(ack);
                 self.controller.on_ack(ack);
                 self.observer.on_ack(ack, self.controller.in_slow_start(), &self.notes);
-                let round = ack.round_start.then_some(ack.round);
+                let round = self.recon.beginning_round(ack.now);
                 self.consider(Occasion { now: ack.now, limited: !ack.app_limited, round });
             }
             Phase::Normal => {
@@ -228,6 +230,7 @@ impl Controller for Resume {
             self.controller.on_loss(loss);
             self.end_leap();
             self.abandon(loss.now, Trigger::PacketLoss);
+            self.retreat_where_startup_ended(loss.now, Some(Trigger::PacketLoss));
         }
     }
 

@@ -30,14 +30,12 @@ impl Resume {
         self.count(ack);
         self.controller.on_ack(ack);
         let rounds = ack.round.saturating_sub(self.probe_round);
-        let in_startup = self.controller.rate_based().is_some_and(|model| model.in_startup());
+        self.retreat_where_startup_ended(ack.now, None);
         match self.phase {
             Phase::SafeRetreat => self.end_drain_when_settled(ack.now),
             Phase::Unvalidated if self.saved.is_some_and(|saved| self.limits.is_too_short(ack.rtt, &saved)) => {
                 self.retreat_by_rate(ack.now, Some(Trigger::PathChanged));
             }
-            // It has left Startup by its own rules before the two rounds were over: what it measures now is tainted.
-            _ if !in_startup => self.retreat_by_rate(ack.now, None),
             Phase::Unvalidated if rounds >= 1 => {
                 self.flight.close(self.next_number);
                 if self.is_rate_limited() {
@@ -52,6 +50,14 @@ impl Resume {
                 self.go(ack.now, Phase::Normal, Some(Trigger::LastUnvalidatedPacketAcknowledged));
             }
             _ => {}
+        }
+    }
+
+    /// The model has left Startup by its own rules while it probed: what it measures now is tainted.
+    pub(super) fn retreat_where_startup_ended(&mut self, now: Time, trigger: Option<Trigger>) {
+        let probing = self.by_rate && matches!(self.phase, Phase::Unvalidated | Phase::Validating);
+        if probing && !self.controller.rate_based().is_some_and(|model| model.in_startup()) {
+            self.retreat_by_rate(now, trigger);
         }
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Recon {
     pub(super) rtt: Option<Span>,
     /// The smallest of the phase.
     min_rtt: Option<Span>,
+    /// The round under way, and when it began.
+    round: Option<(u64, Time)>,
 }
 
 impl Recon {
@@ -28,6 +30,16 @@ impl Recon {
         self.initial.acked(ack.packets, ack.next_number);
         self.rtt = Some(ack.rtt);
         self.min_rtt = Some(self.min_rtt.map_or(ack.rtt, |min| min.min(ack.rtt)));
+        if ack.round_start {
+            self.round = Some((ack.round, ack.now));
+        }
+    }
+
+    /// The round that begins at `now`: an initial window is acknowledged by several acknowledgements, of which the first begins
+    /// the round and the last settles it. An eighth of a round trip between them loses no round.
+    pub(super) fn beginning_round(&self, now: Time) -> Option<u64> {
+        let (round, began) = self.round?;
+        (now.since(began) <= self.rtt? / 8).then_some(round)
     }
 }
 

@@ -22,7 +22,13 @@ impl Controller for Model {
             self.drain = false;
         }
     }
-    fn on_loss(&mut self, _: &Loss<'_>) {}
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        // Three packets at once are congestion to it, fewer are chance.
+        if loss.packets.len() >= 3 {
+            self.startup = false;
+            self.drain = true;
+        }
+    }
     fn on_mark(&mut self, _: &Mark) {}
     fn adjust(&mut self, _: &Adjust) {}
     fn window(&self) -> Bytes {
@@ -126,7 +132,7 @@ fn a_probe_that_the_application_does_not_use_ends_after_a_round() {
 #[test]
 fn congestion_while_probing_drains() {
     let strikes: [(Strike, &str); 3] = [
-        (|rig| rig.lose(21, 21), "packet_loss"),
+        (|rig| rig.lose(21, 23), "packet_loss"),
         (|rig| rig.mark(20), "ECN_CE"),
         (|rig| rig.resume.on_path_change(rig.now), "path_changed"),
     ];
@@ -141,6 +147,15 @@ fn congestion_while_probing_drains() {
 }
 
 #[test]
+fn a_loss_that_the_model_takes_for_chance_does_not_end_the_probe() {
+    let mut rig = probing();
+    rig.at(200).ack(10, 20);
+    rig.lose(21, 21);
+    assert_eq!(rig.resume.resume_phase(), Phase::Validating);
+    assert!(!rig.notes.retreated());
+}
+
+#[test]
 fn a_model_that_leaves_startup_while_probing_is_in_retreat() {
     let mut rig = probing();
     rig.at(600).ack(10, 20);
@@ -152,9 +167,9 @@ fn a_model_that_leaves_startup_while_probing_is_in_retreat() {
 fn a_retreat_lasts_as_long_as_the_drain() {
     let mut rig = probing();
     rig.at(200).ack(10, 20);
-    rig.lose(21, 21);
+    rig.lose(21, 23);
     rig.send(10);
-    rig.ack(22, 69);
+    rig.ack(24, 69);
     // Everything unvalidated is accounted for; ten packets are in flight, and the model drains to below five.
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
     rig.at(300).ack(70, 76);

@@ -12,7 +12,7 @@ mod steps;
 
 pub use parameters::PARAMETERS;
 
-use crate::controller::{Ack, Loss, Mark, Setup};
+use crate::controller::{Ack, Adjust, Loss, Mark, Setup};
 use crate::parameter::Values;
 use crate::start::{Progress, Start};
 use bentpipe_units::{Bytes, Rate, Time};
@@ -125,6 +125,15 @@ impl Start for LongPath {
             Step::Settling(settling) if settling.answers(mark.newest) => Progress::Going,
             _ => Progress::Congested,
         }
+    }
+
+    /// Another layer sends more than was proven, and answers for it: what comes back of that proves as well as any burst.
+    fn moved(&mut self, to: &Adjust) -> bool {
+        let growing = matches!(self.step, Step::Growing(_));
+        if growing {
+            self.path.send(to.window.get() as f64, 1.25 * to.window.get() as f64 / self.path.base());
+        }
+        growing
     }
 
     fn on_mtu(&mut self, mtu: Bytes) {
