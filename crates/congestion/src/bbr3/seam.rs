@@ -118,6 +118,10 @@ impl RateBased for Bbr3 {
     fn set_probing_rate(&mut self, rate: Option<Rate>) {
         self.resumption.end_probe();
         if self.state == State::Startup {
+            if rate.is_none() {
+                // The window was not needed while the probe's stood beside it: it catches up with what has been measured.
+                self.cwnd = self.cwnd.max(self.bdp_times(self.bw, self.settings.cwnd_gain));
+            }
             self.resumption.probe(rate);
             self.update_probe();
         }

@@ -15,7 +15,7 @@ const SMALLEST_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
 const DEFAULT_WAIT: Span = Span::from_secs(10);
 
 /// What the implied first visit fetches, in BDP: slow start and a few round trips at the path's full rate.
-const FILL_BDP: f64 = 6.0;
+const FILL_BDP: f64 = 10.0;
 
 /// The sizes that windows are made of.
 #[derive(Debug, Clone, Copy)]
