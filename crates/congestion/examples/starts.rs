@@ -168,7 +168,7 @@ fn random(seed: u64, cases: u64, family: &str, set: &Set<'_>) {
 fn one(name: &str, megabytes: u64, set: &Set<'_>) {
     for (_, path) in paths().into_iter().filter(|(other, _)| *other == name) {
         let outcome = alone(&path, 1_000_000 * megabytes, cubic("long-path", set), 7);
-        println!("{}", line(std::slice::from_ref(&outcome), &path));
+        println!("{} {:?}", line(std::slice::from_ref(&outcome), &path), outcome.dropped_in);
         outcome.log.iter().for_each(|line| println!("  {line}"));
     }
 }

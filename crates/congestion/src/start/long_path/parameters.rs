@@ -70,7 +70,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "creep",
-        default: 1.0,
+        default: 1.5,
         range: (0.0, 100.0),
         unit: "MB",
         about: "most by which the window grows in a round while it cannot be told which way is full",
