@@ -5,6 +5,7 @@
 
 pub mod hystart;
 pub mod long_path;
+pub mod search;
 
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased};
 use bentpipe_units::{Bytes, Rate, Span, Time};

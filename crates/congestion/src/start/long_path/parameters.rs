@@ -28,7 +28,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "excess",
-        default: 0.33,
+        default: 0.1,
         range: (0.0, 2.0),
         unit: "",
         about: "volume in flight beyond what the proven rate delivers in a round trip",
@@ -63,7 +63,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "return_doubt",
-        default: 0.3,
+        default: 0.4,
         range: (0.0, 1000.0),
         unit: "Mbps",
         about: "acknowledgements at this rate may be all that a return link carries: a longer round trip proves nothing then",
