@@ -135,11 +135,6 @@ impl Path {
         self.rate = Some(rate.max(1.0));
     }
 
-    /// A window without bursts.
-    pub(super) fn send_evenly(&mut self, window: f64) {
-        self.send(window, window / self.base());
-    }
-
     /// Smallest round trip in seconds, a millisecond at least.
     pub(super) fn base(&self) -> f64 {
         self.delay.base().as_secs_f64().max(0.001)

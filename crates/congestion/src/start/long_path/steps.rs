@@ -116,7 +116,16 @@ impl Verifying {
         let pulse = (path.scale / 4).max(path.settings.clump * 3).min(path.scale);
         let (proven, more) = (path.proven, growth * path.proven * pulse.as_secs_f64());
         path.send(before.get() as f64 + more, (1.0 + growth) * proven);
-        Self { growth, before, pulse, until: now + pulse, first, since: None, losses: Losses::default(), earlier: Losses::default() }
+        Self {
+            growth,
+            before,
+            pulse,
+            until: now + pulse,
+            first,
+            since: None,
+            losses: Losses::default(),
+            earlier: Losses::default(),
+        }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
