@@ -113,7 +113,11 @@ impl Start for LongPath {
             Step::Growing(_) if path.losses.exceed(0.05, path.judged(loss.delivered)) => {
                 Next::Step(Step::Settling(Settling::new(path, loss.now, loss.delivered, loss.next_number)))
             }
-            Step::Growing(_) | Step::Settling(_) => Next::Stay,
+            Step::Growing(_) => Next::Stay,
+            Step::Settling(settling) => {
+                settling.on_loss(loss);
+                Next::Stay
+            }
             Step::Verifying(verifying) => verifying.on_loss(path, loss),
             Step::Creeping(creeping) => creeping.on_loss(path),
         };

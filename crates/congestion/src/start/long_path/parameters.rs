@@ -7,7 +7,7 @@ use bentpipe_units::Span;
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "threshold",
-        default: 120.0,
+        default: 160.0,
         range: (100.0, 10_000.0),
         unit: "ms",
         about: "round trip from which on a path is long; below it the controller's own slow start is left alone",

@@ -44,6 +44,8 @@ pub(super) struct Path {
     pub(super) window: Bytes,
     /// How fast to send, in bytes a second.
     pub(super) rate: Option<f64>,
+    /// Volume of the first burst.
+    pub(super) first_flight: Bytes,
     /// The round trip at the start: the scale of all times.
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
@@ -71,6 +73,7 @@ impl Path {
             mtu: setup.mtu,
             window: setup.initial_window.max(minimum_window(setup.mtu)),
             rate: None,
+            first_flight: Bytes::ZERO,
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, settings.clump),
@@ -94,6 +97,7 @@ impl Path {
         self.round_delivered = ack.delivered;
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.settings.first_flight);
         let window = self.mtu.mul_f64(burst).max(self.window);
+        self.first_flight = window;
         // Over a tenth of the round trip: shorter, and rates over steps of milliseconds could not prove it; longer, and there
         // would be less to prove.
         self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));

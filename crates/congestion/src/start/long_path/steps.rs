@@ -46,6 +46,8 @@ pub(super) struct Settling {
     /// The best rate measured since, and since when.
     measured: f64,
     began: Time,
+    /// Losses of the bursts.
+    losses: Losses,
 }
 
 impl Settling {
@@ -55,7 +57,16 @@ impl Settling {
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
         let (exit, highest) = (path.proven, highest.max(least));
-        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
+        let settling = Self {
+            delivered,
+            until: next_number,
+            highest,
+            exit,
+            least,
+            measured: 0.0,
+            began: now,
+            losses: path.losses,
+        };
         settling.send(path);
         settling
     }
@@ -80,10 +91,19 @@ impl Settling {
         if ack.newest().number < self.until {
             return Next::Stay;
         }
+        if self.losses.exceed(0.05, path.first_flight) && path.window < path.first_flight {
+            // A queue of few packets, which the first burst overran: so little came of it that the rates say nothing, and
+            // bursts are no way to learn more here.
+            return Next::Over(Progress::Plain);
+        }
         if path.may_be_return() {
             return Next::Step(Step::Creeping(Creeping::new(path, ack)));
         }
         Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.now, ack.next_number)))
+    }
+
+    pub(super) fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.losses.note(loss);
     }
 
     /// Whether losses and marks of packets before `number` are answered by it.
