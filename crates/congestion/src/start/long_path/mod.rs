@@ -9,6 +9,8 @@ mod delay;
 mod parameters;
 mod path;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub use parameters::PARAMETERS;
 
@@ -113,11 +115,7 @@ impl Start for LongPath {
             Step::Growing(_) if path.losses.exceed(0.05, path.judged(loss.delivered)) => {
                 Next::Step(Step::Settling(Settling::new(path, loss.now, loss.delivered, loss.next_number)))
             }
-            Step::Growing(_) => Next::Stay,
-            Step::Settling(settling) => {
-                settling.on_loss(loss);
-                Next::Stay
-            }
+            Step::Growing(_) | Step::Settling(_) => Next::Stay,
             Step::Verifying(verifying) => verifying.on_loss(path, loss),
             Step::Creeping(creeping) => creeping.on_loss(path),
         };
@@ -126,7 +124,7 @@ impl Start for LongPath {
 
     fn on_mark(&mut self, mark: &Mark) -> Progress {
         match &self.step {
-            Step::Settling(settling) if settling.answers(mark.newest) => Progress::Going,
+            Step::Settling(settling) if mark.newest < settling.until() => Progress::Going,
             _ => Progress::Congested,
         }
     }
@@ -141,6 +139,10 @@ impl Start for LongPath {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.path.rate.map(|rate| Rate::from_bps((rate * 8.0) as u64).max(Rate::from_bps(8)))
+    }
+
+    fn answered(&self) -> u64 {
+        if let Step::Settling(settling) = &self.step { settling.until() } else { 0 }
     }
 
     fn phase(&self) -> &'static str {

@@ -175,6 +175,11 @@ impl Path {
         Progress::Found(Found { window: self.window, rate, min_rtt: self.delay.base(), answered })
     }
 
+    /// Bytes a second delivered in the last round trip.
+    pub(super) fn round_trip_rate(&self) -> f64 {
+        self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default()
+    }
+
     /// The bursts are over: from now on the queue drains, and falls of the round trip say nothing of the path. The rate of
     /// the last while, and that of the last round trip, in bytes a second.
     pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
@@ -182,6 +187,6 @@ impl Path {
         let window = (self.scale / 8).max(Span::from_millis(80));
         let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
         let last = self.arrivals.rate_since(since, self.clumps.span());
-        (last, self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default())
+        (last, self.round_trip_rate())
     }
 }

@@ -46,8 +46,6 @@ pub(super) struct Settling {
     /// The best rate measured since, and since when.
     measured: f64,
     began: Time,
-    /// Losses of the bursts.
-    losses: Losses,
 }
 
 impl Settling {
@@ -65,7 +63,6 @@ impl Settling {
             least,
             measured: 0.0,
             began: now,
-            losses: path.losses,
         };
         settling.send(path);
         settling
@@ -86,14 +83,15 @@ impl Settling {
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
         path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        self.least = self.least.max(path.round_trip_rate().min(self.highest));
         path.proven = path.proven.max(self.least);
         self.send(path);
         if ack.newest().number < self.until {
             return Next::Stay;
         }
-        if self.losses.exceed(0.05, path.first_flight) && path.window < path.first_flight {
-            // A queue of few packets, which the first burst overran: so little came of it that the rates say nothing, and
-            // bursts are no way to learn more here.
+        if path.window < path.first_flight.mul_f64(1.25) {
+            // Nothing beyond the first burst has been proven: the bottleneck is slower than such bursts are made for, or a
+            // queue of few packets was overrun, or frames and rare acknowledgements hide the rate. Slow start knows better.
             return Next::Over(Progress::Plain);
         }
         if path.may_be_return() {
@@ -102,13 +100,9 @@ impl Settling {
         Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.now, ack.next_number)))
     }
 
-    pub(super) fn on_loss(&mut self, loss: &Loss<'_>) {
-        self.losses.note(loss);
-    }
-
-    /// Whether losses and marks of packets before `number` are answered by it.
-    pub(super) fn answers(&self, number: u64) -> bool {
-        number < self.until
+    /// Losses and marks of packets before this one are answered by it.
+    pub(super) fn until(&self) -> u64 {
+        self.until
     }
 }
 
