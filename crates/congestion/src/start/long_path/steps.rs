@@ -89,7 +89,7 @@ impl Settling {
         if ack.newest().number < self.until {
             return Next::Stay;
         }
-        if path.window < path.first_flight.mul_f64(1.25) {
+        if path.window < path.first_flight.mul_f64(2.0) {
             // Nothing beyond the first burst has been proven: the bottleneck is slower than such bursts are made for, or a
             // queue of few packets was overrun, or frames and rare acknowledgements hide the rate. Slow start knows better.
             return Next::Over(Progress::Plain);
