@@ -4,6 +4,8 @@
 //! cargo run -p bentpipe-congestion --example starts -- table
 //! cargo run -p bentpipe-congestion --example starts -- random SEED CASES [clean|short|bucket|policer|upload]
 //! cargo run -p bentpipe-congestion --example starts -- together
+//! cargo run -p bentpipe-congestion --example starts -- path "50/10 650 1" 100
+//! cargo run -p bentpipe-congestion --example starts -- case SEED CASE FAMILY 2
 //! ```
 //!
 //! `name=value` sets a parameter of long-path.
@@ -11,6 +13,7 @@
 #[path = "../tests/lean/mod.rs"]
 mod lean;
 
+use bentpipe_congestion::Controller;
 use bentpipe_units::{Bytes, Span, Time};
 use lean::{Draw, Outcome, Path, Transfer, alone, cubic, run};
 
@@ -33,7 +36,7 @@ fn main() {
         Some("together") => together(&set),
         Some("path") => one(words.get(1).copied().unwrap_or_default(), number(2, 100), &set),
         Some("case") => case(number(1, 1), number(2, 0), words.get(3).copied().unwrap_or("clean"), number(4, 2), &set),
-        _ => eprintln!("which study? table, random, together, case"),
+        _ => eprintln!("which study? table, random, together, path, case"),
     }
 }
 
@@ -164,11 +167,16 @@ fn random(seed: u64, cases: u64, family: &str, set: &Set<'_>) {
     }
 }
 
+fn logged(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64) -> Outcome {
+    let transfer = Transfer { logged: true, ..Transfer::of(bytes) };
+    run(path, vec![(transfer, controller)], seed, Span::from_secs(3000)).remove(0)
+}
+
 /// One path of the table, in detail.
 fn one(name: &str, megabytes: u64, set: &Set<'_>) {
     for (_, path) in paths().into_iter().filter(|(other, _)| *other == name) {
-        let outcome = alone(&path, 1_000_000 * megabytes, cubic("long-path", set), 7);
-        println!("{}", line(std::slice::from_ref(&outcome), &path));
+        let outcome = logged(&path, 1_000_000 * megabytes, cubic("long-path", set), 7);
+        println!("{} {:?}", line(std::slice::from_ref(&outcome), &path), outcome.dropped_in);
         outcome.log.iter().for_each(|line| println!("  {line}"));
     }
 }
@@ -179,7 +187,7 @@ fn case(seed: u64, case: u64, family: &str, every: u64, set: &Set<'_>) {
     println!("{path:?}");
     for start in ["standard", "long-path"] {
         let set = if start == "standard" { &[][..] } else { set };
-        let outcomes: Vec<Outcome> = SIZES.iter().map(|bytes| alone(&path, *bytes, cubic(start, set), case)).collect();
+        let outcomes: Vec<Outcome> = SIZES.iter().map(|bytes| logged(&path, *bytes, cubic(start, set), case)).collect();
         println!("{start:<10} {}", line(&outcomes, &path));
         for line in outcomes.last().iter().flat_map(|last| &last.log) {
             println!("  {line}");

@@ -10,7 +10,7 @@ use crate::hybla;
 use crate::newreno;
 use crate::parameter::{Parameter, Values};
 use crate::resume::{self, Mode};
-use crate::start::{Start, hystart, long_path};
+use crate::start::{Start, hystart, long_path, search};
 use crate::vegas;
 
 /// A part that can be chosen by name.
@@ -103,6 +103,13 @@ pub const STARTS: &[Part<Box<dyn Start>>] = &[
         source: "RFC 9406",
         parameters: hystart::PARAMETERS,
         make: |setup, values| Box::new(hystart::HyStart::new(setup, values)),
+    },
+    Part {
+        name: "search",
+        about: "slow start that ends when deliveries fall behind what was sent",
+        source: "draft-chung-ccwg-search",
+        parameters: search::PARAMETERS,
+        make: |setup, values| Box::new(search::Search::new(setup, values)),
     },
     Part {
         name: "long-path",

@@ -5,6 +5,7 @@
 
 pub mod hystart;
 pub mod long_path;
+pub mod search;
 
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -80,6 +81,11 @@ pub trait Start: Debug + Send + Sync {
         None
     }
 
+    /// Losses and marks of packets before this number have been answered, should it end in [`Progress::Plain`].
+    fn answered(&self) -> u64 {
+        0
+    }
+
     /// What it is doing, in a word or two.
     fn phase(&self) -> &'static str;
 
@@ -142,7 +148,8 @@ impl Started {
                 answered: found.answered,
             },
             Progress::Congested | Progress::Plain => {
-                Adjust { now, window: start.window(), ssthresh: None, rate: None, min_rtt: None, answered: 0 }
+                let answered = if progress == Progress::Plain { start.answered() } else { 0 };
+                Adjust { now, window: start.window(), ssthresh: None, rate: None, min_rtt: None, answered }
             }
         };
         self.controller.adjust(&to);

@@ -19,6 +19,8 @@ pub struct Outcome {
     pub dropped_at_start: u64,
     /// The packets dropped, by what the controller was doing when it sent them.
     pub dropped_in: BTreeMap<&'static str, u64>,
+    /// What the controller was doing, in turn.
+    pub phases: Vec<&'static str>,
     /// When slow start was over.
     pub started: Option<Time>,
     /// Lines of a log, where one was asked for.
@@ -87,6 +89,7 @@ impl Flow {
             dropped: 0,
             dropped_at_start: 0,
             dropped_in: BTreeMap::new(),
+            phases: vec![],
             started: None,
             log: vec![],
         };
@@ -119,7 +122,7 @@ impl Flow {
             told: 0,
             outcome,
             start_over: None,
-            log_at: std::env::var_os("LEAN_LOG").map(|_| Time::ZERO),
+            log_at: transfer.logged.then_some(Time::ZERO),
             transfer,
         }
     }
@@ -387,6 +390,9 @@ impl Flow {
     }
 
     fn note(&mut self, now: Time) {
+        if self.outcome.phases.last() != Some(&self.controller.phase()) {
+            self.outcome.phases.push(self.controller.phase());
+        }
         if self.start_over.is_none() && !self.controller.in_slow_start() {
             self.start_over = Some(now);
             self.outcome.started = Some(now);

@@ -7,7 +7,7 @@ mod flow;
 mod path;
 
 pub use flow::Outcome;
-pub use path::{Path, Policer};
+pub use path::Path;
 
 use bentpipe_congestion::{Controller, Setup, Started, Values};
 use bentpipe_units::{Bytes, Span, Time};
@@ -35,12 +35,14 @@ pub struct Transfer {
     pub handshake: bool,
     /// Application data are written so fast, in bytes a second; infinitely fast where `None`.
     pub written: Option<f64>,
+    /// Whether to keep a log.
+    pub logged: bool,
 }
 
 impl Transfer {
     /// A download from the beginning, after a handshake.
     pub fn of(bytes: u64) -> Self {
-        Self { bytes, at: Time::ZERO, handshake: true, written: None }
+        Self { bytes, at: Time::ZERO, handshake: true, written: None, logged: false }
     }
 }
 

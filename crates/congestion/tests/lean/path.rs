@@ -6,12 +6,11 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 /// A token bucket in front of the bottleneck.
 #[derive(Debug, Clone, Copy)]
 pub struct Policer {
-    /// Its rate.
-    pub rate: Rate,
+    rate: Rate,
     /// Its depth.
-    pub bucket: Bytes,
+    bucket: Bytes,
     /// Whether what does not conform is dropped; otherwise it waits in the bottleneck's queue.
-    pub drops: bool,
+    drops: bool,
 }
 
 /// A path.

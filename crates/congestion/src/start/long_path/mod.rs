@@ -9,6 +9,8 @@ mod delay;
 mod parameters;
 mod path;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub use parameters::PARAMETERS;
 
@@ -122,7 +124,7 @@ impl Start for LongPath {
 
     fn on_mark(&mut self, mark: &Mark) -> Progress {
         match &self.step {
-            Step::Settling(settling) if settling.answers(mark.newest) => Progress::Going,
+            Step::Settling(settling) if mark.newest < settling.until() => Progress::Going,
             _ => Progress::Congested,
         }
     }
@@ -146,6 +148,10 @@ impl Start for LongPath {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.path.rate.map(|rate| Rate::from_bps((rate * 8.0) as u64).max(Rate::from_bps(8)))
+    }
+
+    fn answered(&self) -> u64 {
+        if let Step::Settling(settling) = &self.step { settling.until() } else { 0 }
     }
 
     fn phase(&self) -> &'static str {

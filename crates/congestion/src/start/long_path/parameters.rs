@@ -7,7 +7,7 @@ use bentpipe_units::Span;
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "threshold",
-        default: 120.0,
+        default: 160.0,
         range: (100.0, 10_000.0),
         unit: "ms",
         about: "round trip from which on a path is long; below it the controller's own slow start is left alone",
@@ -28,7 +28,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "excess",
-        default: 0.33,
+        default: 0.1,
         range: (0.0, 2.0),
         unit: "",
         about: "volume in flight beyond what the proven rate delivers in a round trip",
@@ -63,14 +63,14 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "return_doubt",
-        default: 0.3,
+        default: 0.4,
         range: (0.0, 1000.0),
         unit: "Mbps",
         about: "acknowledgements at this rate may be all that a return link carries: a longer round trip proves nothing then",
     },
     Parameter {
         name: "creep",
-        default: 1.0,
+        default: 1.5,
         range: (0.0, 100.0),
         unit: "MB",
         about: "most by which the window grows in a round while it cannot be told which way is full",

@@ -44,6 +44,8 @@ pub(super) struct Path {
     pub(super) window: Bytes,
     /// How fast to send, in bytes a second.
     pub(super) rate: Option<f64>,
+    /// Volume of the first burst.
+    pub(super) first_flight: Bytes,
     /// The round trip at the start: the scale of all times.
     pub(super) scale: Span,
     pub(super) arrivals: Arrivals,
@@ -71,6 +73,7 @@ impl Path {
             mtu: setup.mtu,
             window: setup.initial_window.max(minimum_window(setup.mtu)),
             rate: None,
+            first_flight: Bytes::ZERO,
             scale: Span::ZERO,
             arrivals: Arrivals::new(Span::ZERO),
             delay: Delay::new(Span::MAX, settings.clump),
@@ -94,6 +97,7 @@ impl Path {
         self.round_delivered = ack.delivered;
         let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.settings.first_flight);
         let window = self.mtu.mul_f64(burst).max(self.window);
+        self.first_flight = window;
         // Over a tenth of the round trip: shorter, and rates over steps of milliseconds could not prove it; longer, and there
         // would be less to prove.
         self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));
@@ -135,11 +139,6 @@ impl Path {
         self.rate = Some(rate.max(1.0));
     }
 
-    /// A window without bursts.
-    pub(super) fn send_evenly(&mut self, window: f64) {
-        self.send(window, window / self.base());
-    }
-
     /// Smallest round trip in seconds, a millisecond at least.
     pub(super) fn base(&self) -> f64 {
         self.delay.base().as_secs_f64().max(0.001)
@@ -176,6 +175,11 @@ impl Path {
         Progress::Found(Found { window: self.window, rate, min_rtt: self.delay.base(), answered })
     }
 
+    /// Bytes a second delivered in the last round trip.
+    pub(super) fn round_trip_rate(&self) -> f64 {
+        self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default()
+    }
+
     /// The bursts are over: from now on the queue drains, and falls of the round trip say nothing of the path. The rate of
     /// the last while, and that of the last round trip, in bytes a second.
     pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
@@ -183,6 +187,6 @@ impl Path {
         let window = (self.scale / 8).max(Span::from_millis(80));
         let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
         let last = self.arrivals.rate_since(since, self.clumps.span());
-        (last, self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default())
+        (last, self.round_trip_rate())
     }
 }

@@ -55,7 +55,15 @@ impl Settling {
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
         let (exit, highest) = (path.proven, highest.max(least));
-        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
+        let settling = Self {
+            delivered,
+            until: next_number,
+            highest,
+            exit,
+            least,
+            measured: 0.0,
+            began: now,
+        };
         settling.send(path);
         settling
     }
@@ -75,17 +83,26 @@ impl Settling {
         let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
         let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
         path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        self.least = self.least.max(path.round_trip_rate().min(self.highest));
         path.proven = path.proven.max(self.least);
         self.send(path);
         if ack.newest().number < self.until {
             return Next::Stay;
         }
+        if path.window < path.first_flight.mul_f64(2.0) {
+            // Nothing beyond the first burst has been proven: the bottleneck is slower than such bursts are made for, or a
+            // queue of few packets was overrun, or frames and rare acknowledgements hide the rate. Slow start knows better.
+            return Next::Over(Progress::Plain);
+        }
+        if path.may_be_return() {
+            return Next::Step(Step::Creeping(Creeping::new(path, ack)));
+        }
         Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.now, ack.next_number)))
     }
 
-    /// Whether losses and marks of packets before `number` are answered by it.
-    pub(super) fn answers(&self, number: u64) -> bool {
-        number < self.until
+    /// Losses and marks of packets before this one are answered by it.
+    pub(super) fn until(&self) -> u64 {
+        self.until
     }
 }
 
@@ -188,13 +205,13 @@ pub(super) struct Creeping {
     /// Growth of a round, in bytes, and the window that it began with.
     step: f64,
     from: f64,
-    /// When and after how many delivered bytes the round began; the rate of the best one so far.
+    /// Growth of the round before, as a part of its window: what this round delivers shows what that one was worth.
+    grown: f64,
+    /// When and after how many delivered bytes the round began; the rate of the one before.
     began: (Time, Bytes),
-    best: f64,
+    rate: f64,
     /// The window in bytes and fractions of them.
     window: f64,
-    /// Bytes that an acknowledgement covered before.
-    bytes_per_ack: f64,
 }
 
 impl Creeping {
@@ -202,14 +219,7 @@ impl Creeping {
         let window = path.window.get() as f64;
         path.rate = None;
         let step = path.settings.creep.min(0.5 * window);
-        Self {
-            step,
-            from: window,
-            began: (ack.now, ack.delivered),
-            best: path.proven,
-            window,
-            bytes_per_ack: path.bytes_per_ack,
-        }
+        Self { step, from: window, grown: 0.0, began: (ack.now, ack.delivered), rate: path.proven, window }
     }
 
     pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
@@ -222,13 +232,13 @@ impl Creeping {
         }
         let time = ack.now.since(self.began.0).as_secs_f64().max(0.001);
         let rate = ack.delivered.saturating_sub(self.began.1).get() as f64 / time;
-        let growth = self.step / self.from;
-        let cap = path.settings.creep.min(0.5 * self.window);
-        // Acknowledgements that cover more than they did: the way back is full and drops them. The way out has room as long
-        // as more comes back for more.
-        let thinned = path.bytes_per_ack > 1.2 * self.bytes_per_ack;
-        self.step = if thinned && rate >= self.best * (1.0 + 0.3 * growth) { 0.5 * self.window } else { cap };
-        self.best = self.best.max(rate);
+        // More came back for more: the way out has room, and the way back is so full that it drops acknowledgements, whose
+        // followers cover more. Before a full way out there would be nothing but a longer round trip.
+        let more = self.grown > 0.0 && rate >= self.rate * (1.0 + 0.5 * self.grown);
+        self.grown = self.step / self.from.max(1.0);
+        let step = if more { 2.0 * self.step } else { path.settings.creep };
+        self.step = step.min(0.5 * self.window);
+        self.rate = rate;
         path.proven = path.proven.max(rate);
         self.from = self.window;
         self.began = (ack.now, ack.delivered);
