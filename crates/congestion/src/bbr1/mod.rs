@@ -386,6 +386,8 @@ impl Controller for Bbr1 {
 
     fn on_mtu(&mut self, mtu: Bytes) {
         self.mtu = mtu;
+        // A window below a packet would let nothing go, and nothing would come to raise it.
+        self.cwnd = self.cwnd.max(self.mtu);
     }
 
     fn adjust(&mut self, to: &Adjust) {
