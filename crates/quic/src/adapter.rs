@@ -63,6 +63,8 @@ impl ControllerFactory for Factory {
             initial_window,
             last_sent: None,
             last_heard: now,
+            confirming_until: None,
+            mtu,
             rtt_variation: Span::ZERO,
             now,
         })
@@ -81,6 +83,9 @@ struct Adapter {
     last_sent: Option<Time>,
     /// When the last acknowledgement arrived.
     last_heard: Time,
+    /// When the round trip after the first acknowledgement is over.
+    confirming_until: Option<Time>,
+    mtu: u64,
     /// RFC 9002 §5.3, rttvar.
     rtt_variation: Span,
     now: Time,
@@ -143,6 +148,7 @@ impl Controller for Adapter {
             }
         });
         if let Some((sent_at, rtt)) = newest {
+            self.confirming_until.get_or_insert(now + rtt);
             let deviation = if rtt > before { rtt - before } else { before - rtt };
             *rtt_variation = if before.is_zero() { rtt / 2 } else { (*rtt_variation * 3 + deviation) / 4 };
             // Far beyond what reordering and loss detection leave open (9/8 of a round trip).
@@ -210,16 +216,22 @@ impl Controller for Adapter {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.controller.on_mtu(Bytes::new(u64::from(new_mtu)));
+        self.mtu = u64::from(new_mtu);
+        self.controller.on_mtu(Bytes::new(self.mtu));
     }
 
+    /// In the round trip after the first acknowledgement, which is of the handshake, a packet more than the controller says:
+    /// where the first flight of data fills the window, the stack would otherwise neither send HANDSHAKE_DONE nor start a
+    /// probe timer for that data, and a loss in it could stall the connection for good.
     fn window(&self) -> u64 {
-        self.controller.window().get().max(1)
+        let window = self.controller.window().get().max(1);
+        let confirming = self.confirming_until.is_some_and(|until| self.now < until);
+        if confirming { window + self.mtu } else { window }
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = self.window();
+        metrics.congestion_window = self.controller.window().get().max(1);
         metrics.ssthresh = self.controller.ssthresh().map(Bytes::get);
         let rate = pacing_rate(self.controller.as_ref(), self.ledger.smoothed_rtt());
         // RFC 9002 §7.7: what an initial window admits may leave at once. The stack paces acknowledgements as it does data: a
