@@ -80,10 +80,10 @@ fn line(outcomes: &[Outcome], path: &Path) -> String {
 
 fn table(set: &Set<'_>) {
     for (name, path) in paths() {
-        for start in ["standard", "long-path"] {
+        for start in ["standard", "hystart++", "search", "long-path"] {
             let lossy = path.loss > 0.0;
             let sizes = if lossy { &SIZES[..4] } else { &SIZES[..] };
-            let set = if start == "standard" { &[][..] } else { set };
+            let set = if start == "long-path" { set } else { &[][..] };
             let outcomes: Vec<Outcome> = sizes.iter().map(|bytes| alone(&path, *bytes, cubic(start, set), 7)).collect();
             println!("{name:<20} {start:<10} {}", line(&outcomes, &path));
         }

@@ -55,15 +55,7 @@ impl Settling {
         let (last, least) = path.end_bursts(now);
         path.proven = last.unwrap_or(highest).min(highest).max(least);
         let (exit, highest) = (path.proven, highest.max(least));
-        let settling = Self {
-            delivered,
-            until: next_number,
-            highest,
-            exit,
-            least,
-            measured: 0.0,
-            began: now,
-        };
+        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
         settling.send(path);
         settling
     }
