@@ -14,6 +14,7 @@ const FLOW_COLUMNS = [
   "completion_s",
   "goodput_mbps",
   "packets_sent",
+  "packets_lost_policer",
   "packets_lost_queue",
   "packets_lost_random",
   "packets_declared_lost",

@@ -105,6 +105,7 @@ const LABELS: Record<string, string> = {
   handshake_s: "Handshake time",
   flow_control_blocked_s: "Time blocked by flow control",
   packets_sent: "Packets sent",
+  packets_lost_policer: "Packets dropped by a policer",
   packets_lost_queue: "Packets dropped by a queue",
   packets_lost_random: "Packets lost at random",
   packets_declared_lost: "Packets declared lost",

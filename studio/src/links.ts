@@ -3,7 +3,7 @@ import { roleColour, variantColour } from "./palette.ts";
 import type { SeriesCache } from "./series.ts";
 import type { TraceLink } from "./types.ts";
 
-const KNOWN_LINK = new Set(["throughput", "queue", "drops_queue", "drops_loss"]);
+const KNOWN_LINK = new Set(["throughput", "queue", "drops_policer", "drops_queue", "drops_loss"]);
 
 /** What all plots of a run have in common. */
 export type PanelBase = Omit<PanelSpec, "id" | "title" | "unit" | "layers" | "howto">;
@@ -36,6 +36,7 @@ export function linkPanels(links: TraceLink[], cache: SeriesCache, base: PanelBa
       layers: [
         ...perLink("queue", "step", "Bytes waiting at"),
         ...perLink("drops_queue", "rug", "Drops of the full queue at").map((l) => ({ ...l, name: `${l.name} drops` })),
+        ...perLink("drops_policer", "rug", "Drops of the policer at").map((l) => ({ ...l, name: `${l.name} policer drops`, colour: () => roleColour("dropped_policer") })),
         ...perLink("drops_loss", "rug", "Random losses on").map((l) => ({ ...l, name: `${l.name} losses`, colour: () => roleColour("dropped_loss") })),
       ],
       references: links

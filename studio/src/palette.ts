@@ -13,6 +13,7 @@ export type Role =
   | "acked"
   | "received"
   | "lost"
+  | "dropped_policer"
   | "dropped_queue"
   | "dropped_loss"
   | "cwnd"
@@ -28,6 +29,7 @@ const ROLES: Record<Role, [light: string, dark: string]> = {
   acked: ["#00805f", "#3fd0a8"],
   received: ["#93458f", "#dc9fe4"],
   lost: ["#c8300a", "#ff7d5c"],
+  dropped_policer: ["#8a3fb0", "#cf9cf0"],
   dropped_queue: ["#a86400", "#f0b13c"],
   dropped_loss: ["#c02a5c", "#ff86ac"],
   cwnd: ["#0060a8", "#62b5ff"],

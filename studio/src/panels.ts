@@ -21,6 +21,7 @@ const SEQUENCE: Plan[] = [
   { key: "acked", name: "acknowledged", title: "Position of the newest packet acknowledged, when the ACK reached the sender", style: "step", role: "acked", width: 2 },
   { key: "received", name: "received", title: "Data delivered to the receiving application", style: "step", role: "received", width: 1.8 },
   { key: "lost", name: "declared lost", title: "Packets the sender declared lost, when it did", style: "cross", role: "lost", width: 1.8 },
+  { key: "dropped_policer", name: "dropped by policer", title: "Packets that a policer dropped, when it did", style: "triangle", role: "dropped_policer" },
   { key: "dropped_queue", name: "dropped by queue", title: "Packets that a full queue dropped, when it did", style: "triangle", role: "dropped_queue" },
   { key: "dropped_loss", name: "lost on link", title: "Packets that a link lost at random, when it did", style: "plus", role: "dropped_loss", width: 1.8 },
 ];

@@ -12,6 +12,7 @@ const SHOWN = [
   "rtt_mean_ms",
   "rtt_p99_ms",
   "packets_sent",
+  "packets_lost_policer",
   "packets_lost_queue",
   "packets_lost_random",
   "packets_declared_lost",

@@ -61,6 +61,8 @@ export interface Flow {
   completion_s: number | null;
   goodput_mbps: number | null;
   packets_sent: number;
+  /** Missing in results written before there were policers. */
+  packets_lost_policer?: number;
   packets_lost_queue: number;
   packets_lost_random: number;
   packets_declared_lost: number;
@@ -80,6 +82,8 @@ export interface LinkResult {
   name: string;
   packets: number;
   bytes: number;
+  /** Missing in results written before there were policers. */
+  dropped_policer?: number;
   dropped_queue: number;
   dropped_loss: number;
   queue_max_bytes: number;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   bentpipe profiles
+  bentpipe controllers cubic
   bentpipe run scenarios/published/cnes-start.toml
   bentpipe run my.toml --set workload.download=\"20 MB\" --repeat 50
   bentpipe run my.toml --json > results.json
@@ -24,6 +25,12 @@ Examples:
   bentpipe run my.toml --set workload.download='[\"1 MB\", \"5 MB\"]'   (where it is swept: other values)
   bentpipe run a.toml b.toml --out results                          (results/NAME for each)
   bentpipe run my.toml --json | jq '.summary[] | select(.metric == \"completion_s\")'";
+
+const CONTROLLERS_EXAMPLES: &str = "\
+Examples:
+  bentpipe controllers
+  bentpipe controllers cubic
+  bentpipe controllers --json | jq '.[] | select(.kind == \"start\") | .name'";
 
 const PATHS_EXAMPLES: &str = "\
 Examples:
@@ -48,6 +55,15 @@ pub enum Command {
     Run(Run),
     /// List the built-in paths with their bandwidth-delay products and time targets
     Profiles {
+        /// One JSON document on standard output and nothing else
+        #[arg(long)]
+        json: bool,
+    },
+    /// List congestion controllers, ways to start and ways to resume, with their parameters
+    #[command(after_help = CONTROLLERS_EXAMPLES)]
+    Controllers {
+        /// Only the one of that name
+        name: Option<String>,
         /// One JSON document on standard output and nothing else
         #[arg(long)]
         json: bool,

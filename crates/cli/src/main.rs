@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod args;
+mod controllers;
 mod errors;
 mod output;
 mod paths;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Profiles { json } => profiles::print(json),
+        Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),
         Command::Schema => schema(),
         Command::Report { dir } => report(&dir),

@@ -282,6 +282,7 @@ mod tests {
                     first_byte: Some(spec.base_rtt * 2),
                     completion: completed.then_some(completion),
                     packets_sent: 1000,
+                    packets_lost_policer: 0,
                     packets_lost_queue: 0,
                     packets_lost_random: 12,
                     packets_declared_lost: 12,

@@ -122,7 +122,7 @@ fn a_transfer_that_cannot_finish_ends_at_the_limit_with_nulls() {
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
-    for args in [["schema"], ["profiles"]] {
+    for args in [["schema"], ["profiles"], ["controllers"]] {
         let mut child =
             command(Path::new("."), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a start");
         drop(child.stdout.take());
@@ -132,12 +132,19 @@ fn a_reader_that_leaves_early_is_no_error() {
 }
 
 #[test]
-fn the_schema_and_the_profiles_are_json_and_completions_are_made() {
+fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made() {
     let schema = json(&bentpipe(Path::new("."), &["schema"]).stdout);
     assert!(schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object());
     let profiles = json(&bentpipe(Path::new("."), &["profiles", "--json"]).stdout);
     assert_eq!(profiles.as_array().map(Vec::len), Some(12));
     assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
+    let all = json(&bentpipe(Path::new("."), &["controllers", "--json"]).stdout);
+    let kinds: Vec<_> = all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();
+    assert!(["controller", "start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())), "{kinds:?}");
+    let one = json(&bentpipe(Path::new("."), &["controllers", "newreno", "--json"]).stdout);
+    let beta = &one[0]["parameters"][0];
+    assert_eq!((&one[0]["name"], &one[1]), (&"newreno".into(), &serde_json::Value::Null));
+    assert_eq!((&beta["name"], &beta["default"], &beta["high"]), (&"beta".into(), &0.5.into(), &0.95.into()));
     let bash = bentpipe(Path::new("."), &["completions", "bash"]);
     assert!(String::from_utf8_lossy(&bash.stdout).contains("_bentpipe()"));
 }

@@ -251,8 +251,13 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
 }
 
 /// Command lines that are wrong, with parts of their messages. There is no line to name.
-const COMMAND_LINES: [(&str, &[&str], &[&str]); 14] = [
+const COMMAND_LINES: [(&str, &[&str], &[&str]); 15] = [
     ("a report of no run", &["report", "."], &["manifest.json", "allowed: a directory that `bentpipe run` wrote"]),
+    (
+        "an unknown controller to tell of",
+        &["controllers", "bbr9"],
+        &["`bbr9` is no controller, start or way to resume", "allowed: newreno, cubic", "long-path", "careful"],
+    ),
     ("a scenario that is missing", &["run", "none.toml"], &["cannot read none.toml", "No such file"]),
     (
         "an output below a file",

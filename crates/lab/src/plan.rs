@@ -243,7 +243,7 @@ mod tests {
         assert_eq!((flow.settings.initial_mtu, flow.settings.max_mtu), (1472, 1472));
         let visits: Vec<(u64, bool)> =
             flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.reported)).collect();
-        assert_eq!(visits, [(8_125_000, false), (2_000_000, true)]);
+        assert_eq!(visits, [(40_625_000, false), (2_000_000, true)]);
         assert!(plan.spec(Task { case: 1, run: 0 }).unwrap().trace && !spec.trace);
     }
 

@@ -113,6 +113,9 @@ pub fn describe(direction: &DirectionConfig) -> String {
     if direction.queue.codel.is_some() {
         text.push_str(" with CoDel");
     }
+    if !direction.policer.is_none() {
+        text.push_str(&format!(", policed to {}", direction.policer));
+    }
     if !direction.loss.processes.is_empty() {
         text.push_str(", loss ");
         text.push_str(&describe_loss(&direction.loss));

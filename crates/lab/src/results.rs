@@ -87,6 +87,9 @@ pub struct Flow {
     pub goodput_mbps: Option<f64>,
     /// Packets that the data sender sent.
     pub packets_sent: u64,
+    /// Packets of the flow that a policer dropped; results written before there were policers do not have it.
+    #[serde(default)]
+    pub packets_lost_policer: u64,
     /// Packets of the flow that a full queue dropped.
     pub packets_lost_queue: u64,
     /// Packets of the flow that a loss process took.
@@ -146,6 +149,9 @@ pub struct Link {
     pub packets: u64,
     /// Bytes that it delivered, with IP headers.
     pub bytes: u64,
+    /// Packets dropped by its policer; results written before there were policers do not have it.
+    #[serde(default)]
+    pub dropped_policer: u64,
     /// Packets dropped by its queue (full, or by active queue management).
     pub dropped_queue: u64,
     /// Packets taken by its loss process.
@@ -226,12 +232,13 @@ pub struct Comparison {
 type Reader = fn(&Flow) -> Option<f64>;
 
 /// Every metric of a flow, by the name that scenarios and results use.
-pub const METRICS: [(&str, Reader); 14] = [
+pub const METRICS: [(&str, Reader); 15] = [
     ("completion_s", |flow| flow.completion_s),
     ("goodput_mbps", |flow| flow.goodput_mbps),
     ("first_byte_s", |flow| flow.first_byte_s),
     ("handshake_s", |flow| flow.handshake_s),
     ("packets_sent", |flow| Some(flow.packets_sent as f64)),
+    ("packets_lost_policer", |flow| Some(flow.packets_lost_policer as f64)),
     ("packets_lost_queue", |flow| Some(flow.packets_lost_queue as f64)),
     ("packets_lost_random", |flow| Some(flow.packets_lost_random as f64)),
     ("packets_declared_lost", |flow| Some(flow.packets_declared_lost as f64)),
@@ -280,6 +287,7 @@ impl Flow {
             completion_s: seconds(completion),
             goodput_mbps: completion.map(|span| goodput_mbps(Bytes::new(flow.bytes), span)),
             packets_sent: flow.packets_sent,
+            packets_lost_policer: flow.packets_lost_policer,
             packets_lost_queue: flow.packets_lost_queue,
             packets_lost_random: flow.packets_lost_random,
             packets_declared_lost: flow.packets_declared_lost,
@@ -330,6 +338,7 @@ impl Link {
             name: link.name.clone(),
             packets: counters.packets_out,
             bytes: counters.bytes_out,
+            dropped_policer: counters.dropped_policer.packets,
             dropped_queue: counters.dropped_queue.packets + counters.dropped_aqm.packets,
             dropped_loss: counters.dropped_loss.packets,
             queue_max_bytes: counters.queue_max_bytes,

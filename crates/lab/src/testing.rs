@@ -114,6 +114,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         first_byte: Some(Span::from_millis(1300)),
         completion: Some(time),
         packets_sent: bytes / 1400,
+        packets_lost_policer: 0,
         packets_lost_queue: 0,
         packets_lost_random: 1,
         packets_declared_lost: 1,

@@ -26,10 +26,10 @@ impl Tally {
 /// Everything that happened on a link, or on one port of it, since the run began.
 ///
 /// Nothing is lost uncounted, at any moment and in packets as in bytes:
-/// in = out + dropped by the queue + dropped by AQM + dropped by loss + in flight.
+/// in = out + dropped by the policer + dropped by the queue + dropped by AQM + dropped by loss + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Packets offered, those that the queue refused included.
+    /// Packets offered, those that policer or queue refused included.
     pub packets_in: u64,
     /// Bytes offered.
     pub bytes_in: u64,
@@ -37,6 +37,8 @@ pub struct Counters {
     pub packets_out: u64,
     /// Bytes delivered.
     pub bytes_out: u64,
+    /// Refused by the policer.
+    pub dropped_policer: Tally,
     /// Refused by a full queue.
     pub dropped_queue: Tally,
     /// Dropped from the queue by CoDel.
@@ -68,6 +70,7 @@ impl Counters {
     }
     pub(crate) fn dropped(&mut self, cause: DropCause, bytes: u32) {
         match cause {
+            DropCause::Policer => self.dropped_policer.add(bytes),
             DropCause::QueueFull => self.dropped_queue.add(bytes),
             DropCause::Aqm => {
                 self.in_flight.remove(bytes);

@@ -1,4 +1,4 @@
-//! What one direction of one hop does to a packet: queue, rate, frame, loss, delay.
+//! What one direction of one hop does to a packet: policer, queue, rate, frame, loss, delay.
 //!
 //! A [`Link`] is a pure state machine: it reads no clock, opens no file and knows nothing of what packets carry. The same
 //! object serves under virtual and under wall time.
@@ -7,12 +7,14 @@
 //!
 //! A packet passes, in this order:
 //!
-//! 1. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or CoDel (RFC 8289) within
+//! 1. the **policer**, where there is one: a token bucket that drops what exceeds it, and delays nothing;
+//! 2. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or CoDel (RFC 8289) within
 //!    such a limit, which marks instead of dropping where it may;
-//! 2. the **transmitter**: one packet at a time at a constant rate, one that changes in steps, or a trace's opportunities;
-//! 3. the **frame**, where the link has frames: packets whose transmission ended within one leave together at its end;
-//! 4. the **loss** processes: a packet lost here has used the link's capacity, as on air (one dropped by the queue has not);
-//! 5. the **delay**: constant, with jitter, or changing in time.
+//! 3. the **transmitter**: one packet at a time at a constant rate, one that changes in steps, or a trace's opportunities;
+//! 4. the **frame**, where the link has frames: packets whose transmission ended within one leave together at its end;
+//! 5. the **loss** processes: a packet lost here has used the link's capacity, as on air (one dropped by policer or queue
+//!    has not);
+//! 6. the **delay**: constant, with jitter, or changing in time.
 //!
 //! Several ports share one queue and one transmitter: terminals on one carrier.
 //!
@@ -62,6 +64,7 @@ mod link;
 mod loss;
 mod model;
 mod packet;
+mod policer;
 pub mod presets;
 mod queue;
 pub mod random;
@@ -71,7 +74,7 @@ mod trace;
 
 pub use config::{
     CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig, LossModel,
-    LossProcessConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    LossProcessConfig, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
 pub use counters::{Counters, Tally};
 pub use error::{ConfigError, LinkError};

@@ -4,6 +4,7 @@ use crate::counters::{Counters, Tally};
 use crate::delay::DelayLine;
 use crate::loss::LossProcess;
 use crate::model::DirectionModel;
+use crate::policer::Policer;
 use crate::queue::{Held, Queue};
 use crate::random::stream;
 use crate::rate::Transmitter;
@@ -35,6 +36,7 @@ pub struct Link<P> {
     /// When the transmitter has something to do; [`Time::MAX`] for never. Kept, as are the other times of next events,
     /// since a run asks for them many times per packet.
     step_due: Time,
+    policer: Option<Policer>,
     queue: Queue<P>,
     frames: Option<Frames>,
     losses: Vec<(LossProcess, Tally)>,
@@ -97,6 +99,7 @@ impl<P> Link<P> {
             transmitter: Transmitter::new(&model.rate),
             stage: Stage::Idle,
             step_due: Time::MAX,
+            policer: Policer::new(&model.policer),
             queue: Queue::new(model.queue_limit(*rtt), model.codel()),
             frames: model
                 .frame
@@ -114,7 +117,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Takes a packet at `now` on `port`, or hands it back where the queue is full.
+    /// Takes a packet at `now` on `port`, or hands it back where the policer or a full queue refuses it.
     ///
     /// # Panics
     /// On a port that the link does not have.
@@ -124,6 +127,10 @@ impl<P> Link<P> {
         let now = self.now;
         let bytes = packet.bytes;
         self.count(port as u32, |counters| counters.offered(bytes));
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, bytes)) {
+            self.count(port as u32, |counters| counters.dropped(DropCause::Policer, bytes));
+            return Enqueue::Dropped(DropCause::Policer, packet);
+        }
         let held = Held { sent: now, port: port as u32, packet };
         if matches!(self.stage, Stage::Idle) {
             let begin = self.transmitter.begin(now, true);

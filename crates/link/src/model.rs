@@ -4,8 +4,8 @@ use crate::config::{Bursts, onset};
 use crate::timeline::Timeline;
 use crate::trace::{DeliveryTrace, load_losses};
 use crate::{
-    CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig, QueueConfig,
-    QueueLimit, RateConfig, Window,
+    CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig, PolicerConfig,
+    QueueConfig, QueueLimit, RateConfig, Window,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -18,6 +18,7 @@ pub struct DirectionModel {
     pub(crate) delay: DelayModel,
     pub(crate) losses: Vec<LossProcessModel>,
     pub(crate) queue: QueueConfig,
+    pub(crate) policer: PolicerConfig,
     pub(crate) frame: Option<Span>,
 }
 
@@ -92,6 +93,7 @@ impl DirectionConfig {
             delay,
             losses: losses.collect::<Result<_, _>>()?,
             queue: self.queue.clone(),
+            policer: self.policer,
             frame: self.frame.filter(|frame| !frame.is_zero()),
         })
     }

@@ -37,6 +37,8 @@ pub struct Packet<P> {
 /// Why a packet did not come out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropCause {
+    /// The policer had too few tokens for it.
+    Policer,
     /// The queue was full when it arrived.
     QueueFull,
     /// Active queue management (CoDel) dropped it from the queue.
@@ -45,7 +47,8 @@ pub enum DropCause {
     Loss(u8),
 }
 
-/// Why a packet was lost after the link had taken it: the same causes, [`DropCause::QueueFull`] excepted.
+/// Why a packet was lost after the link had taken it: the same causes, [`DropCause::Policer`] and
+/// [`DropCause::QueueFull`] excepted.
 pub type LossCause = DropCause;
 
 /// What [`Link::enqueue`](crate::Link::enqueue) did with a packet.

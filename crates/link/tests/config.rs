@@ -4,7 +4,8 @@ mod common;
 
 use bentpipe_link::{
     CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LinkError, LongBursts,
-    LossConfig, LossModel, LossPreset, LossProcessConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    LossConfig, LossModel, LossPreset, LossProcessConfig, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep,
+    Window,
 };
 use bentpipe_units::{Bytes, Rate, Ratio, Span};
 use common::direction;
@@ -118,10 +119,18 @@ const WRONG: &[(&str, &[&str])] = &[
     ("queue = { limit = \"1 BDP\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"codel\""]),
     ("queue = { aqm = \"codel\", target = \"0 s\" }", &["target = 0 ns", "above 0 s"]),
     ("queue = { aqm = \"codel\", target = \"50 ms\", interval = \"50 ms\" }", &["interval = 50 ms", "above 50 ms"]),
+    // Policers.
+    ("policer = { rate = \"0 bps\", burst = \"256 kB\" }", &["rate = 0 bps", "above zero"]),
+    ("policer = { rate = \"20 Mbps\", burst = \"1499 B\" }", &["burst = 1.499 kB", "1500 B or more"]),
+    ("policer = { rate = \"20 Mbps\", burst = \"20 ms\" }", &["20 ms", "kB"]),
+    ("policer = { rate = \"20 Mbps\" }", &["missing field `burst`"]),
+    ("policer = { rate = \"20 Mbps\", size = \"256 kB\" }", &["size", "`rate` or `burst`"]),
+    ("policer = \"20 Mbps\"", &["20 Mbps", "burst = \"256 kB\"", "\"none\""]),
+    ("policer = 20", &["20", "burst = \"256 kB\""]),
     ("queue = { size = \"1 BDP\" }", &["size", "`limit`, `aqm`, `target`, `interval`, `ecn`"]),
     // Frames and the rest.
     ("frame = 26.5", &["26.5", "600 ms"]),
-    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `frame`"]),
+    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`"]),
 ];
 
 #[test]
@@ -175,6 +184,7 @@ fn every_spelling_is_read_and_written_again() {
     let rate = |rate| DirectionPatch { rate: Some(rate), ..patch() };
     let delay = |delay| DirectionPatch { delay: Some(delay), ..patch() };
     let loss = |processes| DirectionPatch { loss: Some(LossConfig { processes }), ..patch() };
+    let bucket = |mbps, bytes| PolicerConfig::TokenBucket { rate: Rate::from_mbps(mbps), burst: Bytes::new(bytes) };
     let queue = |limit, codel| DirectionPatch { queue: Some(QueueConfig { limit, codel }), ..patch() };
     let codel = CodelConfig { target: ms(20), interval: ms(600), ecn: true };
     let wifi = LossModel::Preset(LossPreset::find("wifi").unwrap());
@@ -270,6 +280,11 @@ fn every_spelling_is_read_and_written_again() {
             "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 ms\", ecn = true }",
             queue(QueueLimit::Bdp(2.0), Some(codel)),
         ),
+        ("policer = \"none\"", DirectionPatch { policer: Some(PolicerConfig::None), ..patch() }),
+        (
+            "policer = { rate = \"20 Mbps\", burst = \"256 kB\" }",
+            DirectionPatch { policer: Some(bucket(20, 256_000)), ..patch() },
+        ),
         ("frame = \"26.5 ms\"", DirectionPatch { frame: Some(Span::from_micros(26_500)), ..patch() }),
     ] {
         assert_eq!(read(text), wanted, "{text}");
@@ -291,7 +306,15 @@ fn a_patch_overrides_field_by_field() {
     patch.apply_to(&mut config);
     assert_eq!(config.loss, LossConfig { processes: vec![LossPreset::find("wired").unwrap().into()] });
     assert_eq!(config.frame, None);
-    assert_eq!((config.rate, config.delay), (before.rate, before.delay));
+    assert_eq!((&config.rate, &config.delay), (&before.rate, &before.delay));
+    let patched = |config: &mut DirectionConfig, text: &str| {
+        toml::from_str::<DirectionPatch>(text).unwrap().apply_to(config);
+        config.policer
+    };
+    let policer = patched(&mut config, "policer = { rate = \"20 Mbps\", burst = \"256 kB\" }");
+    assert_eq!(policer, PolicerConfig::TokenBucket { rate: Rate::from_mbps(20), burst: Bytes::new(256_000) });
+    assert_eq!(patched(&mut config, "loss = 0"), policer);
+    assert_eq!(patched(&mut config, "policer = \"none\""), PolicerConfig::None);
 }
 
 #[test]

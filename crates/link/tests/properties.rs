@@ -43,6 +43,7 @@ const QUEUES: &[&str] = &[
     r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms" }"#,
     r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms", ecn = true }"#,
 ];
+const POLICERS: &[&str] = &["", r#"policer = "none""#, r#"policer = { rate = "4 Mbps", burst = "5 kB" }"#];
 const FRAMES: &[&str] = &["", "frame = \"0 s\"", "frame = \"26.5 ms\""];
 
 fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
@@ -54,9 +55,9 @@ fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
         3 => one_of(DELAYS).prop_map(|text| (text, true)),
         1 => one_of(LOOSE_DELAYS).prop_map(|text| (text, false)),
     ];
-    let parts = (one_of(RATES), delay, one_of(LOSSES), one_of(QUEUES), one_of(FRAMES));
-    parts.prop_map(|(rate, (delay, in_order), loss, queue, frame)| {
-        let text = format!("rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{frame}");
+    let parts = (one_of(RATES), delay, one_of(LOSSES), one_of(QUEUES), one_of(POLICERS), one_of(FRAMES));
+    parts.prop_map(|(rate, (delay, in_order), loss, queue, policer, frame)| {
+        let text = format!("rate = {rate}\ndelay = {delay}\nloss = {loss}\nqueue = {queue}\n{policer}\n{frame}");
         (direction(&text), in_order)
     })
 }
@@ -79,7 +80,7 @@ fn balances(link: &Link<usize>) -> Result<(), TestCaseError> {
     let mut sum = (0, 0);
     for port in 0..link.port_count() {
         let c = link.port_counters(port);
-        let gone = [c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
+        let gone = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
         let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>();
         let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>();
         prop_assert_eq!((c.packets_in, c.bytes_in), (packets, bytes), "port {}: {:?}", port, c);
@@ -117,6 +118,7 @@ proptest! {
         let count = |wanted: fn(Option<DropCause>) -> bool| fates.iter().filter(|fate| wanted(fate.lost)).count() as u64;
         let counters = link.counters();
         prop_assert_eq!(counters.packets_out, count(|cause| cause.is_none()));
+        prop_assert_eq!(counters.dropped_policer.packets, count(|cause| cause == Some(DropCause::Policer)));
         prop_assert_eq!(counters.dropped_queue.packets, count(|cause| cause == Some(DropCause::QueueFull)));
         prop_assert_eq!(counters.dropped_aqm.packets, count(|cause| cause == Some(DropCause::Aqm)));
         prop_assert_eq!(counters.dropped_loss.packets, count(|cause| matches!(cause, Some(DropCause::Loss(_)))));
@@ -159,7 +161,7 @@ proptest! {
                 bentpipe_link::Event::Lost { cause, packet, .. } => (packet.payload, Some(cause)),
             });
         }
-        let is_refused = |fate: &&Fate| fate.lost == Some(DropCause::QueueFull);
+        let is_refused = |fate: &&Fate| matches!(fate.lost, Some(DropCause::Policer | DropCause::QueueFull));
         prop_assert_eq!(refused, on_time.iter().filter(is_refused).map(|fate| fate.packet).collect::<Vec<_>>());
         let others: Vec<_> = on_time.iter().filter(|fate| !is_refused(fate)).map(|fate| (fate.packet, fate.lost)).collect();
         prop_assert_eq!(told, others);

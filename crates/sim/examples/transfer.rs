@@ -1,7 +1,8 @@
 //! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim --example transfer -- 100`.
 //!
 //! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3` or `raw`,
-//! `none`, `trace`, `qlog` or `capture`, and a directory to write qlog and capture files to.
+//! `none`, `trace`, `qlog` or `capture`, and a directory to write qlog and capture files to. Anywhere between them may stand
+//! `congestion=bbr3`, `start=standard`, `ack=1:10`.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -11,7 +12,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (choices, arguments): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.contains('='));
+    let mut chosen = Settings::default();
+    for choice in &choices {
+        match choice.split_once('=') {
+            Some(("congestion", name)) => chosen.congestion.controller = name.parse()?,
+            Some(("start", name)) => chosen.congestion.start = name.parse()?,
+            Some(("ack", ratio)) => chosen.ack = ratio.parse()?,
+            _ => return Err(format!("`{choice}`; allowed: congestion=NAME, start=NAME, ack=1:N").into()),
+        }
+    }
     let number = |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
     let (megabytes, forward, back, rtt) = (number(0, 100)?, number(1, 250)?, number(2, 3)?, number(3, 600)?);
     let text = |index: usize, default: &'static str| arguments.get(index).map_or(default, String::as_str).to_owned();
@@ -39,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 stream_window: window,
                 connection_window: window,
                 send_window: bdp.mul_f64(2.0) + Bytes::from_mb(1),
-                ..Settings::default()
+                ..chosen
             },
             visits: vec![Visit {
                 handshake: Handshake::OneRtt,

@@ -94,10 +94,12 @@ struct Running {
 #[derive(Default)]
 struct Counts {
     data_packets: u64,
+    lost_policer: u64,
     lost_queue: u64,
     lost_random: u64,
     return_packets: u64,
     return_bytes: ReturnBytes,
+    dropped_policer: Vec<(Time, f64)>,
     dropped_queue: Vec<(Time, f64)>,
     dropped_loss: Vec<(Time, f64)>,
 }
@@ -371,6 +373,7 @@ impl Flow {
             first_byte: progress.first_byte.map(since),
             completion: completed_at.map(since),
             packets_sent: counts.data_packets,
+            packets_lost_policer: counts.lost_policer,
             packets_lost_queue: counts.lost_queue,
             packets_lost_random: counts.lost_random,
             packets_declared_lost: record.packets_declared_lost,
@@ -442,6 +445,10 @@ impl Flow {
         }
         let counts = &mut running.counts;
         let series = match cause {
+            DropCause::Policer => {
+                counts.lost_policer += 1;
+                &mut counts.dropped_policer
+            }
             DropCause::QueueFull | DropCause::Aqm => {
                 counts.lost_queue += 1;
                 &mut counts.dropped_queue
@@ -472,6 +479,7 @@ fn trace(name: &str, running: &Running) -> FlowTrace {
     add("sent", "bytes", sender.sent);
     add("acked", "bytes", sender.acked);
     add("lost", "bytes", sender.lost);
+    add("dropped_policer", "bytes", counts.dropped_policer.clone());
     add("dropped_queue", "bytes", counts.dropped_queue.clone());
     add("dropped_loss", "bytes", counts.dropped_loss.clone());
     add("received", "bytes", received);

@@ -96,6 +96,8 @@ pub struct FlowOutcome {
     pub completion: Option<Span>,
     /// Datagrams the data's sender sent.
     pub packets_sent: u64,
+    /// Of those, dropped by a policer.
+    pub packets_lost_policer: u64,
     /// Of those, dropped by a full or managed queue.
     pub packets_lost_queue: u64,
     /// Of those, lost by a loss process.

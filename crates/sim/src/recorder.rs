@@ -16,6 +16,7 @@ pub struct LinkRecorder {
     delivered: Vec<u64>,
     /// Longest queue, bytes, in each bin that saw a change.
     queue: Vec<(u64, u64)>,
+    drops_policer: Vec<(Time, f64)>,
     drops_queue: Vec<(Time, f64)>,
     drops_loss: Vec<(Time, f64)>,
 }
@@ -43,12 +44,13 @@ impl LinkRecorder {
     /// A packet was dropped or lost.
     pub fn dropped(&mut self, now: Time, cause: DropCause) {
         match cause {
+            DropCause::Policer => self.drops_policer.push((now, 1.0)),
             DropCause::QueueFull | DropCause::Aqm => self.drops_queue.push((now, 1.0)),
             DropCause::Loss(_) => self.drops_loss.push((now, 1.0)),
         }
     }
 
-    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_queue`, `drops_loss`; empty ones left out.
+    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`; empty ones left out.
     pub fn series(self) -> Vec<Series> {
         let throughput = self
             .delivered
@@ -64,6 +66,7 @@ impl LinkRecorder {
         [
             ("throughput", "Mbps", throughput),
             ("queue", "bytes", queue),
+            ("drops_policer", "packets", self.drops_policer),
             ("drops_queue", "packets", self.drops_queue),
             ("drops_loss", "packets", self.drops_loss),
         ]

@@ -125,6 +125,26 @@ fn a_lossy_path_delivers_every_byte_and_every_loss_has_a_cause() {
 }
 
 #[test]
+fn what_a_policer_drops_is_counted_as_that_and_not_as_the_queue_s() {
+    let mut spec = geo(vec![visit(5_000_000, Handshake::OneRtt)]);
+    let policer = "queue = \"4 BDP\"\npolicer = { rate = \"20 Mbps\", burst = \"64 kB\" }";
+    spec.hops[0].forward = direction(50, 325, policer);
+    spec.trace = true;
+    let outcome = run(&spec);
+    let flow = &outcome.flows[0];
+    assert!(flow.completed, "{:?}", flow.error);
+    assert!(flow.packets_lost_policer > 10 && flow.packets_lost_queue == 0);
+    let counters = outcome.links[0].counters;
+    assert_eq!((counters.dropped_policer.packets, counters.dropped_queue.packets), (flow.packets_lost_policer, 0));
+    let trace = outcome.trace.unwrap();
+    let of_flow = trace.flows[0].series.iter().find(|series| series.name == "dropped_policer");
+    let of_link = trace.links[0].series.iter().find(|series| series.name == "drops_policer");
+    for series in [of_flow, of_link] {
+        assert_eq!(series.map(|series| series.points.len() as u64), Some(flow.packets_lost_policer));
+    }
+}
+
+#[test]
 fn two_flows_share_one_terminal_link() {
     let mut spec = geo(vec![visit(10_000_000, Handshake::OneRtt)]);
     let mut second = spec.flows[0].clone();

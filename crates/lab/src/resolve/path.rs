@@ -3,7 +3,7 @@
 use crate::error::{Problem, nearest};
 use crate::profiles::{Profile, describe, idle_delay, profile, profiles};
 use crate::scenario::Scenario;
-use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, QueueConfig};
+use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,7 @@ fn direction(
                 delay: delay.ok_or_else(|| missing("delay", "300 ms"))?,
                 loss: patch.loss.clone().unwrap_or_default(),
                 queue: QueueConfig::default(),
+                policer: PolicerConfig::None,
                 frame: None,
             }
         }

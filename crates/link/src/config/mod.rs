@@ -5,6 +5,7 @@
 
 mod delay;
 mod loss;
+mod policer;
 mod queue;
 mod rate;
 mod schedule;
@@ -13,6 +14,7 @@ mod written;
 pub use delay::{DelayConfig, DelayStep, Distribution};
 pub(crate) use loss::{Bursts, onset};
 pub use loss::{LossConfig, LossModel, LossProcessConfig, Window};
+pub use policer::PolicerConfig;
 pub use queue::{CodelConfig, QueueConfig, QueueLimit};
 pub use rate::{RateConfig, RateStep};
 
@@ -35,6 +37,9 @@ pub struct DirectionConfig {
     /// What waits when it is busy; one bandwidth-delay product unless told.
     #[serde(default)]
     pub queue: QueueConfig,
+    /// What it refuses before the queue, for going beyond a contract of rate and burst; nothing unless told.
+    #[serde(default, skip_serializing_if = "PolicerConfig::is_none")]
+    pub policer: PolicerConfig,
     /// The length of the frames in which it sends: packets whose transmission ended within a frame leave together at
     /// its end. Where frames begin is drawn for each run. None, or zero, for a link without frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +54,7 @@ impl DirectionConfig {
             delay: DelayConfig::Constant(delay),
             loss: LossConfig::none(),
             queue: QueueConfig::default(),
+            policer: PolicerConfig::None,
             frame: None,
         }
     }
@@ -61,7 +67,8 @@ impl DirectionConfig {
         self.rate.check()?;
         self.delay.check()?;
         self.loss.check()?;
-        self.queue.check()
+        self.queue.check()?;
+        self.policer.check()
     }
 }
 
@@ -81,6 +88,9 @@ pub struct DirectionPatch {
     /// What waits when it is busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
+    /// What it refuses before the queue; "none" for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<PolicerConfig>,
     /// The length of the frames in which it sends; "0 s" for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
@@ -100,6 +110,9 @@ impl DirectionPatch {
         }
         if let Some(queue) = &self.queue {
             config.queue = queue.clone();
+        }
+        if let Some(policer) = self.policer {
+            config.policer = policer;
         }
         if let Some(frame) = self.frame {
             config.frame = Some(frame).filter(|frame| !frame.is_zero());

@@ -1,0 +1,144 @@
+//! `bentpipe controllers`.
+
+use crate::table::{Align, Table};
+use crate::{USAGE, output};
+use bentpipe_congestion::Parameter;
+use bentpipe_congestion::catalogue::{CONTROLLERS, Part, RESUMPTIONS, STARTS};
+use bentpipe_lab::LabError;
+use serde_json::json;
+use std::fmt::Write;
+
+/// Something that can be chosen by name.
+struct Entry {
+    /// What it is chosen as: `controller`, `start` or `resume`.
+    kind: &'static str,
+    name: &'static str,
+    about: &'static str,
+    source: &'static str,
+    parameters: &'static [Parameter],
+}
+
+/// The two starts that are none of the catalogue's parts, since they make nothing.
+const CHOICES: [Entry; 2] = [
+    Entry {
+        kind: "start",
+        name: "auto",
+        about: "long-path, where no other connection of the same client is at it; else standard",
+        source: "ours: docs/decisions/0005-long-path-start.md",
+        parameters: &[],
+    },
+    Entry {
+        kind: "start",
+        name: "standard",
+        about: "the controller's own slow start or Startup",
+        source: "that of the controller",
+        parameters: &[],
+    },
+];
+
+fn entries() -> Vec<Entry> {
+    fn of<T>(kind: &'static str, parts: &'static [Part<T>]) -> impl Iterator<Item = Entry> {
+        parts.iter().map(move |part| {
+            let Part { name, about, source, parameters, .. } = part;
+            Entry { kind, name, about, source, parameters }
+        })
+    }
+    let starts = CHOICES.into_iter().chain(of("start", STARTS));
+    of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
+}
+
+/// Lists controllers, starts and ways to resume; all, or the one of that name.
+pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
+    let mut list = entries();
+    if let Some(name) = name {
+        if !list.iter().any(|entry| entry.name == name) {
+            let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
+            let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
+            eprintln!("{label} `{name}` is no controller, start or way to resume; allowed: {}", allowed.join(", "));
+            return Ok(USAGE);
+        }
+        list.retain(|entry| entry.name == name);
+    }
+    if json {
+        let list: Vec<_> = list.iter().map(as_json).collect();
+        return output::print(&format!("{}\n", serde_json::to_string_pretty(&list).unwrap_or_default()));
+    }
+    output::print(&text(&list, output::coloured(&std::io::stdout())))
+}
+
+fn as_json(entry: &Entry) -> serde_json::Value {
+    let parameters = entry.parameters.iter().map(|parameter| {
+        let Parameter { name, default, range: (low, high), unit, about } = parameter;
+        json!({ "name": name, "default": default, "low": low, "high": high, "unit": unit, "about": about })
+    });
+    json!({
+        "kind": entry.kind,
+        "name": entry.name,
+        "about": entry.about,
+        "source": entry.source,
+        "parameters": parameters.collect::<Vec<_>>(),
+    })
+}
+
+fn text(list: &[Entry], colour: bool) -> String {
+    let mut text = String::new();
+    if list.len() > 1 {
+        let mut table = Table::new(&[("kind", Align::Left), ("name", Align::Left), ("what", Align::Left)]);
+        for entry in list {
+            table.row([entry.kind, entry.name, entry.about].map(str::to_owned));
+        }
+        text = table.render(colour);
+        text.push('\n');
+    }
+    let details: Vec<String> = list.iter().map(|entry| detail(entry, colour)).collect();
+    text + &details.join("\n")
+}
+
+/// One entry with its parameters.
+fn detail(entry: &Entry, colour: bool) -> String {
+    let mut text = output::paint(colour, "1", entry.name);
+    let _ = writeln!(text, "\n  {}: {}\n  source: {}", entry.kind, entry.about, entry.source);
+    if entry.parameters.is_empty() {
+        return text;
+    }
+    let mut table = Table::new(&[
+        ("parameter", Align::Left),
+        ("default", Align::Right),
+        ("range", Align::Left),
+        ("unit", Align::Left),
+        ("what", Align::Left),
+    ]);
+    for Parameter { name, default, range: (low, high), unit, about } in entry.parameters {
+        let range = format!("{low} to {high}");
+        table.row([(*name).to_owned(), default.to_string(), range, (*unit).to_owned(), (*about).to_owned()]);
+    }
+    for line in table.render(colour).lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_congestion::{ControllerName, ResumeName, StartName};
+
+    #[test]
+    fn every_name_that_scenarios_may_use_is_listed_once_and_as_what_it_is() {
+        let names = |kind| entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect();
+        let listed: [Vec<&str>; 3] = ["controller", "start", "resume"].map(names);
+        assert_eq!(listed, [ControllerName::all(), StartName::all(), ResumeName::all()]);
+        let mut all: Vec<&str> = listed.concat();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "one name for two things: {all:?}");
+    }
+
+    #[test]
+    fn a_controller_is_shown_with_its_source_and_parameters() {
+        let list: Vec<Entry> = entries().into_iter().filter(|entry| entry.name == "newreno").collect();
+        let text = text(&list, false);
+        for part in ["RFC 9002 §7", "parameter", "beta", "0.5", "0.1 to 0.95"] {
+            assert!(text.contains(part), "without {part}:\n{text}");
+        }
+    }
+}

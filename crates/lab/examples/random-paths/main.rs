@@ -1,0 +1,117 @@
+//! How a fast start does on random paths, beside slow start, in the full simulator: CUBIC without memory, one download at a
+//! time, the same path and seed for both.
+//!
+//! ```text
+//! cargo run --release -p bentpipe-lab --example random-paths -- --cases 500 --seed 7 --jobs 2
+//! cargo run --release -p bentpipe-lab --example random-paths -- --seed 7 --case 12
+//! ```
+//!
+//! Forward 5 to 300 Mbps, return 0.5 to 10 Mbps, queues of 0.05 to 2 BDP (all even in the logarithm); 150 to 800 ms, and 20
+//! to 100 ms for a fifth of the cases; jitter of 0 to 5 ms; frames of 10 and 26.5 ms, or none; an ACK for two or ten packets. The
+//! return's queue holds one BDP. 0.1 to 100 MB; 100 MB only where the link can carry them in the limit of 120 s of virtual
+//! time. `--case` prints one case as a scenario for `bentpipe run`, and what came of it.
+
+mod draw;
+mod measure;
+mod table;
+
+use draw::Case;
+use measure::{Measured, measure};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The command line.
+struct Options {
+    cases: u64,
+    seed: u64,
+    jobs: u64,
+    case: Option<u64>,
+}
+
+impl Options {
+    fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self { cases: 100, seed: 7, jobs: 1, case: None };
+        while let Some(word) = words.next() {
+            let mut number = |low: u64| {
+                let value = words.next().unwrap_or_default();
+                value
+                    .parse()
+                    .ok()
+                    .filter(|number| *number >= low)
+                    .ok_or_else(|| format!("`{word} {value}`; allowed: a whole number from {low}"))
+            };
+            match word.as_str() {
+                "--cases" => options.cases = number(1)?,
+                "--seed" => options.seed = number(0)?,
+                "--jobs" => options.jobs = number(1)?,
+                "--case" => options.case = Some(number(0)?),
+                _ => return Err(format!("`{word}`; allowed: --cases, --seed, --jobs, --case, each with a number")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn main() -> ExitCode {
+    let options = match Options::read(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let Some(number) = options.case else { return study(&options) };
+    let case = Case::draw(options.seed, number);
+    match measure(&case) {
+        Ok(measured) => {
+            table::print_case(&case, &measured);
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("error: {problem}\n{}", case.scenario());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn study(options: &Options) -> ExitCode {
+    let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let results: Mutex<Vec<(Case, Result<Measured, String>)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.min(options.cases) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= options.cases {
+                        break;
+                    }
+                    let case = Case::draw(options.seed, number);
+                    let measured =
+                        std::panic::catch_unwind(|| measure(&case)).unwrap_or_else(|_| Err("a panic".into()));
+                    let so_far = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    eprintln!("{so_far} of {}: case {number}, {case}", options.cases);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((case, measured));
+                    }
+                }
+            });
+        }
+    });
+    let mut all = results.into_inner().unwrap_or_default();
+    all.sort_by_key(|(case, _)| case.number);
+    let mut good = Vec::new();
+    let mut failed = 0u64;
+    for (case, measured) in all {
+        match measured {
+            Ok(measured) => good.push((case, measured)),
+            Err(problem) => {
+                failed += 1;
+                println!("case {} failed: {problem}; {case}", case.number);
+            }
+        }
+    }
+    println!("{} cases, seed {}, {failed} failed\n", options.cases, options.seed);
+    table::print(&good);
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
