@@ -149,6 +149,21 @@ fn many_losses_end_the_bursts_without_asking_the_controller() {
 }
 
 #[test]
+fn where_the_first_burst_proved_little_slow_start_goes_on_and_its_losses_are_answered() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for step in 0..20 {
+        sender.ack(1250 + 3 * step, 101 + step, false);
+    }
+    assert_eq!(sender.lose(1310, 1..90, false), Progress::Going);
+    sender.send(1311, 1);
+    let until = sender.ledger.next_number();
+    assert_eq!(sender.ack(1911, until - 1, false), Progress::Plain);
+    assert_eq!(sender.start.answered(), until - 1);
+    assert!(sender.start.window() < Bytes::new(240_000));
+}
+
+#[test]
 fn a_mark_during_the_bursts_is_the_controllers_to_answer() {
     let mut sender = Sender::begun();
     sender.burst();
