@@ -133,7 +133,7 @@ fn cases() -> Vec<Case> {
             "an unknown controller",
             after("[defaults]\ncongestion = \"bbr9\"\n"),
             11,
-            &["`bbr9`", "allowed: `cubic` or `newreno`"],
+            &["`bbr9` is no congestion controller", "allowed: newreno, cubic"],
         ),
         case("an unknown handshake", after("[defaults]\nhandshake = \"2rtt\"\n"), 11, &["`2rtt`", "`1rtt` or `0rtt`"]),
         case(
