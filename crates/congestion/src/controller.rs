@@ -226,6 +226,12 @@ pub trait Controller: Debug + Send + Sync {
     /// What it is doing, in a word or two, for people.
     fn phase(&self) -> &'static str;
 
+    /// Share of what is sent that may be lost by chance, to the controller's mind, without being a sign of congestion. Zero for
+    /// controllers that take every loss for one.
+    fn loss_tolerance(&self) -> f64 {
+        0.0
+    }
+
     /// The controller as one that Careful Resume tells a rate instead of a window, where it is such a one.
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         None

@@ -372,6 +372,10 @@ impl Controller for Bbr3 {
         }
     }
 
+    fn loss_tolerance(&self) -> f64 {
+        self.settings.loss_threshold
+    }
+
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         Some(self)
     }

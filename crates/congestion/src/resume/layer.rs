@@ -158,12 +158,17 @@ impl Resume {
         }
     }
 
+    /// Whether the controller takes what was lost of the jump so far for chance.
+    fn is_chance(&self) -> bool {
+        let tolerance = self.controller.loss_tolerance();
+        tolerance > 0.0 && !self.flight.is_congested(tolerance)
+    }
+
     /// A loss while the layer owns the answer. True where the controller is to hear of it, too.
     fn absorb_loss(&mut self, loss: &Loss<'_>) -> bool {
         self.flight.lost(loss.packets);
         match self.phase {
-            // Whether it is congestion is the model's to say (RFC 9959 appendix C: by its own rules for leaving Startup).
-            Phase::Unvalidated | Phase::Validating if self.by_rate && !loss.persistent => {}
+            Phase::Unvalidated | Phase::Validating if !loss.persistent && self.is_chance() => return true,
             Phase::Unvalidated | Phase::Validating => self.jump_congested(loss.now, Trigger::PacketLoss),
             _ if self.by_rate => self.end_drain_when_settled(loss.now),
             _ => {
@@ -227,9 +232,12 @@ impl Controller for Resume {
             _ => self.absorb_loss(loss),
         };
         if passes {
+            let congested = self.recon.lost(loss.packets, self.controller.loss_tolerance()) || loss.persistent;
             self.controller.on_loss(loss);
             self.end_leap();
-            self.abandon(loss.now, Trigger::PacketLoss);
+            if congested {
+                self.abandon(loss.now, Trigger::PacketLoss);
+            }
             self.retreat_where_startup_ended(loss.now, Some(Trigger::PacketLoss));
         }
     }

@@ -4,7 +4,7 @@ use super::layer::Resume;
 use super::notes::Refusal;
 use super::tally::Tally;
 use super::{Phase, Saved, Trigger};
-use crate::controller::Ack;
+use crate::controller::{Ack, Packet};
 use bentpipe_units::{Span, Time};
 
 /// What reconnaissance has found so far.
@@ -33,6 +33,12 @@ impl Recon {
         if ack.round_start {
             self.round = Some((ack.round, ack.now));
         }
+    }
+
+    /// Packets were lost: whether that is congestion to a controller of this tolerance.
+    pub(super) fn lost(&mut self, packets: &[Packet], tolerance: f64) -> bool {
+        self.initial.lost(packets);
+        tolerance == 0.0 || self.initial.is_congested(tolerance)
     }
 
     /// The round that begins at `now`: an initial window is acknowledged by several acknowledgements, of which the first begins

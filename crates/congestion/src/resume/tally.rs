@@ -15,6 +15,9 @@ pub(super) struct Tally {
     /// Number after its last; `None` while it grows.
     end: Option<u64>,
     unheard: u64,
+    /// Of those heard of: how many there are, and how many of them were lost.
+    heard: u64,
+    losses: u64,
     /// Number that the next packet had when an acknowledgement reached the run's end.
     reached: Option<u64>,
     overtaken: bool,
@@ -68,7 +71,18 @@ impl Tally {
     }
 
     pub(super) fn lost(&mut self, packets: &[Packet]) {
+        let before = self.heard;
         self.take(packets);
+        self.losses += self.heard - before;
+    }
+
+    /// Whether more of it was lost than chance explains where the share `tolerance` is lost by chance: three standard
+    /// deviations above the mean of a Poisson process, and a packet for the beginning of the count. Every loss without
+    /// tolerance.
+    pub(super) fn is_congested(&self, tolerance: f64) -> bool {
+        let mean = tolerance * self.heard as f64;
+        let by_chance = if tolerance > 0.0 { mean + 3.0 * libm::sqrt(mean) + 1.0 } else { 0.0 };
+        self.losses as f64 > by_chance
     }
 
     fn take(&mut self, packets: &[Packet]) -> Bytes {
@@ -77,6 +91,7 @@ impl Tally {
             if self.holds(packet.number) {
                 bytes += packet.bytes;
                 self.unheard = self.unheard.saturating_sub(1);
+                self.heard += 1;
             }
         }
         bytes
@@ -117,6 +132,30 @@ mod tests {
         (first..end).for_each(|number| tally.sent(number));
         tally.close(end);
         tally
+    }
+
+    #[test]
+    fn every_loss_is_congestion_to_who_tolerates_none() {
+        let mut run = run(0, 1000);
+        assert!(!run.is_congested(0.0));
+        run.lost(&[packet(3)]);
+        assert!(run.is_congested(0.0) && !run.is_congested(0.02));
+    }
+
+    #[test]
+    fn losses_beyond_chance_are_congestion_to_everyone() {
+        let mut run = run(0, 1000);
+        for number in 0..1000 {
+            if number % 64 == 0 {
+                run.lost(&[packet(number)])
+            } else {
+                drop(run.acked(&[packet(number)], 1000))
+            }
+            assert!(!run.is_congested(0.02), "1.56 % at packet {number}");
+        }
+        let mut run = self::run(0, 1000);
+        (0..10).for_each(|number| run.lost(&[packet(number)]));
+        assert!(run.is_congested(0.02));
     }
 
     #[test]

@@ -116,14 +116,12 @@ pub struct Started {
     controller: Box<dyn Controller>,
     start: Option<Box<dyn Start>>,
     permit: Option<Permit>,
-    /// Of the last event.
-    now: Time,
 }
 
 impl Started {
     /// `controller`, started by `start`, which may need a permit.
     pub fn new(controller: Box<dyn Controller>, start: Box<dyn Start>, permit: Option<Permit>) -> Self {
-        Self { controller, start: Some(start), permit, now: Time::ZERO }
+        Self { controller, start: Some(start), permit }
     }
 
     fn finish(&mut self) {
@@ -162,7 +160,6 @@ impl Started {
 
 impl Controller for Started {
     fn on_packet_sent(&mut self, packet: &Packet) {
-        self.now = packet.sent_at;
         self.controller.on_packet_sent(packet);
         if let Some(start) = &mut self.start {
             start.on_packet_sent(packet);
@@ -170,7 +167,6 @@ impl Controller for Started {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        self.now = ack.now;
         // The controller hears every acknowledgement, for its filters; its window is not asked for until the start is over.
         self.controller.on_ack(ack);
         if let Some(start) = &mut self.start {
@@ -253,22 +249,16 @@ impl Controller for Started {
         self.start.as_ref().map_or_else(|| self.controller.phase(), |start| start.phase())
     }
 
-    /// Asking for it ends the start, where the controller is such a one: whoever asks is about to tell a rate that this path
-    /// was seen to carry, which is worth more than what a start could find.
+    fn loss_tolerance(&self) -> f64 {
+        self.controller.loss_tolerance()
+    }
+
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
-        if self.controller.rate_based().is_some()
-            && let Some(start) = &self.start
-        {
-            let window = start.window();
-            let to = Adjust { now: self.now, window, ssthresh: None, rate: None, min_rtt: None, answered: 0 };
-            self.controller.adjust(&to);
-            self.finish();
-        }
-        self.controller.rate_based()
+        if self.is_starting() { None } else { self.controller.rate_based() }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.start.as_ref().map(|start| start.clone_box());
-        Box::new(Self { controller: self.controller.clone_box(), start, permit: self.permit.clone(), now: self.now })
+        Box::new(Self { controller: self.controller.clone_box(), start, permit: self.permit.clone() })
     }
 }

@@ -22,12 +22,9 @@ impl Controller for Model {
             self.drain = false;
         }
     }
-    fn on_loss(&mut self, loss: &Loss<'_>) {
-        // Three packets at once are congestion to it, fewer are chance.
-        if loss.packets.len() >= 3 {
-            self.startup = false;
-            self.drain = true;
-        }
+    fn on_loss(&mut self, _: &Loss<'_>) {}
+    fn loss_tolerance(&self) -> f64 {
+        0.02
     }
     fn on_mark(&mut self, _: &Mark) {}
     fn adjust(&mut self, _: &Adjust) {}
@@ -147,7 +144,7 @@ fn congestion_while_probing_drains() {
 }
 
 #[test]
-fn a_loss_that_the_model_takes_for_chance_does_not_end_the_probe() {
+fn a_loss_that_the_controller_takes_for_chance_does_not_end_the_probe() {
     let mut rig = probing();
     rig.at(200).ack(10, 20);
     rig.lose(21, 21);
