@@ -1,11 +1,16 @@
 //! A connection that several tasks share: the protocol state, and who waits for which of its events.
 
+use crate::arrivals::Arrivals;
 use crate::clock::Clock;
 use crate::endpoint::Task;
-use bentpipe_units::Time;
+use crate::token::Tokens;
+use bentpipe_congestion::Saved;
+use bentpipe_congestion::resume::Knowledge;
+use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::Bytes;
-use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
+use noq_proto::{Connection, ConnectionError, Dir, Event, PathId, StreamEvent, StreamId, VarInt, WriteError};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -34,6 +39,17 @@ pub(crate) struct State {
     send_window: Option<u64>,
     /// Tasks that applications started and the endpoint has not yet taken over.
     pub spawned: Vec<Task>,
+    /// The peer's address is its own (RFC 9000 §8).
+    validated: bool,
+    /// Waiters for that.
+    validation: Vec<Waker>,
+    /// What is known of the path, where the connection has notes of it.
+    knowledge: Knowledge,
+    /// Who waits for more.
+    learning: Option<Waker>,
+    /// What this side does with path tokens, and whether the peer's stream of them was seen.
+    tokens: Option<(Tokens, bool)>,
+    arrivals: Arrivals,
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
@@ -83,6 +99,12 @@ impl Conn {
             blocked_writers: 0,
             send_window: None,
             spawned: Vec::new(),
+            validated: false,
+            validation: Vec::new(),
+            knowledge: Knowledge::default(),
+            learning: None,
+            tokens: None,
+            arrivals: Arrivals::default(),
         })))
     }
 
@@ -130,6 +152,72 @@ impl Conn {
     /// writers that have filled it then wait for room worth waking up for.
     pub fn batch_writes(&self, send_window: u64) {
         self.lock().send_window = Some(send_window);
+    }
+
+    /// What arrived in the best round trip so far, the receiver's view of what the path carries: see
+    /// [`crate::Endpoint::handle_datagram`]. None before a round trip has passed.
+    pub fn received_view(&self) -> Option<Saved> {
+        self.lock().arrivals.best()
+    }
+
+    /// Lets the peer send up to `window` on all streams together before it hears from us again. A smaller window than the
+    /// `present` one changes nothing; a stream's own window stays what it was, since QUIC's stack has no way to change it.
+    pub(crate) fn raise_receive_window(&self, window: Size, present: Size) {
+        if window > present
+            && let Ok(window) = VarInt::from_u64(window.get())
+        {
+            self.lock().quic.set_receive_window(window);
+        }
+    }
+
+    /// The peer's address as it is now, where the connection has one.
+    pub(crate) fn remote_ip(&self) -> Option<IpAddr> {
+        self.lock().quic.network_path(PathId::ZERO).ok().map(|path| path.remote().ip())
+    }
+
+    /// Waits until the peer's address is validated: a token of the stack's proved it, or the handshake is complete (RFC 9000
+    /// §8.1).
+    pub(crate) fn poll_validated(&self, cx: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
+        let mut state = self.lock();
+        match &state.closed {
+            _ if state.validated => Poll::Ready(Ok(())),
+            Some(error) => Poll::Ready(Err(error.clone())),
+            None => {
+                wait(&mut state.validation, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Waits until what is known of the path is something that `wanted` wants. One task at a time.
+    pub(crate) fn poll_knowledge<T>(
+        &self,
+        wanted: impl Fn(&Knowledge) -> Option<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, ConnectionError>> {
+        let mut state = self.lock();
+        if let Some(error) = &state.closed {
+            return Poll::Ready(Err(error.clone()));
+        }
+        match wanted(&state.knowledge) {
+            Some(found) => Poll::Ready(Ok(found)),
+            None => {
+                state.learning = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whether this side has to do with path tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.lock().tokens.is_some()
+    }
+
+    /// What this side does with the peer's stream of tokens: something once, nothing for further ones.
+    pub(crate) fn tokens_once(&self) -> Option<Tokens> {
+        let mut state = self.lock();
+        let (tokens, seen) = state.tokens.as_mut()?;
+        (!std::mem::replace(seen, true)).then(|| tokens.clone())
     }
 
     /// Ends the connection with an application error code; `reason` is shown to the peer.
@@ -236,6 +324,29 @@ impl Conn {
         }
     }
 
+    /// The next bytes in order, at most `most`; none at the stream's end or after a reset. A stream that was read in order may
+    /// be read out of order from then on, but not the other way round.
+    pub(crate) fn poll_read_ordered(&self, id: StreamId, most: usize, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.lock();
+        let found = {
+            let mut stream = state.quic.recv_stream(id);
+            let Ok(mut chunks) = stream.read(true) else { return Poll::Ready(None) };
+            match chunks.next(most) {
+                Ok(chunk) => Some(chunk.map(|chunk| chunk.bytes)),
+                Err(noq_proto::ReadError::Blocked) => None,
+                Err(noq_proto::ReadError::Reset(_)) => Some(None),
+            }
+        };
+        match found {
+            Some(bytes) => Poll::Ready(bytes),
+            None if state.closed.is_some() => Poll::Ready(None),
+            None => {
+                state.streams.entry(id).or_default().read = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
     pub(crate) fn finish(&self, id: StreamId) -> Result<(), StreamFailure> {
         use noq_proto::FinishError;
         match self.lock().quic.send_stream(id).finish() {
@@ -296,6 +407,7 @@ impl State {
                 Event::Stream(StreamEvent::Available { dir }) => wake_all(&mut self.open[dir as usize]),
                 Event::Connected => {
                     self.connected = Some(self.now);
+                    self.set_validated();
                     // Stream limits came with the peer's transport parameters, without an event of their own.
                     self.open.iter_mut().for_each(wake_all);
                 }
@@ -338,8 +450,38 @@ impl State {
         self.closed.is_some()
     }
 
+    /// The peer's address is its own.
+    pub fn set_validated(&mut self) {
+        self.validated = true;
+        wake_all(&mut self.validation);
+    }
+
+    /// What this side does with path tokens.
+    pub fn set_tokens(&mut self, tokens: Tokens) {
+        self.tokens = Some((tokens, false));
+    }
+
+    /// What is known of the path now.
+    pub fn learn(&mut self, knowledge: Knowledge) {
+        if self.knowledge != knowledge {
+            self.knowledge = knowledge;
+            self.learning.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// A datagram of `bytes` has arrived.
+    pub fn arrived(&mut self, bytes: u64) {
+        // Before that, the round trip is a guess.
+        if self.connected.is_some()
+            && let Some(rtt) = self.quic.rtt(PathId::ZERO)
+        {
+            self.arrivals.on_datagram(self.now, bytes, Span::from(rtt));
+        }
+    }
+
     fn end(&mut self, reason: ConnectionError) {
         self.closed.get_or_insert(reason);
+        self.validation.drain(..).chain(self.learning.take()).for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         for waiters in std::mem::take(&mut self.streams).into_values() {
             waiters.read.into_iter().chain(waiters.write).for_each(Waker::wake);

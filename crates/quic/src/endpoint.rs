@@ -5,6 +5,7 @@ use crate::conn::{Conn, State};
 use crate::probe::Probe;
 use crate::qlog::QlogSink;
 use crate::remember::Remembered;
+use crate::token::{Tokens, attend};
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use futures_util::stream::{FuturesUnordered, Stream};
@@ -47,6 +48,9 @@ pub struct Attached {
     pub remembered: Option<Remembered>,
     /// Where that writes its events, where its transport configuration writes there, too.
     pub qlog: Option<QlogSink>,
+    /// Its part in the exchange of path tokens. HTTP/3 over the connection then keeps their streams to itself; other
+    /// applications run [`crate::take_tokens`] beside theirs.
+    pub tokens: Option<Tokens>,
 }
 
 /// How often the memory of paths learns what a connection has observed.
@@ -167,14 +171,18 @@ impl Endpoint {
     ) -> Result<Conn, ConnectError> {
         let (handle, connection) = self.noq.connect(self.clock.instant(now), config, remote, server_name)?;
         let conn = Conn::new(connection, now, self.clock);
-        let task = app(conn.clone());
-        self.adopt(handle.0, conn.clone(), task, attached, now);
+        self.adopt(handle.0, conn.clone(), app, attached, now);
         Ok(conn)
     }
 
-    fn adopt(&mut self, key: usize, conn: Conn, task: Task, attached: Attached, now: Time) {
+    fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, attached: Attached, now: Time) {
         let tasks = FuturesUnordered::new();
-        tasks.push(task);
+        if let Some(tokens) = &attached.tokens {
+            conn.lock().set_tokens(tokens.clone());
+            // Before the application: a client's token is to arrive with the request, not after it.
+            tasks.push(Box::pin(attend(conn.clone(), tokens.clone())) as Task);
+        }
+        tasks.push(app(conn.clone()));
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         self.connections
             .insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken });
@@ -186,10 +194,11 @@ impl Endpoint {
         self.connections.len()
     }
 
-    /// Takes a datagram that arrived from `remote`.
+    /// Takes a datagram that arrived from `remote`. Its bytes count for [`Conn::received_view`] once the handshake is complete.
     pub fn handle_datagram(&mut self, now: Time, remote: SocketAddr, ecn: Option<EcnCodepoint>, data: BytesMut) {
         let instant = self.clock.instant(now);
         let path = FourTuple::new(remote, None);
+        let bytes = data.len() as u64;
         self.scratch.clear();
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
@@ -197,6 +206,7 @@ impl Endpoint {
                     let mut state = entry.conn.lock();
                     state.now = now;
                     state.quic.handle_event(event);
+                    state.arrived(bytes);
                     drop(state);
                     self.run(key, now);
                 }
@@ -214,11 +224,14 @@ impl Endpoint {
             return;
         };
         self.scratch.clear();
+        let validated = incoming.remote_address_validated();
         match self.noq.accept(incoming, self.clock.instant(now), &mut self.scratch, Some(config)) {
             Ok((handle, connection)) => {
                 let conn = Conn::new(connection, now, self.clock);
-                let task = app(conn.clone());
-                self.adopt(handle.0, conn, task, attached, now);
+                if validated {
+                    conn.lock().set_validated();
+                }
+                self.adopt(handle.0, conn, app, attached, now);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
@@ -274,6 +287,9 @@ impl Endpoint {
             state.now = now;
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
+            if let Some(knowledge) = entry.attached.tokens.as_ref().and_then(Tokens::knowledge) {
+                state.learn(knowledge);
+            }
             if !state.spawned.is_empty() {
                 let spawned = std::mem::take(&mut state.spawned);
                 drop(state);

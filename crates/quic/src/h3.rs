@@ -4,6 +4,7 @@
 
 use crate::conn::{Conn, Read, StreamFailure};
 use crate::reader::Reassembler;
+use crate::sorter::{Sorted, Sorter};
 use bytes::{Buf, Bytes};
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, WriteBuf};
 use noq_proto::{ConnectionError, Dir, StreamId};
@@ -15,13 +16,17 @@ use std::task::{Context, Poll, ready};
 pub struct Http3 {
     conn: Conn,
     stream_window: u64,
+    /// The peer's unidirectional streams, where this side keeps those of path tokens for itself.
+    sorter: Option<Sorter>,
 }
 
 impl Http3 {
     /// Wraps `conn`, whose streams were given a receive window of `stream_window` bytes: no reader holds back more
-    /// than twice that.
+    /// than twice that. Streams of path tokens stay hidden from `h3` where this side has to do with tokens
+    /// ([`crate::Attached::tokens`]).
     pub fn new(conn: Conn, stream_window: u64) -> Self {
-        Self { conn, stream_window }
+        let sorter = conn.has_tokens().then(Sorter::default);
+        Self { conn, stream_window, sorter }
     }
 
     /// The connection underneath.
@@ -34,13 +39,7 @@ impl Http3 {
     }
 
     fn recv(&self, id: StreamId) -> RecvStream {
-        RecvStream {
-            conn: self.conn.clone(),
-            id,
-            reader: Reassembler::default(),
-            limit: self.stream_window.saturating_mul(2),
-            ended: false,
-        }
+        RecvStream::new(self.conn.clone(), id, self.stream_window.saturating_mul(2))
     }
 
     fn bidi(&self, id: StreamId) -> BidiStream {
@@ -74,8 +73,20 @@ impl quic::Connection<Bytes> for Http3 {
     type OpenStreams = Self;
 
     fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
-        let id = ready!(self.conn.poll_accept(Dir::Uni, cx)).map_err(connection_error)?;
-        Poll::Ready(Ok(self.recv(id)))
+        let Some(sorter) = &mut self.sorter else {
+            let id = ready!(self.conn.poll_accept(Dir::Uni, cx)).map_err(connection_error)?;
+            return Poll::Ready(Ok(self.recv(id)));
+        };
+        loop {
+            let Sorted { id, head, tokens } = ready!(sorter.poll_next(&self.conn, cx)).map_err(connection_error)?;
+            if tokens {
+                crate::token::receive(&self.conn, id);
+                continue;
+            }
+            let mut stream = RecvStream::new(self.conn.clone(), id, self.stream_window.saturating_mul(2));
+            stream.reader.insert(0, head.into());
+            return Poll::Ready(Ok(stream));
+        }
     }
 
     fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
@@ -84,7 +95,8 @@ impl quic::Connection<Bytes> for Http3 {
     }
 
     fn opener(&self) -> Self {
-        self.clone()
+        // What only opens streams accepts none.
+        Self { sorter: None, ..self.clone() }
     }
 }
 
@@ -158,6 +170,18 @@ pub struct RecvStream {
     reader: Reassembler,
     limit: u64,
     ended: bool,
+}
+
+impl RecvStream {
+    /// Holds back at most about `limit` bytes behind a hole.
+    pub(crate) fn new(conn: Conn, id: StreamId, limit: u64) -> Self {
+        Self { conn, id, reader: Reassembler::default(), limit, ended: false }
+    }
+
+    /// Begins `offset` bytes into the stream: those were read before.
+    pub(crate) fn from(conn: Conn, id: StreamId, limit: u64, offset: u64) -> Self {
+        Self { reader: Reassembler::beginning_at(offset), ..Self::new(conn, id, limit) }
+    }
 }
 
 impl quic::RecvStream for RecvStream {

@@ -8,11 +8,12 @@
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
 //! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
-//! - [`token`] seals what is remembered for clients to keep;
+//! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
 mod adapter;
+mod arrivals;
 mod clock;
 mod conn;
 mod endpoint;
@@ -26,6 +27,7 @@ mod reader;
 mod remember;
 pub mod seeded;
 mod settings;
+mod sorter;
 pub mod tls;
 pub mod token;
 
@@ -40,9 +42,10 @@ pub use crate::raw::RawStream;
 pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{
-    AckRatio, AckRatioError, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, Settings, SettingsError,
-    UDP_HEADER,
+    AckRatio, AckRatioError, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings,
+    SettingsError, UDP_HEADER,
 };
+pub use crate::sorter::take_tokens;
 /// Congestion control, for the types that stand in this crate's interface.
 pub use bentpipe_congestion as congestion;
 /// The stack underneath, for the types that stand in this crate's interface.

@@ -25,6 +25,11 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
+    /// Begins `offset` bytes into the stream: those were delivered otherwise.
+    pub fn beginning_at(offset: u64) -> Self {
+        Self { next: offset, ..Self::default() }
+    }
+
     /// Offset of the next byte to deliver: everything below it was delivered.
     pub fn next_offset(&self) -> u64 {
         self.next

@@ -62,15 +62,15 @@ impl PathMemory {
     pub fn begin(&self, remote: IpAddr, holder: Holder, clock: Time) -> Result<Remembered, RememberError> {
         let now = self.epoch.epoch();
         let key = PathKey::new(self.prefixes.of(remote), &self.local, 0)?;
-        let notes = PathNotes::new();
-        let remembered = Remembered { memory: self.clone(), key, holder, notes, kept: Mutex::default() };
+        let place = Place { memory: self.clone(), key: key.clone(), holder };
+        let remembered = Remembered { place: Some(place), ..Remembered::without_store() };
         let mut store = self.store();
-        match store.lease(&remembered.key, now, holder)? {
+        match store.lease(&key, now, holder)? {
             Some(path) => {
                 let left = Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
                 remembered.notes.offer(Saved { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) });
             }
-            None if store.list(now)?.iter().any(|entry| entry.key == remembered.key) => {
+            None if store.list(now)?.iter().any(|entry| entry.key == key) => {
                 remembered.notes.refuse(Refusal::InUse);
             }
             None => {}
@@ -83,12 +83,19 @@ impl PathMemory {
 /// What one connection has to do with the memory of its path.
 #[derive(Debug)]
 pub struct Remembered {
-    memory: PathMemory,
-    key: PathKey,
-    holder: Holder,
+    /// Where it is kept, where there is a store.
+    place: Option<Place>,
     notes: PathNotes,
     /// What was done already.
     kept: Mutex<Kept>,
+}
+
+/// A connection's place in a store.
+#[derive(Debug)]
+struct Place {
+    memory: PathMemory,
+    key: PathKey,
+    holder: Holder,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +106,11 @@ struct Kept {
 }
 
 impl Remembered {
+    /// Nothing is kept here: the client brings what is remembered, in a token, and takes what was learned with it.
+    pub fn without_store() -> Self {
+        Self { place: None, notes: PathNotes::new(), kept: Mutex::default() }
+    }
+
     /// The notes that the connection's controller keeps.
     pub fn notes(&self) -> PathNotes {
         self.notes.clone()
@@ -110,21 +122,22 @@ impl Remembered {
     /// # Errors
     /// A store that fails.
     pub fn settle(&self, over: bool) -> Result<(), StoreError> {
-        let now = self.memory.epoch.epoch();
+        let Some(Place { memory, key, holder }) = &self.place else { return Ok(()) };
+        let now = memory.epoch.epoch();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut store = self.memory.store();
+        let mut store = memory.store();
         // What is deleted may be replaced by what was observed since, so this comes first.
         if self.notes.retreated() && !kept.forgotten {
-            store.forget(&self.key)?;
+            store.forget(key)?;
             kept.forgotten = true;
         }
         if let Some(observed) = self.notes.observed().filter(|observed| kept.observed != Some(*observed)) {
-            let path = SavedPath::new(observed.window, observed.rtt, now, self.memory.lifetime)?;
-            store.replace(&self.key, path, now)?;
+            let path = SavedPath::new(observed.window, observed.rtt, now, memory.lifetime)?;
+            store.replace(key, path, now)?;
             kept.observed = Some(observed);
         }
         if (over || !self.notes.in_use()) && !kept.released {
-            store.release(&self.key, self.holder)?;
+            store.release(key, *holder)?;
             kept.released = true;
         }
         Ok(())

@@ -39,6 +39,17 @@ pub enum Handshake {
     ZeroRtt,
 }
 
+/// How a server that resumes knows the path (draft-kuhn-quic-bdpframe-extension-05 §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResumeVia {
+    /// It remembers.
+    #[default]
+    Store,
+    /// Its client keeps it in a sealed token.
+    Token,
+}
+
 /// How often the data sender asks to be acknowledged (draft-ietf-quic-ack-frequency).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckRatio {
@@ -100,6 +111,8 @@ impl JsonSchema for AckRatio {
 pub struct Settings {
     /// Controller of both senders, how it starts, what it does with a remembered path.
     pub congestion: Recipe,
+    /// How a server knows a remembered path. A client that sends remembers by itself.
+    pub resume_via: ResumeVia,
     /// What runs above QUIC.
     pub http: Http,
     /// What each sender asks of its receiver.
@@ -128,6 +141,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             congestion: Recipe::default(),
+            resume_via: ResumeVia::default(),
             http: Http::default(),
             ack: AckRatio::default(),
             max_ack_delay: Span::from_millis(25),

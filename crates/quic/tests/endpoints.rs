@@ -4,7 +4,7 @@
 
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Accept, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};
+use bentpipe_quic::{Accept, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn pair(clock: Clock) -> (Pair, ClientConfig) {
     let config = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
         let app = Box::new(|conn: Conn| Box::pin(echo(conn)) as bentpipe_quic::Task);
-        Some(Accept { config: config.clone(), probe: None, app })
+        Some(Accept { config: config.clone(), attached: Attached::default(), app })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let pair = Pair {
@@ -111,18 +111,25 @@ fn ask(
     let answered = answer.clone();
     let conn = pair
         .client
-        .connect(pair.now, config, SERVER.into(), "server.test", probe, move |conn| {
-            Box::pin(async move {
-                let Ok(mut stream) = RawStream::open(&conn).await else { return };
-                stream.write_all(&question).await.unwrap();
-                stream.finish().unwrap();
-                let mut answer = Vec::new();
-                while let Ok(Some(data)) = stream.read().await {
-                    answer.extend_from_slice(&data);
-                }
-                *answered.lock().unwrap() = Some(answer);
-            })
-        })
+        .connect(
+            pair.now,
+            config,
+            SERVER.into(),
+            "server.test",
+            Attached { probe, ..Attached::default() },
+            move |conn| {
+                Box::pin(async move {
+                    let Ok(mut stream) = RawStream::open(&conn).await else { return };
+                    stream.write_all(&question).await.unwrap();
+                    stream.finish().unwrap();
+                    let mut answer = Vec::new();
+                    while let Ok(Some(data)) = stream.read().await {
+                        answer.extend_from_slice(&data);
+                    }
+                    *answered.lock().unwrap() = Some(answer);
+                })
+            },
+        )
         .unwrap();
     (conn, answer)
 }

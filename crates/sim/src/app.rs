@@ -2,7 +2,7 @@
 
 use crate::progress::Progress;
 use crate::spec::Direction;
-use bentpipe_quic::{Conn, Http, Http3, RawStream, Settings, Task};
+use bentpipe_quic::{Conn, Http, Http3, RawStream, Settings, Task, take_tokens};
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
@@ -19,7 +19,10 @@ pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
-        Http::Raw => Box::pin(raw_client(conn, progress)),
+        Http::Raw => {
+            conn.spawn(take_tokens(conn.clone()));
+            Box::pin(raw_client(conn, progress))
+        }
     }
 }
 
@@ -29,7 +32,10 @@ pub fn server(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),
-        Http::Raw => Box::pin(raw_server(conn, progress)),
+        Http::Raw => {
+            conn.spawn(take_tokens(conn.clone()));
+            Box::pin(raw_server(conn, progress))
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use crate::app;
 use crate::datagram::{Address, Side};
 use crate::error::SimError;
 use crate::hosts::Hosts;
-use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, QlogFile, ReturnBytes, Series};
+use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, QlogFile};
 use crate::progress::Progress;
+use crate::running::{Counts, Running};
 use crate::spec::{Direction, FlowSpec, Visit};
 use bentpipe_link::{DropCause, random};
 use bentpipe_quic::congestion::FastStart;
@@ -15,9 +16,10 @@ use bentpipe_quic::noq_proto::{
 };
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness, SecretLog};
+use bentpipe_quic::token::{ClientWindows, Tokens};
 use bentpipe_quic::{
     Accept, Attached, Clock, Conn, Endpoint, EpochClock, Handshake, Http, IP_HEADER, MakeController, Probe, Remembered,
-    UDP_HEADER, controller_factory, seeded,
+    ResumeVia, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::{Span, Time};
 use std::num::NonZeroUsize;
@@ -75,33 +77,6 @@ pub struct FlowResults {
     pub traces: Vec<FlowTrace>,
     /// Their qlog.
     pub qlog: Vec<QlogFile>,
-}
-
-/// The visit under way.
-struct Running {
-    number: usize,
-    conn: Conn,
-    progress: Progress,
-    /// Watches the data's sender.
-    probe: Probe,
-    sinks: Option<(QlogSink, QlogSink)>,
-    start: Time,
-    gives_up: Time,
-    counts: Counts,
-}
-
-/// Datagrams of the visit under way, as the network sees them.
-#[derive(Default)]
-struct Counts {
-    data_packets: u64,
-    lost_policer: u64,
-    lost_queue: u64,
-    lost_random: u64,
-    return_packets: u64,
-    return_bytes: ReturnBytes,
-    dropped_policer: Vec<(Time, f64)>,
-    dropped_queue: Vec<(Time, f64)>,
-    dropped_loss: Vec<(Time, f64)>,
 }
 
 impl Flow {
@@ -244,17 +219,29 @@ impl Flow {
         let host = shared.hosts.get(match side {
             Side::Server => &self.spec.server,
             Side::Client => &self.spec.name,
-        });
+        })?;
+        let by_token = controller.keeps_notes() && settings.resume_via == ResumeVia::Token;
         let remembered = controller
             .keeps_notes()
             .then(|| {
                 // One of a kind in the run: flow, visit and side.
                 let holder = Holder((self.index as u64) << 32 | (self.next_visit as u64) << 1 | side as u64);
-                host.memory.begin(peer, holder, now)
+                match side {
+                    Side::Server if by_token => Ok(Remembered::without_store()),
+                    _ => host.memory.begin(peer, holder, now),
+                }
             })
             .transpose()
             .map_err(|error| SimError::Spec(error.to_string()))?;
         let notes = remembered.as_ref().map(Remembered::notes);
+        let tokens = match (side, &notes) {
+            (Side::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
+            (Side::Client, _) if by_token => {
+                let windows = ClientWindows { present: settings.connection_window, most: ClientWindows::MOST };
+                Some(Tokens::client(&host.kept, &self.spec.server, windows))
+            }
+            _ => None,
+        };
         let make: MakeController = match side {
             Side::Server if controller.wants_permit() => {
                 let gate = host.gate;
@@ -268,7 +255,7 @@ impl Flow {
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned() }))
+        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens }))
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
@@ -289,10 +276,18 @@ impl Flow {
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
         let server_progress = progress.clone();
+        let server_conn = Arc::<Mutex<Option<Conn>>>::default();
+        let slot = server_conn.clone();
+        let verdict = attached.tokens.as_ref().and_then(Tokens::verdict).cloned();
+        let notes = |attached: &Attached| attached.remembered.as_ref().map(Remembered::notes);
+        let server_notes = notes(&attached);
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
             config: Arc::new(config),
             attached,
-            app: Box::new(move |conn| app::server(conn, &server_settings, server_progress)),
+            app: Box::new(move |conn| {
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(conn.clone());
+                app::server(conn, &server_settings, server_progress)
+            }),
         });
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
@@ -300,6 +295,7 @@ impl Flow {
         let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
         config.transport_config(Arc::new(transport));
         let client_progress = progress.clone();
+        let client_notes = notes(&attached);
         let remote = self.address(Side::Server).socket(self.spec.terminal);
         let conn = self
             .client
@@ -310,15 +306,18 @@ impl Flow {
         if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
             progress.failed("0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned());
         }
-        let probe = match visit.direction {
-            Direction::Download => server_probe,
-            Direction::Upload => client_probe,
+        let (probe, notes) = match visit.direction {
+            Direction::Download => (server_probe, server_notes),
+            Direction::Upload => (client_probe, client_notes),
         };
         self.running = Some(Running {
             number,
             conn,
             progress,
             probe,
+            notes,
+            verdict,
+            server_conn,
             sinks,
             start: now,
             gives_up: now + shared.time_limit,
@@ -335,7 +334,7 @@ impl Flow {
         if visit.reported {
             self.results.outcomes.push(self.outcome(&running, &visit, now, shared));
             if shared.trace {
-                self.results.traces.push(trace(&self.spec.name, &running));
+                self.results.traces.push(running.trace(&self.spec.name));
             }
             if let Some((client, server)) = &running.sinks {
                 for (side, sink) in [("client", client), ("server", server)] {
@@ -383,6 +382,7 @@ impl Flow {
             rtt_min: record.rtt_min(),
             rtt_mean: record.rtt_mean(),
             rtt_p99: record.rtt_p99(),
+            path: running.path(visit.direction),
             objects: visit
                 .objects
                 .iter()
@@ -461,51 +461,6 @@ impl Flow {
         if trace {
             series.push((now, position));
         }
-    }
-}
-
-/// The series of a visit that ends.
-fn trace(name: &str, running: &Running) -> FlowTrace {
-    let mut record = running.probe.record();
-    let sender = record.series.take().unwrap_or_default();
-    let counts = &running.counts;
-    let received = running.progress.state().series.take().unwrap_or_default();
-    let mut series = Vec::new();
-    let mut add = |name, unit, points: Vec<(Time, f64)>| {
-        if !points.is_empty() {
-            series.push(Series { name, unit, points });
-        }
-    };
-    add("sent", "bytes", sender.sent);
-    add("acked", "bytes", sender.acked);
-    add("lost", "bytes", sender.lost);
-    add("dropped_policer", "bytes", counts.dropped_policer.clone());
-    add("dropped_queue", "bytes", counts.dropped_queue.clone());
-    add("dropped_loss", "bytes", counts.dropped_loss.clone());
-    add("received", "bytes", received);
-    add("cwnd", "bytes", sender.cwnd);
-    add("ssthresh", "bytes", sender.ssthresh);
-    add("bytes_in_flight", "bytes", sender.bytes_in_flight);
-    add("pacing_rate", "Mbps", sender.pacing_rate);
-    add("rtt", "ms", sender.rtt);
-    add("smoothed_rtt", "ms", sender.smoothed_rtt);
-    let mut marks = Vec::new();
-    if let Some(at) = running.conn.connected_at() {
-        marks.push((at, "handshake complete".to_owned()));
-    }
-    if let Some(at) = running.progress.state().first_byte {
-        marks.push((at, "first byte".to_owned()));
-    }
-    if let Some(at) = running.progress.completion() {
-        marks.push((at, "complete".to_owned()));
-    }
-    FlowTrace {
-        name: name.to_owned(),
-        visit: running.number,
-        start: running.start,
-        series,
-        marks,
-        phases: sender.phases,
     }
 }
 

@@ -1,7 +1,12 @@
 //! What hosts know of each other beyond a connection.
 
+use crate::error::SimError;
+use bentpipe_link::random;
 use bentpipe_quic::memory::{Limits, MemoryStore, Prefixes};
+use bentpipe_quic::tls::Randomness;
+use bentpipe_quic::token::{KeyRing, MemoryJar, PathTokens, Secret, TokenClient, TokenServer};
 use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, StartGate};
+use rand_core::Rng;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +18,10 @@ pub struct Host {
     pub gate: StartGate<IpAddr>,
     /// Paths that it has sent over.
     pub memory: PathMemory,
+    /// Tokens that it issues.
+    pub issued: TokenServer,
+    /// Tokens that it was given.
+    pub kept: TokenClient,
 }
 
 /// Every host of a run, by name: servers by theirs, clients by their flow's.
@@ -20,26 +29,41 @@ pub struct Host {
 pub struct Hosts {
     hosts: Mutex<BTreeMap<String, Host>>,
     epoch: EpochClock,
+    /// Seed and number of the run.
+    seed: (u64, u64),
 }
 
 impl Hosts {
     /// No host knows anything yet.
-    pub fn new(epoch: EpochClock) -> Self {
-        Self { hosts: Mutex::default(), epoch }
+    pub fn new(epoch: EpochClock, seed: (u64, u64)) -> Self {
+        Self { hosts: Mutex::default(), epoch, seed }
     }
 
     /// The host of that name.
-    pub fn get(&self, name: &str) -> Host {
-        let new = || Host {
+    pub fn get(&self, name: &str) -> Result<Host, SimError> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(host) = hosts.get(name) {
+            return Ok(host.clone());
+        }
+        let mut secret = [0; 32];
+        random::stream(self.seed.0, self.seed.1, &format!("host/{name}/tokens")).fill_bytes(&mut secret);
+        let keys =
+            KeyRing::new(Secret::new(&secret), KeyRing::PERIOD).map_err(|error| SimError::Spec(error.to_string()))?;
+        let prefixes = Prefixes::default();
+        let store = MemoryStore::new(Limits::default());
+        let host = Host {
             gate: StartGate::default(),
-            memory: PathMemory::new(
-                MemoryStore::new(Limits::default()),
-                Prefixes::default(),
-                "sim",
+            memory: PathMemory::new(store, prefixes, "sim", DEFAULT_LIFETIME, self.epoch.clone()),
+            issued: TokenServer::new(
+                PathTokens::new(keys),
+                prefixes,
                 DEFAULT_LIFETIME,
                 self.epoch.clone(),
+                Randomness::Seeded.generator(),
             ),
+            kept: TokenClient::new(MemoryJar::default(), self.epoch.clone()),
         };
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_insert_with(new).clone()
+        hosts.insert(name.to_owned(), host.clone());
+        Ok(host)
     }
 }

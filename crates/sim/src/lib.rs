@@ -15,12 +15,14 @@ mod hosts;
 mod outcome;
 mod progress;
 mod recorder;
+mod running;
 mod spec;
 mod world;
 
 pub use error::SimError;
 pub use outcome::{
-    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
+    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome,
+    RunTrace, Series,
 };
 pub use spec::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
 pub use world::run;

@@ -2,6 +2,7 @@
 
 use crate::spec::Direction;
 use bentpipe_link::Counters;
+use bentpipe_quic::congestion::Saved;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
 
@@ -69,6 +70,21 @@ pub struct ObjectOutcome {
     pub completion: Option<Span>,
 }
 
+/// What both ends of a visit knew of the path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathOutcome {
+    /// What was offered to the data's sender, used or not.
+    pub saved: Option<Saved>,
+    /// What the sender found, where it keeps notes.
+    pub observed: Option<Saved>,
+    /// What the receiver found: the best round trip of arrivals.
+    pub receiver: Option<Saved>,
+    /// Whether what was offered met congestion; nothing where nothing was offered.
+    pub retreated: Option<bool>,
+    /// What became of the client's token, in one word; nothing where the server keeps a store.
+    pub token: Option<&'static str>,
+}
+
 /// What became of one visit. Spans count from the client's first packet of the visit.
 #[derive(Debug, Clone)]
 pub struct FlowOutcome {
@@ -116,6 +132,8 @@ pub struct FlowOutcome {
     pub rtt_mean: Option<Span>,
     /// 99th percentile, to 1 %.
     pub rtt_p99: Option<Span>,
+    /// What was known of the path.
+    pub path: PathOutcome,
     /// What was asked for, each.
     pub objects: Vec<ObjectOutcome>,
     /// Why it did not complete, where it did not.

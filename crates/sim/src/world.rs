@@ -87,7 +87,7 @@ impl World {
             secrets: spec.capture.is_some().then(SecretLog::default),
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,
-            hosts: Hosts::new(epoch.clone()),
+            hosts: Hosts::new(epoch.clone(), (spec.seed, spec.run)),
             epoch,
         };
         let terminals = spec.terminals.max(1);

@@ -25,7 +25,7 @@ mod tally;
 pub mod transitions;
 
 pub use layer::Resume;
-pub use notes::{PathNotes, Refusal};
+pub use notes::{Knowledge, PathNotes, Refusal};
 pub use saved::Saved;
 pub use transitions::{Phase, Transition, Trigger};
 

@@ -14,6 +14,17 @@ pub enum Refusal {
     EndpointMismatch,
 }
 
+/// What a connection knows of its path: what was brought to it and what it found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Knowledge {
+    /// The first saved set that was offered, used or not.
+    pub offered: Option<Saved>,
+    /// The latest observation worth saving.
+    pub observed: Option<Saved>,
+    /// The saved set met congestion.
+    pub retreated: bool,
+}
+
 /// Notes that a connection's controller and the keeper of its path's memory pass to each other.
 ///
 /// The keeper may come late: a set can arrive in a token of the client's first flight, when the controller exists already.
@@ -82,6 +93,12 @@ impl PathNotes {
     /// Whether the saved set met congestion: it must be deleted (RFC 9959 §3.5).
     pub fn retreated(&self) -> bool {
         self.lock().retreated
+    }
+
+    /// What they say of the path now.
+    pub fn knowledge(&self) -> Knowledge {
+        let notes = self.lock();
+        Knowledge { offered: notes.offered, observed: notes.observed, retreated: notes.retreated }
     }
 
     /// Whether no other connection may use the set (RFC 9959 §4.2): from the offer on, and to the connection's end once it has

@@ -6,7 +6,8 @@
 //!
 //! - [`KeyRing`] holds the keys, [`PathTokens`] seals and opens, [`TokenCounts`] says what became of tokens;
 //! - [`ReadToken`] is what the client can read, [`TokenJar`] keeps tokens by server;
-//! - [`stream`] carries tokens in HTTP/3.
+//! - [`stream`] carries tokens in HTTP/3;
+//! - [`TokenServer`] and [`TokenClient`] let connections exchange them, [`Tokens`] is one connection's part.
 //!
 //! # Form
 //!
@@ -38,15 +39,20 @@
 //! Tokens travel only inside QUIC's encryption and are used once, so no two connections show the same one. Nonce and
 //! seal of two tokens have nothing in common, whatever is in them.
 
+mod exchange;
 mod jar;
 mod open;
 mod ring;
+mod sides;
 pub mod stream;
 mod used;
 
+pub(crate) use exchange::{attend, receive};
 pub use jar::{MemoryJar, TokenJar};
 pub use open::{PathTokens, SealError, TokenCounts, TokenError};
 pub use ring::{KeyRing, KeyRingError, MIN_PERIOD, Secret};
+
+pub use sides::{ClientWindows, TokenClient, TokenServer, Tokens, Verdict};
 
 use crate::memory::SavedPath;
 use bentpipe_units::{Bytes, Epoch, Span};

@@ -56,6 +56,20 @@ pub enum TokenError {
     Replayed,
 }
 
+impl TokenError {
+    /// In one word, as [`TokenCounts`] names it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::UnknownKey => "unknown_key",
+            Self::Forged => "forged",
+            Self::Expired(_) => "expired",
+            Self::WrongAddress(_) => "wrong_address",
+            Self::Replayed => "replayed",
+        }
+    }
+}
+
 /// What became of tokens that were to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenCounts {
@@ -158,6 +172,22 @@ impl PathTokens {
         let opened = self.check(token, remote, now);
         self.counts.count(opened.as_ref().map(|_| ()));
         opened
+    }
+
+    /// Counts a stream that was to bring a token and broke its form.
+    ///
+    /// `length`: bytes of the token that it announced, or that there were.
+    pub fn refuse_stream(&mut self, length: usize) -> TokenError {
+        let error = TokenError::Malformed(Malformed(length));
+        self.counts.count(Err(&error));
+        error
+    }
+
+    /// Opens `token`, one that was sealed here and is known to say something wrong, no more.
+    pub fn revoke(&mut self, token: &[u8], now: Epoch) {
+        if let Ok(parts) = Parts::of(token) {
+            self.used.insert(parts.read.expires, parts.nonce, now);
+        }
     }
 
     fn check(&mut self, token: &[u8], remote: IpAddr, now: Epoch) -> Result<SavedPath, TokenError> {
