@@ -1,7 +1,7 @@
 import { h, type Child } from "./dom.ts";
 import { bytes, count, metricOf, metricValue, percent, seconds } from "./format.ts";
 import { flowIn, pointKey } from "./stats.ts";
-import type { Flow, Report, Trace } from "./types.ts";
+import type { Flow, PathView, Report, Trace } from "./types.ts";
 
 const SHOWN = [
   "completion_s",
@@ -59,6 +59,21 @@ function objects(flow: Flow): Child {
   );
 }
 
+/** What both ends knew of the path, each view as window over round trip. */
+export function pathFacts(path: PathView): [string, string][] {
+  const views: [string, number | null, number | null][] = [
+    ["Path as saved", path.saved_window_bytes, path.saved_rtt_ms],
+    ["Path as the sender saw it", path.observed_window_bytes, path.observed_rtt_ms],
+    ["Path as the receiver saw it", path.receiver_window_bytes, path.receiver_rtt_ms],
+  ];
+  const facts = views.flatMap(([name, window, rtt]): [string, string][] =>
+    window === null || rtt === null ? [] : [[name, `${bytes(window)} in ${metricValue(metricOf("rtt_min_ms"), rtt)}`]],
+  );
+  if (path.retreated !== null) facts.push(["Saved window met congestion", path.retreated ? "yes" : "no"]);
+  if (path.token !== null) facts.push(["Path token", path.token.replaceAll("_", " ")]);
+  return facts;
+}
+
 /** What one flow of one run measured, in a few numbers. */
 export function runFacts(report: Report, trace: Trace, id: { name: string; visit: number }, title: string): HTMLElement | null {
   const run = report.runs.find((r) => r.variant === trace.variant && r.run === trace.run && pointKey(r.point) === pointKey(trace.point));
@@ -79,6 +94,7 @@ export function runFacts(report: Report, trace: Trace, id: { name: string; visit
         return value === null || value === undefined ? null : fact(metricOf(key).label, metricValue(metricOf(key), value));
       }),
       Object.entries(flow.return_bytes).map(([layer, n]) => fact(`Return bytes, ${layer}`, bytes(n))),
+      flow.path && pathFacts(flow.path).map(([name, value]) => fact(name, value)),
       run.links.map((l) => (Number.isFinite(l.utilisation) ? fact(`${l.name} used`, percent(l.utilisation)) : null)),
     ),
     objects(flow),

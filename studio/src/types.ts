@@ -72,9 +72,23 @@ export interface Flow {
   rtt_min_ms: number | null;
   rtt_mean_ms: number | null;
   rtt_p99_ms: number | null;
+  /** What both ends knew of the path; results of early versions lack it. */
+  path?: PathView;
   objects: { name: string; bytes: number; start_s: number; completion_s: number | null }[];
   /** Why the flow did not complete. */
   error?: string | null;
+}
+
+/** What both ends knew of the path: what was offered to the sender, what it found, what the receiver saw. */
+export interface PathView {
+  saved_window_bytes: number | null;
+  saved_rtt_ms: number | null;
+  observed_window_bytes: number | null;
+  observed_rtt_ms: number | null;
+  receiver_window_bytes: number | null;
+  receiver_rtt_ms: number | null;
+  retreated: boolean | null;
+  token: string | null;
 }
 
 /** Totals of one direction of one hop. */

@@ -228,7 +228,7 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
     use bentpipe_lab::{Changes, record};
-    use bentpipe_sim::{Direction, FlowOutcome, ReturnBytes, RunOutcome, RunSpec, SimError};
+    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReturnBytes, RunOutcome, RunSpec, SimError};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
     use std::path::Path;
@@ -292,6 +292,7 @@ mod tests {
                     rtt_min: None,
                     rtt_mean: None,
                     rtt_p99: None,
+                    path: PathOutcome::default(),
                     objects: vec![],
                     error: None,
                 });

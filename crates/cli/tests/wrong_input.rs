@@ -130,6 +130,12 @@ fn cases() -> Vec<Case> {
             &["no ticket", "allowed: `1rtt`"],
         ),
         case(
+            "an unknown place to remember paths",
+            after("[defaults]\nresume_via = \"cookie\"\n"),
+            11,
+            &["cookie", "store", "token"],
+        ),
+        case(
             "an unknown controller",
             after("[defaults]\ncongestion = \"bbr9\"\n"),
             11,

@@ -2,7 +2,7 @@
 //!
 //! The crate's own column writer is used, not Arrow: it builds in half the time, and the file is the same.
 
-use crate::results::{Flow, METRICS, Results, Run};
+use crate::results::{Flow, METRICS, PathView, Results, Run};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -101,6 +101,21 @@ fn columns(results: &Results) -> Vec<(String, Column)> {
     for (name, read) in METRICS {
         columns.push((name.to_owned(), Column::Float(rows.iter().map(|(_, flow)| read(flow)).collect())));
     }
+    let path = |read: &dyn Fn(&PathView) -> Option<f64>| {
+        Column::Float(rows.iter().map(|(_, flow)| read(&flow.path)).collect())
+    };
+    let bytes = |read: fn(&PathView) -> Option<u64>| path(&move |view| read(view).map(|bytes| bytes as f64));
+    let known = [
+        ("saved_window_bytes", bytes(|view| view.saved_window_bytes)),
+        ("saved_rtt_ms", path(&|view| view.saved_rtt_ms)),
+        ("observed_window_bytes", bytes(|view| view.observed_window_bytes)),
+        ("observed_rtt_ms", path(&|view| view.observed_rtt_ms)),
+        ("receiver_window_bytes", bytes(|view| view.receiver_window_bytes)),
+        ("receiver_rtt_ms", path(&|view| view.receiver_rtt_ms)),
+        ("retreated", Column::Bool(rows.iter().map(|(_, flow)| flow.path.retreated).collect())),
+        ("token", text(&|_, flow| flow.path.token.clone())),
+    ];
+    columns.extend(known.map(|(name, column)| (format!("path.{name}"), column)));
     columns.push(("error".to_owned(), text(&|_, flow| flow.error.clone())));
     columns
 }
@@ -121,5 +136,6 @@ mod tests {
         let text = rows[0].to_string();
         assert!(text.contains("variant: \"1rtt\"") && text.contains("point.workload.download: \"2 MB\""), "{text}");
         assert!(text.contains("flow_control_blocked_s: null"), "{text}");
+        assert!(text.contains("path.token: \"accepted\"") && text.contains("path.receiver_rtt_ms: null"), "{text}");
     }
 }

@@ -287,6 +287,7 @@ mod tests {
                 keys(&json),
                 keys(&json["runs"][0]),
                 keys(&json["runs"][0]["flows"][0]),
+                keys(&json["runs"][0]["flows"][0]["path"]),
                 keys(&json["runs"][0]["flows"][0]["objects"][0]),
                 keys(&json["runs"][0]["links"][0]),
                 keys(&json["summary"][0]),

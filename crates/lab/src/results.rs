@@ -5,6 +5,7 @@
 
 use crate::scenario::{Direction, PublishedKind};
 use crate::stats::Stats;
+use bentpipe_quic::congestion::Saved;
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -108,10 +109,34 @@ pub struct Flow {
     pub rtt_mean_ms: Option<f64>,
     /// 99 % quantile of the samples.
     pub rtt_p99_ms: Option<f64>,
+    /// What both ends knew of the path.
+    #[serde(default)]
+    pub path: PathView,
     /// Each object that was transferred.
     pub objects: Vec<Object>,
     /// Why the flow ended early, where it did.
     pub error: Option<String>,
+}
+
+/// What both ends of a flow knew of the path. Windows are bytes in a round trip, those of QUIC packets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathView {
+    /// What the data sender was offered when it began: the window.
+    pub saved_window_bytes: Option<u64>,
+    /// And the round trip.
+    pub saved_rtt_ms: Option<f64>,
+    /// What the data sender would save at the end: the window.
+    pub observed_window_bytes: Option<u64>,
+    /// And the smallest round trip.
+    pub observed_rtt_ms: Option<f64>,
+    /// What the receiver saw arrive in the best of its round trips.
+    pub receiver_window_bytes: Option<u64>,
+    /// The smallest of its smoothed round trips.
+    pub receiver_rtt_ms: Option<f64>,
+    /// Whether what was offered met congestion; null where nothing was offered.
+    pub retreated: Option<bool>,
+    /// `accepted`, why not, or `none`, where tokens are exchanged.
+    pub token: Option<String>,
 }
 
 /// Bytes against the data by layer.
@@ -302,6 +327,7 @@ impl Flow {
             rtt_min_ms: millis(flow.rtt_min),
             rtt_mean_ms: millis(flow.rtt_mean),
             rtt_p99_ms: millis(flow.rtt_p99),
+            path: PathView::new(&flow.path),
             objects: flow
                 .objects
                 .iter()
@@ -313,6 +339,23 @@ impl Flow {
                 })
                 .collect(),
             error: flow.error.clone(),
+        }
+    }
+}
+
+impl PathView {
+    fn new(path: &sim::PathOutcome) -> Self {
+        let window = |saved: Option<Saved>| saved.map(|saved| saved.window.get());
+        let rtt = |saved: Option<Saved>| saved.map(|saved| saved.rtt.as_millis_f64());
+        Self {
+            saved_window_bytes: window(path.saved),
+            saved_rtt_ms: rtt(path.saved),
+            observed_window_bytes: window(path.observed),
+            observed_rtt_ms: rtt(path.observed),
+            receiver_window_bytes: window(path.receiver),
+            receiver_rtt_ms: rtt(path.receiver),
+            retreated: path.retreated,
+            token: path.token.map(str::to_owned),
         }
     }
 }

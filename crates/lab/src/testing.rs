@@ -5,11 +5,12 @@ use crate::results::Results;
 use crate::run::{Observer, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
+use bentpipe_quic::congestion::Saved;
 use bentpipe_sim::{
-    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series,
-    SimError,
+    FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec,
+    RunTrace, Series, SimError,
 };
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Bytes, Span, Time};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -124,6 +125,12 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         rtt_min: Some(Span::from_millis(650)),
         rtt_mean: Some(Span::from_millis(700)),
         rtt_p99: Some(Span::from_millis(900)),
+        path: PathOutcome {
+            saved: Some(Saved { window: Bytes::from_mb(4), rtt: Span::from_millis(650), valid_until: None }),
+            retreated: Some(false),
+            token: Some("accepted"),
+            ..PathOutcome::default()
+        },
         objects: vec![ObjectOutcome { name: "object".to_owned(), bytes, start: Span::ZERO, completion: Some(time) }],
         error: None,
     }

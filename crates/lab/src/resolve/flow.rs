@@ -80,6 +80,7 @@ fn settings(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Settings {
             parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
             distance_m: None,
         },
+        resume_via: keys.resume_via.unwrap_or_default(),
         http: keys.http.unwrap_or_default(),
         ack: keys.ack.unwrap_or_default(),
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),

@@ -32,6 +32,8 @@ macro_rules! keys {
             /// What the sender does with what it remembers of the path: `none`, `careful` (RFC 9959), or `jump`, straight to
             /// the remembered window, which is unsafe.
             pub resume: Option<bentpipe_quic::congestion::ResumeName>,
+            /// How a server that resumes knows the path: `store`, it remembers; `token`, its client keeps it in a sealed token.
+            pub resume_via: Option<bentpipe_quic::ResumeVia>,
             /// How many packets the data sender asks the receiver to acknowledge at once: `stack` or `1:N`.
             pub ack: Option<bentpipe_quic::AckRatio>,
             /// Longest time that an acknowledgement is held back.
@@ -66,6 +68,7 @@ macro_rules! keys {
                     parameters: self.parameters.clone(),
                     handshake: self.handshake,
                     resume: self.resume,
+                    resume_via: self.resume_via,
                     ack: self.ack,
                     max_ack_delay: self.max_ack_delay,
                     initial_rtt: self.initial_rtt.clone(),
@@ -99,6 +102,7 @@ impl Transport {
             parameters: merged(self.parameters.as_ref(), base.parameters.as_ref()),
             handshake: self.handshake.or(base.handshake),
             resume: self.resume.or(base.resume),
+            resume_via: self.resume_via.or(base.resume_via),
             ack: self.ack.or(base.ack),
             max_ack_delay: self.max_ack_delay.or(base.max_ack_delay),
             initial_rtt: self.initial_rtt.clone().or_else(|| base.initial_rtt.clone()),

@@ -183,7 +183,7 @@ impl PathTokens {
         error
     }
 
-    /// Opens `token`, one that was sealed here and is known to say something wrong, no more.
+    /// From now on `token`, which was sealed here and turned out wrong, is taken for used.
     pub fn revoke(&mut self, token: &[u8], now: Epoch) {
         if let Ok(parts) = Parts::of(token) {
             self.used.insert(parts.read.expires, parts.nonce, now);
