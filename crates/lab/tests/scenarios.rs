@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files: Vec<PathBuf> = ["examples", "published"]
+    let mut files: Vec<PathBuf> = ["examples", "published", "safety"]
         .iter()
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("the folder").flatten())
         .map(|entry| entry.path())
@@ -18,7 +18,7 @@ fn scenarios() -> Vec<PathBuf> {
 #[test]
 fn every_scenario_reads_and_is_named_after_its_file() {
     let files = scenarios();
-    assert!(files.len() >= 9, "{files:?}");
+    assert!(files.len() >= 30, "{files:?}");
     for file in files {
         let plan = Plan::read(&file, &Changes::default()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(Some(plan.name.as_str()), file.file_stem().and_then(|stem| stem.to_str()));
