@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
+use crate::gate::StartTicket;
 use crate::probe::Probe;
 use crate::qlog::QlogSink;
 use crate::remember::Remembered;
@@ -51,6 +52,8 @@ pub struct Attached {
     /// Its part in the exchange of path tokens. HTTP/3 over the connection then keeps their streams to itself; other
     /// applications run [`crate::take_tokens`] beside theirs.
     pub tokens: Option<Tokens>,
+    /// Its ticket for a fast start, given back when it ends.
+    pub starting: Option<StartTicket>,
 }
 
 /// How often the memory of paths learns what a connection has observed.
@@ -98,8 +101,11 @@ struct Entry {
 }
 
 impl Entry {
-    /// Keeps the memory of paths and the trace up to date. A store that fails is no reason to end a connection.
+    /// Keeps the memory of paths, the trace and the gate of starts up to date. A store that fails is no reason to end a connection.
     fn settle_memory(&mut self, now: Time, over: bool) {
+        if let Some(ticket) = self.attached.starting.take_if(|_| over) {
+            ticket.leave();
+        }
         let Some(remembered) = &self.attached.remembered else { return };
         if let Some(qlog) = &self.attached.qlog {
             remembered.notes().take_transitions().iter().for_each(|transition| qlog.careful_resume(transition));

@@ -35,7 +35,7 @@ impl<K: Ord> Default for StartGate<K> {
     }
 }
 
-impl<K: Ord + Clone + Debug + Send + 'static> StartGate<K> {
+impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartGate<K> {
     /// What a connection of `key` enters with.
     pub fn ticket(&self, key: K) -> StartTicket {
         let (gate, entered) = (self.clone(), Arc::new(Mutex::new(None)));

@@ -35,7 +35,7 @@ pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
 pub use crate::endpoint::{Accept, Acceptor, Attached, Endpoint, Task, Transmit};
-pub use crate::gate::StartGate;
+pub use crate::gate::{StartGate, StartTicket};
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
 pub use crate::probe::{Probe, Record, SenderSeries};
 pub use crate::raw::RawStream;

@@ -242,20 +242,19 @@ impl Flow {
             }
             _ => None,
         };
-        let make: MakeController = match side {
-            Side::Server if controller.wants_permit() => {
-                let gate = host.gate;
-                Arc::new(move |setup| controller.make(setup, gate.enter(peer), notes.clone()))
-            }
-            // A client that sends knows nothing of other clients behind its address.
-            _ => Arc::new(move |setup| controller.make(setup, FastStart::Allowed(None), notes.clone())),
-        };
+        // A client that sends knows nothing of other clients behind its address.
+        let starting = (side == Side::Server && controller.wants_permit()).then(|| host.gate.ticket(peer));
+        let ticket = starting.clone();
+        let make: MakeController = Arc::new(move |setup| {
+            let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
+            controller.make(setup, fast, notes.clone())
+        });
         let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
         transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens }))
+        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens, starting }))
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
