@@ -99,7 +99,7 @@ fn every_packet_is_there_at_its_time_on_its_interface() {
     for packet in &packets {
         let (interface, source) = (packet[1].as_str(), packet[2].as_str());
         assert!(
-            [("satellite/forward", "198.19.0.0"), ("satellite/return", "198.18.0.0")].contains(&(interface, source))
+            [("satellite/forward", "198.19.0.0"), ("satellite/return", "198.18.0.2")].contains(&(interface, source))
         );
         // 1: good.
         assert_eq!(packet[3], "1", "checksum of the IP header");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -48,6 +49,8 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
             server: "server".into(),
             start: Span::ZERO,
             settings: Settings {
+                // Plain slow start has answers that arithmetic gives.
+                congestion: Recipe { start: "standard".parse().unwrap(), ..Recipe::default() },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,

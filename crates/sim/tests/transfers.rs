@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -47,6 +48,8 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
             server: "server".into(),
             start: Span::ZERO,
             settings: Settings {
+                // Plain slow start has answers that arithmetic gives.
+                congestion: Recipe { start: "standard".parse().unwrap(), ..Recipe::default() },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,
