@@ -339,6 +339,7 @@ impl Controller for Resume {
     fn phase(&self) -> &'static str {
         match self.phase {
             _ if self.leap.is_some() => "jump",
+            Phase::Reconnaissance if self.saved.is_some() => "reconnaissance",
             Phase::Reconnaissance | Phase::Normal => self.controller.phase(),
             Phase::Unvalidated => "unvalidated",
             Phase::Validating => "validating",
