@@ -55,6 +55,12 @@ pub trait Start: Debug + Send + Sync {
         Progress::Congested
     }
 
+    /// The controller that it starts takes this share of losses for chance ([`Controller::loss_tolerance`]). Told once, before
+    /// anything else.
+    fn tolerate(&mut self, losses: f64) {
+        let _ = losses;
+    }
+
     /// Packets came through with congestion experienced.
     fn on_mark(&mut self, mark: &Mark) -> Progress {
         let _ = mark;
@@ -120,7 +126,8 @@ pub struct Started {
 
 impl Started {
     /// `controller`, started by `start`, which may need a permit.
-    pub fn new(controller: Box<dyn Controller>, start: Box<dyn Start>, permit: Option<Permit>) -> Self {
+    pub fn new(controller: Box<dyn Controller>, mut start: Box<dyn Start>, permit: Option<Permit>) -> Self {
+        start.tolerate(controller.loss_tolerance());
         Self { controller, start: Some(start), permit }
     }
 

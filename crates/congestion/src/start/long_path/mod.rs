@@ -122,6 +122,11 @@ impl Start for LongPath {
         self.proceed(next)
     }
 
+    fn tolerate(&mut self, losses: f64) {
+        // Half as much again: losses that are chance on average are often more than their average.
+        self.path.chance = 1.5 * losses;
+    }
+
     fn on_mark(&mut self, mark: &Mark) -> Progress {
         match &self.step {
             Step::Settling(settling) if mark.newest < settling.until() => Progress::Going,

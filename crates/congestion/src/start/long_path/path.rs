@@ -60,6 +60,8 @@ pub(super) struct Path {
     round_delivered: Bytes,
     acks: u64,
     pub(super) losses: Losses,
+    /// Share of losses that is chance to the controller.
+    pub(super) chance: f64,
     /// How much the round trip swings by itself, as seen until the bursts ended.
     swing: Option<Span>,
     /// Bytes for each acknowledgement in the last round.
@@ -84,6 +86,7 @@ impl Path {
             round_delivered: Bytes::ZERO,
             acks: 0,
             losses: Losses::default(),
+            chance: 0.0,
             swing: None,
             bytes_per_ack: f64::INFINITY,
             settings,

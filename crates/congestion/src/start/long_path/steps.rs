@@ -161,7 +161,7 @@ impl Verifying {
             )));
         }
         // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue is as good.
-        if path.is_empty() && !self.losses.exceed(0.0, path.window) {
+        if path.is_empty() && !self.losses.exceed(path.chance, path.window) {
             if time < path.scale {
                 return Next::Stay;
             }
@@ -184,7 +184,7 @@ impl Verifying {
             return if crowded { Next::Over(Progress::Congested) } else { Next::Stay };
         }
         self.losses.note(loss);
-        if self.losses.exceed(0.02, path.window) {
+        if self.losses.exceed(path.chance.max(0.02), path.window) {
             return Next::Over(path.found(self.before, loss.next_number));
         }
         Next::Stay
@@ -241,7 +241,7 @@ impl Creeping {
     }
 
     pub(super) fn on_loss(&self, path: &Path) -> Next {
-        if path.losses.exceed(0.01, path.window) {
+        if path.losses.exceed(path.chance.max(0.01), path.window) {
             return Next::Over(Progress::Congested);
         }
         Next::Stay
