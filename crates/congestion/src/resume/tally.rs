@@ -147,9 +147,9 @@ mod tests {
         let mut run = run(0, 1000);
         for number in 0..1000 {
             if number % 64 == 0 {
-                run.lost(&[packet(number)])
+                run.lost(&[packet(number)]);
             } else {
-                drop(run.acked(&[packet(number)], 1000))
+                run.acked(&[packet(number)], 1000);
             }
             assert!(!run.is_congested(0.02), "1.56 % at packet {number}");
         }
