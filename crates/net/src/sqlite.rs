@@ -48,6 +48,10 @@ WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?5 AND ?5 < expir
     AND (holder IS NULL OR holder = ?4 OR NOT (since_ms <= ?5 AND ?5 < until_ms))
 RETURNING window_bytes, rtt_ns, saved_ms, expires_ms";
 
+const IS_LENT: &str = "
+SELECT 1 FROM path WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?4 AND ?4 < expires_ms
+    AND holder IS NOT NULL AND since_ms <= ?4 AND ?4 < until_ms";
+
 const RELEASE: &str = "
 UPDATE path SET holder = NULL, since_ms = 0, until_ms = 0
 WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND holder = ?4";
@@ -201,6 +205,12 @@ impl PathStore for SqliteStore {
             rows.next()?.map(saved_path).transpose()
         })?;
         lent.map(|path| path.check().map(|()| path).map_err(|error| damaged(&file, &error.to_string()))).transpose()
+    }
+
+    fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
+        let (remote, local, dscp) = columns(key);
+        let lent = || self.database.prepare(IS_LENT)?.exists(params![remote, local, dscp, millis(now)]);
+        lent().map_err(|error| failed(&self.file, &error))
     }
 
     fn release(&mut self, key: &PathKey, holder: Holder) -> Result<(), StoreError> {

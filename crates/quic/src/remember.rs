@@ -70,7 +70,7 @@ impl PathMemory {
                 let left = Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
                 remembered.notes.offer(Saved { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) });
             }
-            None if store.list(now)?.iter().any(|entry| entry.key == key) => {
+            None if store.is_lent(&key, now)? => {
                 remembered.notes.refuse(Refusal::InUse);
             }
             None => {}

@@ -149,6 +149,12 @@ pub trait PathStore: std::fmt::Debug + Send {
     /// Storage that fails.
     fn lease(&mut self, key: &PathKey, now: Epoch, holder: Holder) -> Result<Option<SavedPath>, StoreError>;
 
+    /// Whether the set of `key` could be used at `now` but for its being lent: why a lease was refused.
+    ///
+    /// # Errors
+    /// Storage that fails.
+    fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError>;
+
     /// Gives back what `holder` holds of `key`; what another holds stays with it.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ impl PathStore for MemoryStore {
         Ok(Some(path))
     }
 
+    fn is_lent(&self, key: &PathKey, now: Epoch) -> Result<bool, StoreError> {
+        let current = self.paths.get(key).filter(|slot| slot.path.is_current(now));
+        Ok(current.and_then(|slot| slot.lease).is_some_and(|lease| lease.is_current(now)))
+    }
+
     fn release(&mut self, key: &PathKey, holder: Holder) -> Result<(), StoreError> {
         if let Some(slot) = self.paths.get_mut(key) {
             slot.lease = slot.lease.filter(|lease| lease.holder != holder);

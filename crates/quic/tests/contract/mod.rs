@@ -78,9 +78,11 @@ fn one_holder_at_a_time(make: Make<'_>) {
     assert_eq!(store.replace(&key(1), saved(4, 0), at(0)), Ok(()));
     assert_eq!(store.lease(&key(1), at(1), ONE), Ok(Some(saved(4, 0))));
     assert_eq!(store.lease(&key(1), at(2), TWO), Ok(None));
+    assert_eq!((store.is_lent(&key(1), at(2)), store.is_lent(&key(2), at(2))), (Ok(true), Ok(false)));
     let lease = store.list(at(2)).expect("a list")[0].lease.expect("a lease");
     assert_eq!((lease.holder, lease.since, lease.until), (ONE, at(1), at(61)));
     assert_eq!(store.release(&key(1), ONE), Ok(()));
+    assert_eq!(store.is_lent(&key(1), at(2)), Ok(false));
     assert_eq!(store.lease(&key(1), at(3), TWO), Ok(Some(saved(4, 0))));
     assert_eq!(store.list(at(3)).expect("a list")[0].lease.expect("a lease").holder, TWO);
 }
