@@ -8,8 +8,8 @@
 //! - a probe timeout is not reported: a packet sent after as long a silence is a probe (RFC 9002 §6.2.1).
 
 use crate::clock::Clock;
-use crate::probe::Probe;
 use bentpipe_congestion as cc;
+use bentpipe_congestion::probe::{Probe, UNPACED, pacing_rate};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
@@ -17,11 +17,6 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// RFC 9002 §7.7: pacing a little above one window a round trip keeps the window the limit.
-const PACING_GAIN: f64 = 1.25;
-/// The initial window may leave at once (RFC 9002 §7.7): within this time.
-const UNPACED: Span = Span::from_millis(1);
 
 /// Makes a controller for a connection that begins.
 pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
@@ -261,12 +256,6 @@ impl Controller for Adapter {
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
-}
-
-/// The controller's pacing rate, or what RFC 9002 §7.7 recommends where it leaves that to the sender.
-pub(crate) fn pacing_rate(controller: &dyn cc::Controller, smoothed_rtt: Span) -> Rate {
-    let span = if smoothed_rtt.is_zero() { UNPACED } else { smoothed_rtt };
-    controller.pacing_rate().unwrap_or_else(|| Rate::over(controller.window(), span).mul_f64(PACING_GAIN))
 }
 
 /// Packet numbers by the order of sending.

@@ -3,10 +3,10 @@
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
 use crate::gate::StartTicket;
-use crate::probe::Probe;
 use crate::qlog::QlogSink;
 use crate::remember::Remembered;
 use crate::token::{Tokens, attend};
+use bentpipe_congestion::Probe;
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use futures_util::stream::{FuturesUnordered, Stream};

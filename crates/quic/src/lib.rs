@@ -20,7 +20,6 @@ mod endpoint;
 mod gate;
 mod h3;
 pub mod memory;
-mod probe;
 pub mod qlog;
 mod raw;
 mod reader;
@@ -37,7 +36,6 @@ pub use crate::conn::Conn;
 pub use crate::endpoint::{Accept, Acceptor, Attached, Endpoint, Task, Transmit};
 pub use crate::gate::{StartGate, StartTicket};
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
-pub use crate::probe::{Probe, Record, SenderSeries};
 pub use crate::raw::RawStream;
 pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
@@ -48,5 +46,6 @@ pub use crate::settings::{
 pub use crate::sorter::take_tokens;
 /// Congestion control, for the types that stand in this crate's interface.
 pub use bentpipe_congestion as congestion;
+pub use bentpipe_congestion::{Probe, Record, SenderSeries};
 /// The stack underneath, for the types that stand in this crate's interface.
 pub use noq_proto;

@@ -1,8 +1,7 @@
 //! Watching a sender from inside: counters and, where asked, series of all that its congestion controller is told and says.
 
-use crate::adapter::pacing_rate;
-use bentpipe_congestion::{Ack, Controller, Packet};
-use bentpipe_units::{Bytes, Span, Time};
+use crate::controller::{Ack, Controller, Packet};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +21,7 @@ impl std::fmt::Debug for Probe {
 pub struct Record {
     /// Packets handed to the controller: all that count towards the congestion window.
     pub packets_sent: u64,
-    /// Bytes of those packets (QUIC packets, without UDP and IP).
+    /// Bytes of those packets (QUIC packets, without UDP and IP; payload of TCP segments).
     pub bytes_sent: u64,
     /// Packets declared lost.
     pub packets_declared_lost: u64,
@@ -126,7 +125,7 @@ impl Probe {
     }
 
     /// Told after each round of sending whether an application has more to write than its windows admit.
-    pub(crate) fn writers_blocked(&self, blocked: bool, now: Time) {
+    pub fn writers_blocked(&self, blocked: bool, now: Time) {
         let mut record = self.record();
         match (blocked, record.blocked_since) {
             (true, None) => record.blocked_since = Some(now),
@@ -135,8 +134,17 @@ impl Probe {
         }
     }
 
+    /// Told whenever it changes whether the peer's window, and nothing else, holds back data that waits.
+    pub fn held_back(&self, blocked: bool, now: Time) {
+        let mut record = self.record();
+        if let Some(since) = record.blocked_since.take() {
+            record.window_blocked += now.since(since);
+        }
+        record.blocked_since = blocked.then_some(now);
+    }
+
     /// A packet was sent.
-    pub(crate) fn sent(&self, now: Time, packet: &Packet) {
+    pub fn sent(&self, now: Time, packet: &Packet) {
         let mut record = self.record();
         record.packets_sent += 1;
         record.bytes_sent += packet.bytes.get();
@@ -148,7 +156,7 @@ impl Probe {
     }
 
     /// Packets were acknowledged.
-    pub(crate) fn acknowledged(&self, ack: &Ack<'_>) {
+    pub fn acknowledged(&self, ack: &Ack<'_>) {
         let mut record = self.record();
         let sample = ack.rtt.as_nanos();
         record.rtt.saturating_record(sample.max(1_000));
@@ -164,7 +172,7 @@ impl Probe {
     }
 
     /// All that an acknowledgement covers was told; `app_limited` says whether sending last ended for want of data.
-    pub(crate) fn acknowledgement_ended(&self, now: Time, app_limited: bool) {
+    pub fn acknowledgement_ended(&self, now: Time, app_limited: bool) {
         let mut record = self.record();
         if let Some(since) = record.blocked_since {
             // That nothing was left to send was the windows' doing, not the application's: `blocked_since` says so.
@@ -176,7 +184,7 @@ impl Probe {
     }
 
     /// A packet was declared lost.
-    pub(crate) fn lost(&self, now: Time, packet: &Packet) {
+    pub fn lost(&self, now: Time, packet: &Packet) {
         let mut record = self.record();
         record.packets_declared_lost += 1;
         let position = record.position(packet.number);
@@ -186,17 +194,17 @@ impl Probe {
     }
 
     /// The controller was told of losses or marks.
-    pub(crate) fn congestion_event(&self) {
+    pub fn congestion_event(&self) {
         self.record().congestion_events += 1;
     }
 
     /// The controller was told that a loss was none.
-    pub(crate) fn spurious_event(&self) {
+    pub fn spurious_event(&self) {
         self.record().spurious_events += 1;
     }
 
     /// What the controller says now.
-    pub(crate) fn state(&self, now: Time, controller: &dyn Controller, in_flight: Bytes) {
+    pub fn state(&self, now: Time, controller: &dyn Controller, in_flight: Bytes) {
         let mut record = self.record();
         let smoothed_rtt = record.smoothed_rtt;
         let Some(series) = &mut record.series else { return };
@@ -217,4 +225,15 @@ fn push_change(series: &mut Vec<(Time, f64)>, time: Time, value: f64) {
     if series.last().is_none_or(|&(_, last)| last != value) {
         series.push((time, value));
     }
+}
+
+/// RFC 9002 §7.7: pacing a little above one window a round trip keeps the window the limit.
+const PACING_GAIN: f64 = 1.25;
+/// The initial window may leave at once (RFC 9002 §7.7): within this time.
+pub const UNPACED: Span = Span::from_millis(1);
+
+/// The controller's pacing rate, or what RFC 9002 §7.7 recommends where it leaves that to the sender.
+pub fn pacing_rate(controller: &dyn Controller, smoothed_rtt: Span) -> Rate {
+    let span = if smoothed_rtt.is_zero() { UNPACED } else { smoothed_rtt };
+    controller.pacing_rate().unwrap_or_else(|| Rate::over(controller.window(), span).mul_f64(PACING_GAIN))
 }
