@@ -87,6 +87,11 @@ name! {
     /// Name of a way to start: `auto`, `standard`, or one of the catalogue's.
     StartName, "start", "auto", ["auto", "standard"].into_iter().chain(STARTS.iter().map(|part| part.name)).collect()
 }
+impl StartName {
+    /// The controller's own slow start.
+    pub const STANDARD: Self = Self("standard");
+}
+
 name! {
     /// What is done with a remembered path: `none`; `careful` (RFC 9959); `jump`, straight to what was remembered, which is
     /// unsafe and there for comparison.
