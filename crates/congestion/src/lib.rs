@@ -19,6 +19,7 @@ pub mod controller;
 pub mod copa;
 pub mod cubic;
 pub mod filter;
+pub mod fixed_rate;
 #[cfg(test)]
 mod flow;
 pub mod geo_reno;

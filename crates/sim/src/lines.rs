@@ -42,8 +42,10 @@ struct Pep {
     near: u16,
     /// Settings of proxies on that segment, and on others.
     settings: [Arc<Settings>; 2],
-    /// Controllers there.
-    make: [MakeController; 2],
+    /// Controllers on that segment, towards the client and towards the server.
+    middle_make: [MakeController; 2],
+    /// And on others.
+    make: MakeController,
     buffer: Bytes,
     /// Interval of the filter, where there is one.
     thinned: Option<Span>,
@@ -298,18 +300,19 @@ impl Pep {
         let middle = usize::from(spec.terminal);
         ends.extend(spec.terminal.then_some(near));
         ends.extend(spec.gateway.then_some(near + 1));
-        let controller = spec.congestion.prepare().map_err(|error| error.to_string())?;
-        let standard = Recipe { start: StartName::STANDARD, ..Recipe::default() };
-        let standard = standard.prepare().map_err(|error| error.to_string())?;
-        let make = [controller, standard].map(|prepared| -> MakeController {
-            Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None))
-        });
+        let make = |recipe: &Recipe| -> Result<MakeController, String> {
+            let prepared = recipe.prepare().map_err(|error| error.to_string())?;
+            Ok(Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None)))
+        };
+        let middle_make = [make(&spec.downward)?, make(&spec.upward)?];
+        let make = make(&Recipe { start: StartName::STANDARD, ..Recipe::default() })?;
         let others = Settings { segment: stack.tcp.segment, ack: spec.ack, ecn: stack.tcp.ecn, ..Settings::default() };
         let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others].map(Arc::new);
         Ok(Self {
             middle,
             near,
             settings,
+            middle_make,
             make,
             buffer: spec.buffer,
             thinned: spec.ack_filter,
@@ -322,9 +325,12 @@ impl Pep {
     /// The proxy at the path's end number `end`; `probe` is for its sender on `way`.
     fn relay(&self, now: Time, end: usize, way: Way, probe: Option<Probe>) -> Relay {
         // Its face towards the client is on segment `end` - 1, the other on segment `end`.
-        let [client, server] = [end - 1, end].map(|segment| usize::from(segment != self.middle));
-        let settings = [self.settings[client].clone(), self.settings[server].clone()];
-        let make = [self.make[client].clone(), self.make[server].clone()];
+        let in_middle = [end - 1, end].map(|segment| segment == self.middle);
+        let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());
+        let mut make = self.middle_make.clone();
+        for (make, _) in make.iter_mut().zip(in_middle).filter(|(_, inside)| !inside) {
+            *make = self.make.clone();
+        }
         let probes = match way {
             Way::Down => [probe, None],
             Way::Up => [None, probe],

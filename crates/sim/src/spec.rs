@@ -161,8 +161,11 @@ pub struct PepSpec {
     pub terminal: bool,
     /// Whether connections are split at its server's side: the gateway.
     pub gateway: bool,
-    /// Controller on the segment that crosses the hop, and how it starts. Other segments that begin at a proxy have CUBIC with slow start.
-    pub congestion: Recipe,
+    /// Controller towards the client on the segment that crosses the hop, and how it starts. Other segments that begin at a proxy have CUBIC with
+    /// slow start.
+    pub downward: Recipe,
+    /// The same towards the server.
+    pub upward: Recipe,
     /// Initial window on that segment, in segments.
     pub initial_window: u32,
     /// When the proxy acknowledges.
