@@ -55,6 +55,15 @@ enum App {
     Http2(Http2),
 }
 
+/// What reading has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct News {
+    /// At least one message.
+    pub(super) any: bool,
+    /// Tickets for later connections.
+    pub(super) tickets: bool,
+}
+
 impl Connection {
     /// A connection that TCP has not opened yet.
     pub(super) fn new(settings: &Settings, opening: Opening, upload: bool, first: bool) -> Self {
@@ -142,14 +151,15 @@ impl Connection {
         Some((bytes + record, Entry::App(message)))
     }
 
-    /// In all, `bytes` have arrived at `side`. Returns whether tickets were among them.
-    pub(super) fn read(&mut self, now: Time, side: Side, bytes: u64, schedule: &mut Schedule) -> bool {
-        let mut tickets = false;
+    /// In all, `bytes` have arrived at `side`.
+    pub(super) fn read(&mut self, now: Time, side: Side, bytes: u64, schedule: &mut Schedule) -> News {
+        let mut news = News::default();
         let divisible = |entry: &Entry| matches!(entry, Entry::App(Message::Bare(_)));
         while let Some((entry, length)) = self.tapes[side.other().place()].read(bytes, divisible) {
+            news.any = true;
             let message = match entry {
                 Entry::Tls(message) => {
-                    tickets |= message == tls::Message::Tickets;
+                    news.tickets |= message == tls::Message::Tickets;
                     if self.first && message == tls::Message::ServerFlight {
                         schedule.note(Note::Ready);
                     }
@@ -166,7 +176,7 @@ impl Connection {
                 App::Http2(http2) => http2.read(now, side, message, schedule),
             }
         }
-        tickets
+        news
     }
 
     /// Whether `side` has more to write than the windows of HTTP/2 let it. While a record waits for TCP, they are not what holds it back.

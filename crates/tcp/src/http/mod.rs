@@ -174,15 +174,17 @@ impl Exchange {
 
     /// In all, `bytes` have arrived in order at `side` of `connection`.
     pub fn on_received(&mut self, now: Time, connection: usize, side: Side, bytes: u64) {
-        if let Some(found) = self.connections.get_mut(connection) {
-            self.ticket |= found.read(now, side, bytes, &mut self.schedule);
+        let Some(found) = self.connections.get_mut(connection) else { return };
+        let news = found.read(now, side, bytes, &mut self.schedule);
+        self.ticket |= news.tickets;
+        // Most segments end within a record, and change nothing.
+        if news.any {
+            self.handle_timeout(now);
         }
-        self.handle_timeout(now);
     }
 
     /// Bytes that `side` writes to `connection` now, at most `room`.
-    pub fn to_write(&mut self, now: Time, connection: usize, side: Side, room: u64) -> u64 {
-        self.handle_timeout(now);
+    pub fn to_write(&mut self, _now: Time, connection: usize, side: Side, room: u64) -> u64 {
         self.connections.get_mut(connection).map_or(0, |found| found.write(side, room, &self.schedule))
     }
 

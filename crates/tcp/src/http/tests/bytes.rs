@@ -29,6 +29,20 @@ fn a_second_request_over_http2_is_smaller() {
 }
 
 #[test]
+fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
+    let rfc = *"rfc".parse::<WindowsName>().unwrap().preset();
+    let settings = Settings {
+        stream_window: rfc.stream_window,
+        connection_window: rfc.connection_window,
+        ..settings(Version::H2)
+    };
+    let written = |bytes| play(settings, Opening::Full, false, vec![object(bytes)]).written[0];
+    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case the stream ends with it.
+    let update = RECORD + FRAME + 4;
+    assert_eq!([written(40_000) - written(1), written(3 * 16_375 + 1) - written(1)], [update, 2 * update]);
+}
+
+#[test]
 fn a_download_over_http1_has_the_bytes_of_its_records() {
     let played = play(settings(Version::H1), Opening::Resumed, false, vec![object(100_000)]);
     let client = 543 + 64 + RECORD + 470;

@@ -287,7 +287,74 @@ fn content_queued_ahead_follows_the_room_and_not_the_object() {
     }
 }
 
+/// Anything that a caller could call, in any order.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Poll,
+    Open(usize, bool),
+    Receive(usize, bool, u64),
+    Write(usize, bool, u64),
+    Timeout,
+}
+
+fn calls() -> impl proptest::strategy::Strategy<Value = Vec<Call>> {
+    use proptest::prelude::*;
+    let bytes = || prop_oneof![0_u64..3000, Just(u64::MAX), Just(1 << 20)];
+    let call = prop_oneof![
+        Just(Call::Poll),
+        (0_usize..4, any::<bool>()).prop_map(|(connection, client)| Call::Open(connection, client)),
+        (0_usize..4, any::<bool>(), bytes())
+            .prop_map(|(connection, client, bytes)| Call::Receive(connection, client, bytes)),
+        // Nobody has room without end.
+        (0_usize..4, any::<bool>(), 0_u64..100_000)
+            .prop_map(|(connection, client, room)| Call::Write(connection, client, room)),
+        Just(Call::Timeout),
+    ];
+    proptest::collection::vec(call, 0..200)
+}
+
 proptest::proptest! {
+    #[test]
+    fn calls_in_any_order_neither_panic_nor_make_content(
+        version in proptest::sample::select(&VERSIONS[..]),
+        opening in proptest::sample::select(&OPENINGS[..]),
+        upload in proptest::bool::ANY,
+        window in 0_u64..100_000,
+        objects in proptest::collection::vec((0_u64..100_000, proptest::collection::vec(0_usize..6, 0..3)), 0..6),
+        calls in calls(),
+    ) {
+        let settings = Settings { connections: 3, stream_window: Bytes::new(window), ..settings(version) };
+        let list: Vec<Object> =
+            objects.iter().map(|(bytes, after)| Object { after: after.clone(), ..object(*bytes) }).collect();
+        let mut exchange = Exchange::new(&settings, opening, upload, list);
+        let side = |client| if client { Side::Client } else { Side::Server };
+        for (step, call) in calls.into_iter().enumerate() {
+            let now = Time::from_millis(step as u64);
+            match call {
+                Call::Poll => assert!(exchange.poll_open(now).is_none_or(|connection| connection < 3)),
+                Call::Open(connection, client) => exchange.on_open(now, connection, side(client)),
+                Call::Receive(connection, client, bytes) => exchange.on_received(now, connection, side(client), bytes),
+                Call::Write(connection, client, room) => {
+                    let before = exchange.is_blocked(connection, side(client));
+                    let bytes = exchange.to_write(now, connection, side(client), room);
+                    assert!(bytes <= room);
+                    // One that is held back has nothing but frames that windows do not count.
+                    assert!(!before || bytes < 20_000, "{bytes}");
+                }
+                Call::Timeout => exchange.handle_timeout(now),
+            }
+        }
+        let mut got = vec![0; objects.len()];
+        while let Some(note) = exchange.poll_note() {
+            match note {
+                Note::Received(object, bytes) => got[object] += bytes,
+                Note::Ended(object) => assert_eq!(got[object], objects[object].0),
+                Note::Ready | Note::Started(_) => {}
+            }
+        }
+        assert!(got.iter().zip(&objects).all(|(got, (bytes, _))| got <= bytes));
+    }
+
     #[test]
     fn results_do_not_depend_on_the_pieces_that_bytes_come_in(
         piece in 1_u64..5_000,

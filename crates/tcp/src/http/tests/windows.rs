@@ -58,6 +58,21 @@ fn a_held_back_sender_says_so_and_a_free_one_does_not() {
 }
 
 #[test]
+fn while_a_record_waits_for_tcp_windows_are_not_to_blame() {
+    let mut exchange = Exchange::new(&narrow(1000, 65_535), Opening::EarlyData, false, vec![object(5000)]);
+    exchange.on_open(Time::ZERO, 0, Side::Client);
+    exchange.on_open(Time::ZERO, 0, Side::Server);
+    let request = exchange.to_write(Time::ZERO, 0, Side::Client, u64::MAX);
+    exchange.on_received(Time::ZERO, 0, Side::Server, request);
+    let mut turns = 0;
+    while exchange.to_write(Time::ZERO, 0, Side::Server, 100) == 100 {
+        assert!(!exchange.is_blocked(0, Side::Server));
+        turns += 1;
+    }
+    assert!(turns > 10 && exchange.is_blocked(0, Side::Server) && !exchange.is_blocked(0, Side::Client));
+}
+
+#[test]
 fn an_upload_begins_with_the_window_of_the_rfc_and_goes_on_with_the_servers() {
     // The server's settings come a round trip after the first content.
     assert_eq!(trips(narrow(1 << 20, 1 << 20), true, 65_535), 1);
