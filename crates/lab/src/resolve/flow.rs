@@ -88,13 +88,14 @@ impl Sizes {
 }
 
 /// Controller, start and resumption that `keys` ask for.
-pub(super) fn recipe(keys: &Transport) -> Recipe {
+pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
     Recipe {
         controller: keys.congestion.unwrap_or_default(),
         start: keys.start.unwrap_or_default(),
         resume: keys.resume.unwrap_or_default(),
         parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
         distance_m: None,
+        max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
     }
 }
 
@@ -121,7 +122,7 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings 
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
     let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
     Settings {
-        congestion: recipe(keys),
+        congestion: recipe(keys, sizes, mtu),
         resume_via: keys.resume_via.unwrap_or_default(),
         http,
         ack: keys.ack.unwrap_or_default(),

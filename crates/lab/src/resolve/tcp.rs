@@ -59,7 +59,7 @@ pub(super) fn tcp(
     let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
     let http = http::Settings { version, connections, stream_window, connection_window };
     let pep = pep(keys, path, scenario, sizes, connections.min(objects.max(1)))?;
-    Ok(TcpStack { tcp, congestion: recipe(keys), http, pep })
+    Ok(TcpStack { tcp, congestion: recipe(keys, sizes, mtu), http, pep })
 }
 
 fn segment(mtu: Bytes) -> u32 {

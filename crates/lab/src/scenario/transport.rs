@@ -57,6 +57,8 @@ macro_rules! keys {
             /// Initial congestion window in packets.
             #[schemars(with = "Option<u64>", range(min = 1))]
             pub initial_window: Option<serde_spanned::Spanned<u64>>,
+            /// Largest congestion window; none where left out.
+            pub max_window: Option<$crate::scenario::Window>,
             /// First UDP payload size; the size that the path carries where left out.
             #[schemars(with = "Option<bentpipe_units::Bytes>")]
             pub initial_mtu: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
@@ -102,6 +104,7 @@ macro_rules! keys {
                     initial_window: self.initial_window.clone(),
                     initial_mtu: self.initial_mtu.clone(),
                     mtu_discovery: self.mtu_discovery,
+                    max_window: self.max_window,
                     windows: self.windows,
                     stream_window: self.stream_window,
                     connection_window: self.connection_window,
@@ -147,6 +150,7 @@ impl Transport {
             stream_window: self.stream_window.or(base.stream_window),
             connection_window: self.connection_window.or(base.connection_window),
             send_window: self.send_window.or(base.send_window),
+            max_window: self.max_window.or(base.max_window),
             windows: self.windows.or(base.windows),
             receive_buffer: self.receive_buffer.or(base.receive_buffer),
             receive_autotune: self.receive_autotune.or(base.receive_autotune),
