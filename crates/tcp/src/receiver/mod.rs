@@ -89,10 +89,9 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment with payload or FIN, or one with neither that may be a probe of a closed window or of a silent peer: it
-    /// stands before what is expected, and is answered (RFC 9293 §3.10.7.4).
+    /// Takes a segment with payload or FIN.
     pub(crate) fn on_data(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if !self.open {
+        if !self.open || (segment.len == 0 && !segment.flags.fin) {
             return;
         }
         self.on_stamp(segment);
@@ -103,12 +102,6 @@ impl Receiver {
         }
         let bytes = u64::from(segment.len);
         let idle = self.idle();
-        if bytes == 0 && !segment.flags.fin {
-            if segment.seq < self.data.next() {
-                self.timing.hurry();
-            }
-            return;
-        }
         let had_gap = self.data.has_gap();
         let end = segment.seq.saturating_add(bytes);
         let edge = self.window.accepts_before();
