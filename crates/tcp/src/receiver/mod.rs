@@ -1,0 +1,228 @@
+//! The receiver of a connection: what arrives is put in order, acknowledged in time, and let in as far as there is room.
+
+mod reassembly;
+mod timing;
+mod window;
+
+use crate::segment::Segment;
+use crate::settings::Settings;
+use bentpipe_link::Ecn;
+use bentpipe_units::{Span, Time};
+use reassembly::{Arrival, Reassembly};
+use timing::Timing;
+use window::Window;
+
+/// Position of the first byte of data: the SYN has 0.
+const FIRST: u64 = 1;
+/// Ranges beyond gaps that may always wait, however small the buffer.
+const RANGES: u64 = 64;
+
+/// One direction's receiving end.
+///
+/// Order of calls: [`Self::open`] when the handshake is over; then for each segment [`Self::on_stamp`], [`Self::on_cwr`]
+/// where it has CWR, and [`Self::on_data`] where it has payload or FIN; [`Self::fill`] into each that leaves.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    open: bool,
+    data: Reassembly,
+    timing: Timing,
+    window: Window,
+    consumed: u64,
+    duplicates: u64,
+    /// Whether marks are believed and answered (RFC 3168).
+    ecn: bool,
+    /// Whether a mark arrived that the peer has not answered.
+    marked: bool,
+    /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
+    recent: Time,
+    last_ack: u64,
+    /// The last echo that was a round-trip sample: each is one once.
+    last_echo: Time,
+    /// What a silence is longer than after which the sender's timeout has passed, less the round trip.
+    min_rto: Span,
+    initial_rto: Span,
+}
+
+impl Receiver {
+    /// A receiver that waits for the handshake.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let window = Window::new(settings);
+        let segment = u64::from(settings.segment).max(1);
+        let most = (window.largest_limit() / segment).max(RANGES);
+        Self {
+            open: false,
+            data: Reassembly::new(FIRST, usize::try_from(most).unwrap_or(usize::MAX)),
+            timing: Timing::new(settings.ack, segment),
+            window,
+            consumed: 0,
+            duplicates: 0,
+            ecn: settings.ecn,
+            marked: false,
+            recent: Time::ZERO,
+            last_ack: 0,
+            last_echo: Time::ZERO,
+            min_rto: settings.min_rto,
+            initial_rto: settings.initial_rto,
+        }
+    }
+
+    /// The shift of the window field, from the largest buffer (as Linux does it).
+    pub(crate) fn window_scale(settings: &Settings) -> u8 {
+        window::scale(settings)
+    }
+
+    /// The handshake is over: data starts at position 1.
+    pub(crate) fn open(&mut self, now: Time) {
+        if !self.open {
+            self.open = true;
+            self.last_ack = FIRST;
+            self.window.open(now, FIRST);
+        }
+    }
+
+    /// Notes the timestamp to echo. For every segment that is acceptable, a SYN and a pure acknowledgement included: echoes in
+    /// what they let the peer send are what this side, or the other, measures round trips with.
+    pub(crate) fn on_stamp(&mut self, segment: &Segment) {
+        // RFC 7323 §4.3 (2): the oldest segment that the next acknowledgement covers counts.
+        if segment.seq <= self.last_ack && segment.stamp >= self.recent {
+            self.recent = segment.stamp;
+        }
+    }
+
+    /// Takes a segment with payload or FIN.
+    pub(crate) fn on_data(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        if !self.open || (segment.len == 0 && !segment.flags.fin) {
+            return;
+        }
+        self.on_stamp(segment);
+        self.measure(now, segment);
+        if self.ecn && ecn == Ecn::Ce && !self.marked {
+            self.marked = true;
+            self.timing.hurry();
+        }
+        let bytes = u64::from(segment.len);
+        let idle = self.idle();
+        let had_gap = self.data.has_gap();
+        let end = segment.seq.saturating_add(bytes);
+        let edge = self.window.accepts_before();
+        let arrival = if bytes > 0 { Some(self.data.take(segment.seq, end, edge)) } else { None };
+        let fin = if segment.flags.fin {
+            Some(self.data.take_fin(end, edge))
+        } else if self.data.reach_fin() {
+            Some(Arrival::InOrder)
+        } else {
+            None
+        };
+        if self.data.came_twice() || (arrival.is_none() && fin == Some(Arrival::Duplicate)) {
+            self.duplicates += 1;
+            self.timing.begin_quick();
+        }
+        let plain = arrival == Some(Arrival::InOrder) && fin.is_none() && !had_gap && !self.data.came_twice();
+        if plain {
+            self.timing.on_arrival(now, bytes, idle);
+        } else {
+            self.timing.on_urgent(now, bytes, idle);
+        }
+    }
+
+    /// The sender side's smoothed round trip, where there is one.
+    pub(crate) fn on_rtt(&mut self, rtt: Span) {
+        self.window.on_rtt(rtt);
+    }
+
+    /// The peer has reduced its window: marks up to now are answered (RFC 3168 §6.1.3). Before [`Self::on_data`] of the same segment,
+    /// which may bring a new mark.
+    pub(crate) fn on_cwr(&mut self) {
+        self.marked = false;
+    }
+
+    /// RCV.NXT: position that is expected next; 0 before [`Self::open`].
+    pub(crate) fn next_expected(&self) -> u64 {
+        if self.open { self.data.next() } else { 0 }
+    }
+
+    /// Bytes of data that have arrived in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.data.next() - FIRST - u64::from(self.data.finished())
+    }
+
+    /// Bytes of those that the application has taken.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// The application takes `bytes`, no more than there are.
+    pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
+        let bytes = bytes.min(self.received() - self.consumed);
+        if bytes == 0 {
+            return;
+        }
+        self.consumed += bytes;
+        self.window.on_consumed(now, self.consumed);
+        if !self.data.finished() && self.window.wants_update(self.data.next(), FIRST + self.consumed) {
+            self.timing.hurry();
+        }
+    }
+
+    /// Whether everything up to the peer's FIN has arrived.
+    pub(crate) fn finished(&self) -> bool {
+        self.data.finished()
+    }
+
+    /// Segments of which something had arrived before.
+    pub(crate) fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Whether an acknowledgement is due now.
+    pub(crate) fn wants_ack(&self, now: Time) -> bool {
+        self.timing.is_due(now)
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.timing.next_timeout()
+    }
+
+    /// Does what is due by `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        self.timing.handle_timeout(now);
+    }
+
+    /// Writes acknowledgement, window, echo, SACK blocks and ECE into a segment that leaves, which counts as the
+    /// acknowledgement. Before [`Self::open`] only the window, unscaled, and the echo, where there is one: the handshake is
+    /// its owner's.
+    pub(crate) fn fill(&mut self, _now: Time, segment: &mut Segment) {
+        if self.recent > Time::ZERO {
+            segment.echo = self.recent;
+        }
+        if !self.open || segment.flags.syn {
+            segment.window = self.window.unscaled();
+            return;
+        }
+        segment.ack = self.data.next();
+        segment.window = self.window.advertise(segment.ack, FIRST + self.consumed);
+        segment.flags.ece |= self.marked;
+        self.data.tell(&mut segment.sack);
+        self.last_ack = segment.ack;
+        self.timing.on_acknowledged();
+    }
+
+    /// A sender that has been silent for longer than its timeout may have begun anew. Linux's timeout is the round trip and
+    /// its smallest one, where round trips vary little.
+    fn idle(&self) -> Span {
+        self.window.rtt().map_or(self.initial_rto, |rtt| rtt + self.min_rto)
+    }
+
+    /// Round trips from echoes, of full segments only: a short one may have waited for its application.
+    fn measure(&mut self, now: Time, segment: &Segment) {
+        let full = u64::from(segment.len) >= self.timing.full();
+        if full && segment.echo > Time::ZERO && segment.echo != self.last_echo && segment.echo <= now {
+            self.last_echo = segment.echo;
+            self.window.on_rtt(now.since(segment.echo));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
