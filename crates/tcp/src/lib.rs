@@ -11,8 +11,10 @@
 mod endpoint;
 mod filter;
 pub mod http;
+mod receiver;
 mod relay;
 mod segment;
+mod sender;
 mod settings;
 
 pub use crate::endpoint::{End, Endpoint, MakeController, Record, Transmit};
