@@ -129,6 +129,28 @@ impl Ledger {
         true
     }
 
+    /// Takes packet `number` out of flight without a verdict: it carried what another packet is accounted for with. False
+    /// where it is not in flight.
+    pub fn withdraw(&mut self, number: u64) -> bool {
+        self.take(number).is_some()
+    }
+
+    /// Notes that `packet`, which has left the flight as lost or withdrawn, is acknowledged after all.
+    pub fn acknowledge_late(&mut self, now: Time, packet: Packet) {
+        self.delivered += packet.bytes;
+        self.delivered_at = now;
+        self.acknowledged.push(packet);
+    }
+
+    /// Puts `packet`, declared lost in error, back in flight: as it was sent, but under the next number, which is returned.
+    pub fn restore(&mut self, packet: Packet) -> u64 {
+        let number = self.next;
+        self.in_flight += packet.bytes;
+        self.packets.push_back(Some(Packet { number, ..packet }));
+        self.next += 1;
+        number
+    }
+
     /// The acknowledgement that the packets noted since the last call make, handed to `tell`. Nothing where there are none.
     ///
     /// `app_limited`: something other than the window holds the sender back.
@@ -277,6 +299,30 @@ mod tests {
         ledger.acknowledge(at(202), 2);
         ledger.ack(at(202), false, |ack| limited.push(ack.sample.app_limited));
         assert_eq!(limited, [false, true, false]);
+    }
+
+    #[test]
+    fn a_packet_declared_lost_in_error_counts_as_sent_when_it_was() {
+        let mut ledger = Ledger::new();
+        let first = ledger.send(at(0), MTU);
+        ledger.lose(first.number);
+        let again = ledger.send(at(200), MTU);
+        assert!(ledger.withdraw(again.number));
+        ledger.acknowledge_late(at(230), first);
+        let mut rtt = None;
+        ledger.ack(at(230), false, |ack| rtt = Some((ack.rtt, ack.delivered, ack.bytes_in_flight)));
+        assert_eq!(rtt, Some((Span::from_millis(230), MTU, Bytes::ZERO)));
+    }
+
+    #[test]
+    fn a_restored_packet_is_in_flight_under_the_next_number() {
+        let mut ledger = Ledger::new();
+        let first = ledger.send(at(0), MTU);
+        ledger.lose(first.number);
+        let number = ledger.restore(first);
+        assert_eq!((number, ledger.bytes_in_flight(), ledger.next_number()), (1, MTU, 2));
+        assert_eq!(ledger.get(number).map(|packet| packet.sent_at), Some(at(0)));
+        assert!(ledger.acknowledge(at(100), number));
     }
 
     #[test]

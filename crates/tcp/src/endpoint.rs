@@ -1,12 +1,17 @@
 //! One end of a connection: handshake, sender and receiver joined.
 
-use crate::segment::Segment;
+use crate::receiver::Receiver;
+use crate::segment::{Flags, Segment};
+use crate::sender::{Counts, Opening, Outgoing, Sender};
 use crate::settings::Settings;
 use bentpipe_congestion as cc;
 use bentpipe_congestion::Probe;
 use bentpipe_link::Ecn;
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use std::sync::Arc;
+
+/// Largest window that a SYN can say: its field is not scaled (RFC 7323 §2.2).
+const UNSCALED: u64 = 65_535;
 
 /// Makes the controller of a connection that begins.
 pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
@@ -44,6 +49,32 @@ pub struct Record {
     pub duplicates: u64,
 }
 
+/// Where the handshake stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent a SYN, or will when polled.
+    SynSent,
+    /// Has answered a SYN, or will when polled.
+    SynReceived,
+    /// Data may be sent.
+    Open,
+}
+
+/// The SYN of this side.
+#[derive(Debug, Clone, Copy, Default)]
+struct Syn {
+    /// It waits to be polled.
+    wanted: bool,
+    /// When it was last sent.
+    sent_at: Time,
+    /// How often it was.
+    sent: u32,
+    /// When it is sent again.
+    due: Option<Time>,
+}
+
 /// One end of a connection.
 ///
 /// # Order of calls
@@ -51,103 +82,357 @@ pub struct Record {
 /// * After [`Endpoint::handle_segment`], [`Endpoint::handle_timeout`], [`Endpoint::write`], [`Endpoint::consume`],
 ///   [`Endpoint::finish`] and [`Endpoint::reset`], call [`Endpoint::poll_transmit`] until it returns `None`, and then ask
 ///   [`Endpoint::next_timeout`].
-#[derive(Debug)]
-pub struct Endpoint {}
+///
+/// The state TIME-WAIT is not modelled: an end that is [`End::Closed`] needs no more timeouts, and still answers a FIN that comes again.
+pub struct Endpoint {
+    settings: Arc<Settings>,
+    make: MakeController,
+    probe: Option<Probe>,
+    state: State,
+    syn: Syn,
+    sender: Option<Box<Sender>>,
+    receiver: Receiver,
+    /// Stamp of the peer's SYN, to be echoed until data has come.
+    peer_syn: Time,
+    /// ECN was agreed, as far as is known.
+    ecn: bool,
+    written: u64,
+    finishing: bool,
+    /// Something came that is to be answered, whatever the receiver says.
+    ack_wanted: bool,
+    reset_wanted: bool,
+    end: Option<End>,
+    now: Time,
+}
 
-#[allow(unused_variables, clippy::todo, reason = "the seam stands before what is behind it")]
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { state, syn, sender, receiver, written, finishing, end, .. } = self;
+        f.debug_struct("Endpoint")
+            .field("state", state)
+            .field("syn", syn)
+            .field("sender", sender)
+            .field("receiver", receiver)
+            .field("written", written)
+            .field("finishing", finishing)
+            .field("end", end)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Endpoint {
     /// The end that opens: its SYN waits to be polled. `probe` watches its sender.
     pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
-        todo!()
+        let mut endpoint = Self::listen(now, settings, make, probe);
+        endpoint.state = State::SynSent;
+        endpoint.syn.wanted = true;
+        endpoint
     }
 
     /// The end that answers the first SYN it is handed.
     pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
-        todo!()
+        let receiver = Receiver::new(&settings);
+        let ecn = settings.ecn;
+        Self {
+            settings,
+            make,
+            probe,
+            state: State::Listen,
+            syn: Syn::default(),
+            sender: None,
+            receiver,
+            peer_syn: Time::ZERO,
+            ecn,
+            written: 0,
+            finishing: false,
+            ack_wanted: false,
+            reset_wanted: false,
+            end: None,
+            now,
+        }
     }
 
     /// Takes a segment that arrived, with the ECN field of its packet.
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        todo!()
+        self.now = self.now.max(now);
+        let now = self.now;
+        if segment.flags.rst {
+            // Nobody listens for the answer to a SYN that was never sent.
+            if self.state != State::Listen && self.end.is_none() {
+                self.end = Some(End::Reset);
+            }
+            return;
+        }
+        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+            self.reset_wanted = true;
+            return;
+        }
+        match self.state {
+            State::Listen => self.on_syn(segment),
+            State::SynSent => self.on_syn_ack(now, segment),
+            State::SynReceived => {
+                if segment.flags.syn {
+                    self.syn.wanted = true;
+                } else if segment.flags.ack && segment.ack >= 1 {
+                    self.open(now, segment);
+                    self.on_established(now, segment, ecn);
+                }
+            }
+            State::Open => self.on_established(now, segment, ecn),
+        }
     }
 
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        todo!()
+        self.now = self.now.max(now);
+        let now = self.now;
+        if self.end.is_some_and(|end| end != End::Closed) {
+            return;
+        }
+        if self.syn.due.is_some_and(|due| due <= now) {
+            self.syn.due = None;
+            if self.syn.sent > self.settings.syn_retries {
+                self.end = Some(End::TimedOut);
+                return;
+            }
+            self.syn.wanted = true;
+        }
+        if let Some(sender) = &mut self.sender {
+            sender.handle_timeout(now);
+            if sender.gave_up() {
+                self.end = Some(End::TimedOut);
+            }
+        }
+        self.receiver.handle_timeout(now);
     }
 
     /// The next segment to send.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
-        todo!()
+        self.now = self.now.max(now);
+        let now = self.now;
+        if std::mem::take(&mut self.reset_wanted) {
+            return Some(self.reset_segment(now));
+        }
+        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+            return None;
+        }
+        if std::mem::take(&mut self.syn.wanted) {
+            return Some(self.syn_segment(now));
+        }
+        let sender = self.sender.as_mut()?;
+        if let Some(outgoing) = sender.poll(now) {
+            return Some(self.data(now, outgoing));
+        }
+        if self.ack_wanted || self.receiver.wants_ack(now) {
+            let seq = sender.nxt();
+            return Some(self.data(now, Outgoing { seq, len: 0, fin: false, cwr: false, ecn_capable: false }));
+        }
+        None
     }
 
     /// When to call [`Self::handle_timeout`]; `None` while only a segment can change anything.
     pub fn next_timeout(&self) -> Option<Time> {
-        todo!()
+        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+            return None;
+        }
+        let sender = self.sender.as_ref().and_then(|sender| sender.next_timeout(self.now));
+        let receiver = self.receiver.next_timeout().filter(|_| self.is_open());
+        [self.syn.due, sender, receiver].into_iter().flatten().min()
     }
 
     /// Whether the handshake is complete on this side, so that data may be sent.
     pub fn is_open(&self) -> bool {
-        todo!()
+        self.state == State::Open
     }
 
     /// How it ended, once it has.
     pub fn end(&self) -> Option<End> {
-        todo!()
+        self.end
     }
 
     /// Bytes that [`Self::write`] takes now.
     pub fn room(&self) -> u64 {
-        todo!()
+        if self.finishing || self.end.is_some() {
+            return 0;
+        }
+        self.settings.send_buffer.get().saturating_sub(self.written - self.acknowledged())
     }
 
     /// The application writes; also before the connection is open. Returns how many bytes the send buffer took.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
-        todo!()
+        self.now = self.now.max(now);
+        let taken = bytes.min(self.room());
+        self.written += taken;
+        self.tell_written();
+        taken
     }
 
     /// Bytes written so far.
     pub fn written(&self) -> u64 {
-        todo!()
+        self.written
     }
 
     /// Bytes of those that the peer has acknowledged, in order.
     pub fn acknowledged(&self) -> u64 {
-        todo!()
+        // The SYN has position 0, and a FIN may be acknowledged, too.
+        self.sender.as_ref().map_or(0, |sender| (sender.una() - 1).min(self.written))
     }
 
     /// Nothing more will be written: a FIN follows the data.
     pub fn finish(&mut self, now: Time) {
-        todo!()
+        self.now = self.now.max(now);
+        self.finishing = true;
+        self.tell_written();
     }
 
     /// Breaks the connection off: a RST waits to be polled.
     pub fn reset(&mut self, now: Time) {
-        todo!()
+        self.now = self.now.max(now);
+        if self.end.is_none() {
+            self.end = Some(End::Reset);
+            self.reset_wanted = self.state != State::Listen;
+        }
     }
 
     /// Bytes that have arrived in order so far.
     pub fn received(&self) -> u64 {
-        todo!()
+        self.receiver.received()
     }
 
     /// Bytes of those that the application has taken.
     pub fn consumed(&self) -> u64 {
-        todo!()
+        self.receiver.consumed()
     }
 
     /// The application takes `bytes` of what has arrived, no more than there are: the window opens again.
     pub fn consume(&mut self, now: Time, bytes: u64) {
-        todo!()
+        self.now = self.now.max(now);
+        self.receiver.consume(self.now, bytes);
     }
 
     /// Whether everything up to the peer's FIN has arrived.
     pub fn peer_finished(&self) -> bool {
-        todo!()
+        self.receiver.finished()
     }
 
     /// What was counted.
     pub fn record(&self) -> Record {
-        todo!()
+        let counts = self.sender.as_ref().map_or(Counts::default(), |sender| sender.counts());
+        let Counts { data_segments, retransmitted, timeouts } = counts;
+        Record { data_segments, retransmitted, timeouts, duplicates: self.receiver.duplicates() }
+    }
+
+    fn tell_written(&mut self) {
+        if let Some(sender) = &mut self.sender {
+            sender.written(self.written, self.finishing);
+        }
+    }
+
+    fn on_syn(&mut self, segment: &Segment) {
+        let Flags { syn, ack, ece, cwr, .. } = segment.flags;
+        if syn && !ack {
+            self.state = State::SynReceived;
+            self.syn.wanted = true;
+            self.peer_syn = segment.stamp;
+            self.ecn &= ece && cwr;
+        }
+    }
+
+    fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
+        let Flags { syn, ack, ece, cwr, .. } = segment.flags;
+        if syn && ack && segment.ack == 1 {
+            self.peer_syn = segment.stamp;
+            self.ecn &= ece && !cwr;
+            self.open(now, segment);
+            self.ack_wanted = true;
+        }
+    }
+
+    /// The handshake is complete on this side with `segment`.
+    fn open(&mut self, now: Time, segment: &Segment) {
+        self.state = State::Open;
+        self.syn.wanted = false;
+        self.syn.due = None;
+        // Only a SYN sent once, or a stamp that came back, tells of the round trip (RFC 6298 §3).
+        let rtt = if segment.echo > Time::ZERO {
+            Some(now.since(segment.echo))
+        } else {
+            (self.syn.sent == 1).then(|| now.since(self.syn.sent_at))
+        };
+        let opening = Opening { rtt, window: segment.window, seq: segment.seq, ecn: self.ecn };
+        self.sender = Some(Box::new(Sender::new(now, &self.settings, &self.make, self.probe.take(), &opening)));
+        self.receiver.open(now);
+        if let Some(rtt) = rtt {
+            self.receiver.on_rtt(rtt);
+        }
+        self.tell_written();
+    }
+
+    fn on_established(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        let Some(sender) = &mut self.sender else { return };
+        if segment.flags.syn {
+            // The acknowledgement of the SYN was lost.
+            self.ack_wanted = true;
+            return;
+        }
+        if segment.flags.ack {
+            if !sender.on_ack(now, segment) {
+                // RFC 9293 §3.10.7.4: what was never sent cannot be acknowledged.
+                self.ack_wanted = true;
+                return;
+            }
+            if let Some(srtt) = sender.srtt() {
+                self.receiver.on_rtt(srtt);
+            }
+        }
+        if segment.len > 0 || segment.flags.fin {
+            if segment.flags.cwr {
+                self.receiver.on_cwr();
+            }
+            self.receiver.on_data(now, segment, ecn);
+        } else if segment.seq < self.receiver.next_expected() {
+            // Unacceptable, so answered (RFC 9293 §3.10.7.4): this is how the peer asks for the window.
+            self.ack_wanted = true;
+        }
+        if self.end.is_none() && self.receiver.finished() && sender.is_finished() {
+            self.end = Some(End::Closed);
+        }
+    }
+
+    fn syn_segment(&mut self, now: Time) -> Transmit {
+        let answer = self.state == State::SynReceived;
+        let mut segment = Segment {
+            stamp: now,
+            flags: Flags { syn: true, ack: answer, ece: self.ecn, cwr: self.ecn && !answer, ..Flags::default() },
+            ..Segment::default()
+        };
+        self.receiver.fill(now, &mut segment);
+        segment.window = segment.window.min(UNSCALED);
+        segment.ack = u64::from(answer);
+        segment.echo = self.peer_syn;
+        self.syn.sent_at = now;
+        let backoff: Span = self.settings.initial_rto * (1 << self.syn.sent.min(20));
+        self.syn.due = Some(now + backoff.min(self.settings.max_rto));
+        self.syn.sent += 1;
+        Transmit { segment, ecn: Ecn::NotEct }
+    }
+
+    fn data(&mut self, now: Time, outgoing: Outgoing) -> Transmit {
+        let Outgoing { seq, len, fin, cwr, ecn_capable } = outgoing;
+        let flags = Flags { ack: true, fin, cwr, ..Flags::default() };
+        let mut segment = Segment { seq, len, stamp: now, flags, ..Segment::default() };
+        self.receiver.fill(now, &mut segment);
+        if segment.echo == Time::ZERO {
+            segment.echo = self.peer_syn;
+        }
+        self.ack_wanted = false;
+        Transmit { segment, ecn: if ecn_capable { Ecn::Ect0 } else { Ecn::NotEct } }
+    }
+
+    fn reset_segment(&self, now: Time) -> Transmit {
+        let seq = self.sender.as_ref().map_or(u64::from(self.syn.sent > 0), |sender| sender.nxt());
+        let flags = Flags { rst: true, ack: true, ..Flags::default() };
+        let segment = Segment { seq, ack: self.receiver.next_expected(), stamp: now, flags, ..Segment::default() };
+        Transmit { segment, ecn: Ecn::NotEct }
     }
 }

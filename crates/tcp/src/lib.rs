@@ -11,10 +11,10 @@
 mod endpoint;
 mod filter;
 pub mod http;
-#[allow(dead_code, reason = "the endpoint that calls it comes with the sender")]
 mod receiver;
 mod relay;
 mod segment;
+mod sender;
 mod settings;
 
 pub use crate::endpoint::{End, Endpoint, MakeController, Record, Transmit};

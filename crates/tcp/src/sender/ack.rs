@@ -1,0 +1,256 @@
+//! What an acknowledgement tells.
+
+use super::scoreboard::{Sent, State};
+use super::{Limit, Sender};
+use crate::segment::Segment;
+use bentpipe_congestion::Mark;
+use bentpipe_units::{Span, Time};
+
+/// What one acknowledgement has told so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    /// Bytes that it newly covers.
+    delivered: u64,
+    /// A segment that had been sent again is among them.
+    ambiguous: bool,
+    /// Round trip of the first segment acknowledged in order, of those sent once: a delay of the acknowledgement is in it.
+    in_order: Option<Span>,
+    /// Round trip of the last one acknowledged selectively.
+    selective: Option<Span>,
+    /// The original of a segment that was sent again has arrived, by the stamp that came back.
+    needless: bool,
+    /// A probe has repaired a loss.
+    repaired: bool,
+}
+
+/// How an acknowledgement covers a segment.
+#[derive(Debug, Clone, Copy)]
+struct Cover {
+    /// The segment at SND.UNA, acknowledged in order: the stamp that came back is the one it arrived with (RFC 7323 §4.3).
+    exact: bool,
+    /// By SND.UNA, not by a block.
+    in_order: bool,
+    echo: Time,
+    /// What the peer says it got twice.
+    twice: Option<(u64, u64)>,
+}
+
+impl Sender {
+    /// Takes the acknowledgement that a segment carries. False where it acknowledges what was never sent.
+    pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment) -> bool {
+        let ack = segment.ack;
+        if ack > self.nxt {
+            return false;
+        }
+        let mut told = Told::default();
+        let twice = duplicate(segment);
+        if let Some((start, end)) = twice {
+            self.on_duplicate(start, end);
+        }
+        let before = self.una;
+        let mut cover = Cover { exact: true, in_order: true, echo: segment.echo, twice };
+        while let Some((index, sent)) = self.board.pop(ack) {
+            self.deliver(now, index, &sent, cover, &mut told);
+            cover.exact = false;
+        }
+        self.una = self.una.max(ack);
+        let advanced = self.una > before;
+        self.take_blocks(now, segment, &mut told);
+        self.take_window(segment, advanced);
+        if advanced {
+            self.board.forget_before(self.una);
+            self.rto.answered();
+            self.tlp.acknowledged(self.una);
+            self.rto_due = (!self.board.is_empty()).then(|| now + self.rto.timeout());
+        }
+        self.window_probes = 0;
+        if told.delivered > 0 {
+            self.take_sample(now, advanced, segment.echo, &told);
+            self.tell_ack(now);
+        }
+        if self.ecn && segment.flags.ece {
+            self.on_echo(now, told.delivered);
+        }
+        self.conclude(now, advanced, twice.is_some(), segment.echo, &told);
+        true
+    }
+
+    /// After everything is accounted for: losses, recoveries, what may be sent next.
+    fn conclude(&mut self, now: Time, advanced: bool, twice: bool, echo: Time, told: &Told) {
+        if (told.needless && self.is_needless(echo)) || (twice && self.undo.is_some_and(|undo| undo.is_complete())) {
+            self.take_back(now);
+        }
+        let lost = (told.delivered > 0 && self.detect_losses(now)) || told.repaired;
+        if lost {
+            self.on_losses(now, told.delivered);
+        }
+        if told.repaired {
+            // Nothing will come back that could tell the repair to have been needless.
+            self.undo = None;
+        }
+        self.end_recovery(now);
+        let in_flight = self.in_flight().get();
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(told.delivered, in_flight, advanced && !lost);
+        }
+        if told.delivered > 0 {
+            self.schedule_probe(now);
+        }
+    }
+
+    /// Each block newly tells of some segments, or of none.
+    fn take_blocks(&mut self, now: Time, segment: &Segment, told: &mut Told) {
+        if segment.sack.is_empty() {
+            return;
+        }
+        let mut newly = std::mem::take(&mut self.newly);
+        for &(start, end) in segment.sack.blocks() {
+            let start = start.max(self.una);
+            if start < end && end <= self.nxt {
+                self.board.sack(start, end, &mut newly);
+            }
+        }
+        let cover = Cover { exact: false, in_order: false, echo: segment.echo, twice: duplicate(segment) };
+        for (index, sent) in newly.drain(..) {
+            self.deliver(now, index, &sent, cover, told);
+        }
+        self.newly = newly;
+    }
+
+    /// Accounts for a segment that is newly acknowledged.
+    fn deliver(&mut self, now: Time, index: u64, sent: &Sent, cover: Cover, told: &mut Told) {
+        if sent.state == State::Sacked {
+            return;
+        }
+        told.delivered += sent.bytes().get();
+        let rtt = now.since(sent.sent_at);
+        if sent.state == State::InFlight && !sent.retransmitted {
+            self.ledger.acknowledge(now, sent.number);
+            self.rack.arrived(sent.number, rtt);
+            self.rack.reached(sent.end(), false);
+            if cover.in_order {
+                told.in_order.get_or_insert(rtt);
+            } else {
+                told.selective = Some(rtt);
+            }
+            return;
+        }
+        told.ambiguous = true;
+        self.rack.reached(sent.end(), sent.retransmitted);
+        let stamped = cover.exact && cover.echo > Time::ZERO;
+        let original = self.board.take_original(index);
+        if sent.state == State::Lost {
+            told.needless |= stamped;
+            if let Some(packet) = original {
+                self.ledger.acknowledge_late(now, packet);
+            }
+            return;
+        }
+        let twice = cover.twice.is_some_and(|(start, end)| start <= sent.seq && end >= sent.end());
+        let is_original = if stamped {
+            cover.echo < sent.sent_at
+        } else {
+            // Too early for the retransmission (RFC 8985 §6.2 step 1).
+            self.rto.min_rtt().is_some_and(|min_rtt| rtt < min_rtt)
+        };
+        told.needless |= stamped && is_original;
+        match original {
+            Some(packet) if is_original || twice => {
+                self.ledger.withdraw(sent.number);
+                if !self.ledger.acknowledge(now, packet.number) {
+                    self.ledger.acknowledge_late(now, packet);
+                }
+            }
+            original => {
+                self.ledger.acknowledge(now, sent.number);
+                self.rack.arrived(sent.number, rtt);
+                // A probe's original was in flight all the time: it is the loss that the probe has repaired (RFC 8985 §7.4).
+                if let Some(packet) = original
+                    && self.ledger.lose(packet.number)
+                {
+                    told.repaired = true;
+                    if let Some(probe) = &self.probe {
+                        probe.lost(now, &packet);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323 §4.1), never ambiguous (Karn).
+    fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, told: &Told) {
+        let stamped = (advanced && echo > Time::ZERO).then(|| now.since(echo));
+        let sample = if told.ambiguous { stamped } else { told.in_order.or(told.selective) };
+        if let Some(rtt) = sample {
+            self.rto.sample(now, rtt, self.una, self.nxt);
+        }
+    }
+
+    fn tell_ack(&mut self, now: Time) {
+        let app_limited = matches!(self.limit, Limit::Application | Limit::Peer);
+        let Self { ledger, controller, probe, .. } = self;
+        ledger.ack(now, app_limited, |ack| {
+            controller.on_ack(ack);
+            if let Some(probe) = probe {
+                probe.acknowledged(ack);
+            }
+        });
+        self.changed = true;
+    }
+
+    /// Segments that the peer got twice: RACK learns of it, and a recovery may have been for nothing.
+    fn on_duplicate(&mut self, start: u64, end: u64) {
+        if self.tlp.repeated(end) {
+            return;
+        }
+        self.rack.duplicated(self.una, self.nxt);
+        if let Some(undo) = &mut self.undo {
+            undo.duplicated(start, end);
+        }
+    }
+
+    /// The peer has seen congestion: answered once a round trip (RFC 3168 §6.1.2).
+    fn on_echo(&mut self, now: Time, delivered: u64) {
+        let newest = self.rack.newest().map_or(0, |(number, _)| number);
+        if newest < self.marked {
+            return;
+        }
+        self.marked = self.ledger.next_number();
+        let before = self.controller.window();
+        self.controller.on_mark(&Mark {
+            now,
+            newest,
+            bytes_in_flight: self.in_flight(),
+            next_number: self.ledger.next_number(),
+        });
+        self.cwr = true;
+        if let Some(probe) = &self.probe {
+            probe.congestion_event();
+        }
+        self.reduce_proportionally(before, delivered);
+    }
+
+    /// RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2; a larger window is taken from a repetition, too, as Linux does.
+    fn take_window(&mut self, segment: &Segment, advanced: bool) {
+        let newer = segment.seq > self.window_from
+            || (segment.seq == self.window_from && segment.window > self.window)
+            || advanced;
+        if segment.ack == self.una && newer {
+            if segment.window > self.window || advanced {
+                self.persist_due = None;
+                self.persist_backoff = 0;
+            }
+            self.window = segment.window;
+            self.window_from = segment.seq;
+            self.largest_window = self.largest_window.max(segment.window);
+        }
+    }
+}
+
+/// What a first block tells that came twice (RFC 2883 §4).
+fn duplicate(segment: &Segment) -> Option<(u64, u64)> {
+    let blocks = segment.sack.blocks();
+    let &(start, end) = blocks.first()?;
+    let within = blocks.get(1).is_some_and(|&(from, until)| from <= start && end <= until);
+    (start < end && (end <= segment.ack || within)).then_some((start, end))
+}

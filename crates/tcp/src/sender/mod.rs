@@ -1,0 +1,244 @@
+//! The sender of a connection: what may be sent, what was lost, when to try again.
+//!
+//! - `send`: what goes out next, and what holds it back;
+//! - `ack`: what an acknowledgement tells;
+//! - `recovery`: losses, timeouts, and taking both back;
+//! - `scoreboard`, `ranges`: what is outstanding;
+//! - `rack`, `tlp`, `prr`, `rto`, `pacing`: one mechanism each.
+
+mod ack;
+mod pacing;
+mod prr;
+mod rack;
+mod ranges;
+mod recovery;
+mod rto;
+mod scoreboard;
+mod send;
+mod tlp;
+
+use crate::endpoint::MakeController;
+use crate::settings::Settings;
+use bentpipe_congestion::{Controller, Ledger, Probe, Setup};
+use bentpipe_units::{Bytes, Span, Time};
+use pacing::Pacer;
+use prr::Prr;
+use rack::Rack;
+use recovery::{Recovery, Undo};
+use rto::Rto;
+use scoreboard::{Scoreboard, Sent};
+use std::sync::Arc;
+use tlp::Tlp;
+
+/// What a sender puts into a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outgoing {
+    /// Position of the first byte, or of the FIN.
+    pub(crate) seq: u64,
+    /// Payload in bytes.
+    pub(crate) len: u32,
+    /// The FIN.
+    pub(crate) fin: bool,
+    /// Congestion window reduced.
+    pub(crate) cwr: bool,
+    /// Whether a queue may mark it: new data where ECN was agreed (RFC 3168 §6.1.5).
+    pub(crate) ecn_capable: bool,
+}
+
+/// What keeps the next segment from leaving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// The congestion window.
+    Congestion,
+    /// The pacer.
+    Pacing,
+    /// Nothing is left to send.
+    Application,
+    /// The peer's window.
+    Peer,
+}
+
+/// What has been counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    /// Segments with payload sent, again or not.
+    pub(crate) data_segments: u64,
+    /// Segments sent again.
+    pub(crate) retransmitted: u64,
+    /// Retransmission timeouts.
+    pub(crate) timeouts: u64,
+}
+
+/// The sender.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    settings: Arc<Settings>,
+    controller: Box<dyn Controller>,
+    rate_based: bool,
+    probe: Option<Probe>,
+    ledger: Ledger,
+    board: Scoreboard,
+    rto: Rto,
+    rack: Rack,
+    tlp: Tlp,
+    prr: Option<Prr>,
+    pacer: Pacer,
+    recovery: Option<Recovery>,
+    undo: Option<Undo>,
+    /// SND.UNA and SND.NXT.
+    una: u64,
+    nxt: u64,
+    /// SND.WND, beyond `una`, the largest it was, and the segment that told of it (SND.WL1).
+    window: u64,
+    largest_window: u64,
+    window_from: u64,
+    /// Position after the last byte written.
+    end: u64,
+    /// A FIN follows.
+    finishing: bool,
+    limit: Limit,
+    /// Whether the probe was told that the peer's window alone holds data back.
+    held_back: bool,
+    /// Whether something has happened since the probe was told how things stand.
+    changed: bool,
+    /// When new data was last sent.
+    last_sent: Option<Time>,
+    /// When the retransmission timer expires.
+    rto_due: Option<Time>,
+    /// When the persist timer does (RFC 9293 §3.8.6.1).
+    persist_due: Option<Time>,
+    /// How often it has in a row.
+    persist_backoff: u32,
+    /// Window probes that nothing has answered.
+    window_probes: u32,
+    /// A window probe is to go.
+    window_probe: bool,
+    /// ECN was agreed.
+    ecn: bool,
+    /// The peer is to be told that the window is reduced.
+    cwr: bool,
+    /// Marks of transmissions before this number are answered.
+    marked: u64,
+    gave_up: bool,
+    counts: Counts,
+    /// Kept for its memory.
+    newly: Vec<(u64, Sent)>,
+}
+
+/// What a sender knows when its connection opens.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    /// The handshake's round trip, where it is known.
+    pub(crate) rtt: Option<Span>,
+    /// The peer's window, from the segment that opened the connection.
+    pub(crate) window: u64,
+    /// That segment's position.
+    pub(crate) seq: u64,
+    /// Whether ECN was agreed.
+    pub(crate) ecn: bool,
+}
+
+impl Sender {
+    /// The sender of a connection that opens now.
+    pub(crate) fn new(
+        now: Time,
+        settings: &Arc<Settings>,
+        make: &MakeController,
+        probe: Option<Probe>,
+        opening: &Opening,
+    ) -> Self {
+        let mtu = Bytes::new(u64::from(settings.segment.max(1)));
+        let initial_window = Bytes::new(mtu.get() * u64::from(settings.initial_window.max(1)));
+        let mut controller = make(&Setup { now, mtu, initial_window, distance_m: None });
+        let mut rto = Rto::new(settings);
+        if let Some(rtt) = opening.rtt {
+            rto.sample(now, rtt, 1, 1);
+        }
+        let sender = Self {
+            settings: Arc::clone(settings),
+            rate_based: controller.rate_based().is_some(),
+            controller,
+            probe,
+            ledger: Ledger::new(),
+            board: Scoreboard::default(),
+            rto,
+            rack: Rack::new(),
+            tlp: Tlp::default(),
+            prr: None,
+            pacer: Pacer::new(settings.initial_window),
+            recovery: None,
+            undo: None,
+            una: 1,
+            nxt: 1,
+            window: opening.window,
+            largest_window: opening.window,
+            window_from: opening.seq,
+            end: 1,
+            finishing: false,
+            limit: Limit::Application,
+            held_back: false,
+            changed: false,
+            last_sent: None,
+            rto_due: None,
+            persist_due: None,
+            persist_backoff: 0,
+            window_probes: 0,
+            window_probe: false,
+            ecn: opening.ecn,
+            cwr: false,
+            marked: 0,
+            gave_up: false,
+            counts: Counts::default(),
+            newly: Vec::new(),
+        };
+        sender.tell(now);
+        sender
+    }
+
+    /// In all, `bytes` were written, and nothing follows where `finishing`.
+    pub(crate) fn written(&mut self, bytes: u64, finishing: bool) {
+        self.end = bytes.saturating_add(1);
+        self.finishing = finishing;
+    }
+
+    /// Position that the peer expects next: everything before it is acknowledged (SND.UNA).
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Position of the next new byte (SND.NXT).
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Whether the FIN was sent and acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finishing && self.una > self.end
+    }
+
+    /// Whether the peer has not answered for too long.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Smoothed round trip, once there is one.
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        self.rto.srtt()
+    }
+
+    /// What has been counted.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn in_flight(&self) -> Bytes {
+        self.ledger.bytes_in_flight()
+    }
+
+    /// Tells the probe how things stand.
+    fn tell(&self, now: Time) {
+        if let Some(probe) = &self.probe {
+            probe.state(now, self.controller.as_ref(), self.in_flight());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Spreads segments in time, where the controller asks for it.
+
+use bentpipe_units::{Bytes, Rate, Time};
+
+/// When the next segment may leave.
+#[derive(Debug, Clone)]
+pub(crate) struct Pacer {
+    release: Time,
+    /// Bytes that have left together.
+    burst: Bytes,
+    /// Segments that leave unpaced at the beginning: the initial window (as Linux does).
+    unpaced: u32,
+}
+
+impl Pacer {
+    pub(crate) fn new(unpaced: u32) -> Self {
+        Self { release: Time::ZERO, burst: Bytes::ZERO, unpaced }
+    }
+
+    /// When a segment may leave, where that is not yet.
+    pub(crate) fn blocked(&self, now: Time) -> Option<Time> {
+        (self.release > now).then_some(self.release)
+    }
+
+    /// So many bytes left at `now`. Once `quantum` has left together, the next waits as long as `rate` takes for it.
+    pub(crate) fn sent(&mut self, now: Time, bytes: Bytes, rate: Option<Rate>, quantum: Option<Bytes>) {
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+            return;
+        }
+        let Some(rate) = rate.filter(|rate| !rate.is_zero()) else {
+            self.burst = Bytes::ZERO;
+            return;
+        };
+        self.burst += bytes;
+        if self.burst >= quantum.unwrap_or(Bytes::ZERO) {
+            self.release = self.release.max(now) + rate.time_for(self.burst);
+            self.burst = Bytes::ZERO;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_of_a_quantum_leave_at_the_rate() {
+        let mut pacer = Pacer::new(3);
+        let (mut now, mut left) = (Time::ZERO, Vec::new());
+        for _ in 0..9 {
+            if let Some(release) = pacer.blocked(now) {
+                now = release;
+            }
+            left.push(now.as_nanos() / 1_000_000);
+            pacer.sent(now, Bytes::new(1000), Some(Rate::from_mbps(8)), Some(Bytes::new(2000)));
+        }
+        assert_eq!(left, [0, 0, 0, 0, 0, 2, 2, 4, 4]);
+    }
+
+    #[test]
+    fn without_a_rate_nothing_waits() {
+        let mut pacer = Pacer::new(0);
+        for rate in [None, Some(Rate::ZERO)] {
+            pacer.sent(Time::ZERO, Bytes::new(1000), rate, None);
+            assert!(pacer.blocked(Time::ZERO).is_none());
+        }
+    }
+}

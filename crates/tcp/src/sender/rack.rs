@@ -1,0 +1,139 @@
+//! RACK: a segment is lost when one sent sufficiently later has arrived (RFC 8985 §6).
+
+use bentpipe_units::{Span, Time};
+
+/// Segments beyond a gap that make one likely even where nothing has ever been reordered (RFC 8985 §3, DupThresh).
+const DUP_THRESH: u64 = 3;
+/// Recoveries that a grown reordering window lasts (RFC 8985 §6.2).
+const PERSIST: u32 = 16;
+
+/// What is known of the order in which segments arrive.
+#[derive(Debug, Clone)]
+pub(crate) struct Rack {
+    /// Number and round trip of the most recently sent segment that arrived (RACK.xmit_ts, RACK.rtt).
+    newest: Option<(u64, Span)>,
+    /// The highest position that arrived (RACK.fack).
+    fack: u64,
+    reordering_seen: bool,
+    /// Multiple of a quarter of the smallest round trip (RACK.reo_wnd_mult).
+    multiple: u64,
+    persist: u32,
+    /// Position up to which duplicates have been answered (RACK.dsack_round).
+    dsack_round: Option<u64>,
+    /// When to look again.
+    pub(crate) due: Option<Time>,
+}
+
+/// What the reordering window depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    /// Smallest round trip.
+    pub(crate) min_rtt: Span,
+    /// Smoothed round trip.
+    pub(crate) srtt: Span,
+    /// Whether a loss is being repaired.
+    pub(crate) in_recovery: bool,
+    /// Segments beyond a gap.
+    pub(crate) sacked: u64,
+}
+
+impl Rack {
+    pub(crate) fn new() -> Self {
+        Self {
+            newest: None,
+            fack: 0,
+            reordering_seen: false,
+            multiple: 1,
+            persist: PERSIST,
+            dsack_round: None,
+            due: None,
+        }
+    }
+
+    /// A transmission arrived, surely this one.
+    pub(crate) fn arrived(&mut self, number: u64, rtt: Span) {
+        if self.newest.is_none_or(|(newest, _)| number >= newest) {
+            self.newest = Some((number, rtt));
+        }
+    }
+
+    /// Notes up to where the segment that arrived goes. One that was sent once and lies below another that has arrived is reordered (§6.2 step 3).
+    pub(crate) fn reached(&mut self, end: u64, retransmitted: bool) {
+        if end > self.fack {
+            self.fack = end;
+        } else if end < self.fack && !retransmitted {
+            self.reordering_seen = true;
+        }
+    }
+
+    /// A recovery was for nothing: things are reordered.
+    pub(crate) fn reordered(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    /// The peer got something twice: the reordering window was too small. It grows once a round trip.
+    pub(crate) fn duplicated(&mut self, una: u64, nxt: u64) {
+        if self.dsack_round.is_none_or(|round| una >= round) {
+            self.dsack_round = Some(nxt);
+            self.multiple += 1;
+            self.persist = PERSIST;
+        }
+    }
+
+    /// A recovery is over.
+    pub(crate) fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiple = 1;
+        }
+    }
+
+    /// How much later than another a segment may arrive that was sent before it (RACK.reo_wnd).
+    pub(crate) fn reordering_window(&self, now: &Circumstances) -> Span {
+        if !self.reordering_seen && (now.in_recovery || now.sacked >= DUP_THRESH) {
+            return Span::ZERO;
+        }
+        (now.min_rtt / 4 * self.multiple).min(now.srtt)
+    }
+
+    /// The most recently sent segment that arrived, by number, and its round trip.
+    pub(crate) fn newest(&self) -> Option<(u64, Span)> {
+        self.newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Circumstances =
+        Circumstances { min_rtt: Span::from_millis(400), srtt: Span::from_millis(500), in_recovery: false, sacked: 1 };
+
+    #[test]
+    fn three_segments_beyond_a_gap_or_a_recovery_end_the_wait_where_nothing_was_ever_reordered() {
+        let mut rack = Rack::new();
+        assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(100));
+        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&Circumstances { in_recovery: true, ..QUIET }), Span::ZERO);
+        rack.reached(3000, false);
+        rack.reached(2000, true);
+        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::ZERO);
+        rack.reached(2000, false);
+        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::from_millis(100));
+    }
+
+    #[test]
+    fn duplicates_widen_the_window_once_a_round_trip_until_sixteen_recoveries_later() {
+        let mut rack = Rack::new();
+        rack.duplicated(100, 900);
+        rack.duplicated(800, 1700);
+        assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(200));
+        (0..9).for_each(|round| rack.duplicated(900 + 800 * round, 1700 + 800 * round));
+        // Never longer than a round trip.
+        assert_eq!(rack.reordering_window(&QUIET), QUIET.srtt);
+        (0..15).for_each(|_| rack.recovered());
+        assert_eq!(rack.reordering_window(&QUIET), QUIET.srtt);
+        rack.recovered();
+        assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(100));
+    }
+}

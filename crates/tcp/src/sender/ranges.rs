@@ -1,0 +1,93 @@
+//! Ranges of positions that do not touch each other.
+
+use std::collections::BTreeMap;
+
+/// Disjoint ranges of positions: start to the position after the end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// Whether one range covers everything from `start` until before `end`.
+    pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
+        self.0.range(..=start).next_back().is_some_and(|(_, &last)| last >= end)
+    }
+
+    /// Adds a range, joined with those it overlaps or touches. Tells `new` of each part that was not there before, and returns the range as
+    /// it stands afterwards. Costs the logarithm of the number of ranges, and each range is joined once.
+    pub(crate) fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
+        let (mut first, mut last, mut at) = (start, end, start);
+        if let Some((&before, &until)) = self.0.range(..=start).next_back()
+            && until >= start
+        {
+            if until >= end {
+                return (before, until);
+            }
+            first = before;
+            at = until;
+        }
+        while let Some((&next, &until)) = self.0.range(at.max(start.saturating_add(1))..=end).next() {
+            if next > at {
+                new(at, next);
+            }
+            self.0.remove(&next);
+            at = until;
+            last = last.max(until);
+            if until >= end {
+                break;
+            }
+        }
+        if at < end {
+            new(at, end);
+        }
+        self.0.insert(first, last);
+        (first, last)
+    }
+
+    /// Forgets everything before `position`.
+    pub(crate) fn forget_before(&mut self, position: u64) {
+        while let Some(range) = self.0.first_entry().filter(|range| *range.key() < position) {
+            let last = range.remove();
+            if last > position {
+                self.0.insert(position, last);
+            }
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn each_position_is_new_once(
+            steps in proptest::collection::vec((0u64..60, 1u64..12, 0u64..20), 1..60),
+        ) {
+            let (mut ranges, mut model) = (Ranges::default(), BTreeSet::new());
+            let mut floor = 0;
+            for (start, length, forget) in steps {
+                let (start, end) = (floor + start, floor + start + length);
+                let mut told = BTreeSet::new();
+                let joined = ranges.insert(start, end, |a, b| told.extend(a..b));
+                let expected: BTreeSet<u64> = (start..end).filter(|at| !model.contains(at)).collect();
+                prop_assert_eq!(&told, &expected);
+                model.extend(start..end);
+                prop_assert!((joined.0..joined.1).all(|at| model.contains(&at)) && joined.0 <= start && joined.1 >= end);
+                prop_assert!(!model.contains(&joined.1) && (joined.0 == 0 || !model.contains(&(joined.0 - 1))));
+                prop_assert!(ranges.covers(start, end));
+                if forget == 0 {
+                    floor += 7;
+                    ranges.forget_before(floor);
+                    model.retain(|at| *at >= floor);
+                }
+            }
+        }
+    }
+}

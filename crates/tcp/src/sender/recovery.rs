@@ -1,0 +1,272 @@
+//! Losses, timeouts, and taking back what was done about them in error.
+
+use super::Sender;
+use super::prr::Prr;
+use super::rack::Circumstances;
+use super::scoreboard::State;
+use bentpipe_congestion::Adjust;
+use bentpipe_units::{Bytes, Span, Time};
+
+/// The repair of losses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recovery {
+    /// Position whose acknowledgement ends it: SND.NXT when it began.
+    pub(crate) until: u64,
+    /// Whether the retransmission timer began it.
+    pub(crate) timeout: bool,
+}
+
+/// What it takes to find out that a recovery was for nothing, and to take it back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Undo {
+    /// When the first retransmission was sent.
+    first: Option<Time>,
+    /// Retransmissions that the peer has not told to have been needless.
+    open: u64,
+    /// Whether the retransmission timer began it.
+    timeout: bool,
+    /// SND.UNA and SND.NXT then.
+    from: u64,
+    until: u64,
+    window: Bytes,
+    ssthresh: Option<Bytes>,
+}
+
+impl Undo {
+    pub(crate) fn retransmitted(&mut self, now: Time) {
+        self.first.get_or_insert(now);
+        self.open += 1;
+    }
+
+    /// The peer got a segment twice.
+    pub(crate) fn duplicated(&mut self, start: u64, end: u64) {
+        if self.first.is_some() && start >= self.from && end <= self.until {
+            self.open = self.open.saturating_sub(1);
+        }
+    }
+
+    /// Whether the peer got everything twice that was sent again (RFC 3708).
+    pub(crate) fn is_complete(&self) -> bool {
+        self.open == 0 && self.first.is_some()
+    }
+
+    /// Whether what was acknowledged had been sent before the first retransmission, `echo` being its stamp (RFC 3522).
+    pub(crate) fn is_answered_by(&self, echo: Time) -> bool {
+        self.first.is_some_and(|first| echo < first)
+    }
+
+    /// Whether nothing was sent again.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
+impl Sender {
+    /// Does what is due by `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
+        if is_due(self.rack.due) && self.detect_losses(now) {
+            self.on_losses(now, 0);
+        }
+        if is_due(self.tlp.due) {
+            self.tlp.due = None;
+            self.tlp.wanted = true;
+            // Where the retransmission timer is due at the same time, the probe takes its place (RFC 8985 §7.2).
+            self.rto_due = Some(now + self.rto.timeout());
+            self.controller.on_timeout(now);
+        } else if is_due(self.rto_due) {
+            self.on_rto(now);
+        }
+        if is_due(self.persist_due) {
+            self.window_probes += 1;
+            self.persist_due = None;
+            if self.window_probes > self.settings.retries {
+                self.gave_up = true;
+            }
+            self.persist_backoff += 1;
+            self.window_probe = true;
+        }
+    }
+
+    /// RACK_detect_loss (RFC 8985 §6.2 step 5): whether anything was. Each segment is lost at its own deadline, where the RFC waits for the last
+    /// one of those that are due.
+    pub(super) fn detect_losses(&mut self, now: Time) -> bool {
+        self.rack.due = None;
+        let Some((newest, rtt)) = self.rack.newest() else { return false };
+        let patience = rtt + self.reordering_window();
+        let mut any = false;
+        while let Some((index, segment)) = self.board.oldest().filter(|(_, segment)| segment.number < newest) {
+            let deadline = segment.sent_at + patience;
+            if deadline > now {
+                self.rack.due = Some(deadline);
+                break;
+            }
+            self.lose(now, index);
+            any = true;
+        }
+        any
+    }
+
+    fn reordering_window(&self) -> Span {
+        self.rack.reordering_window(&Circumstances {
+            min_rtt: self.rto.min_rtt().unwrap_or_default(),
+            srtt: self.rto.srtt().unwrap_or_default(),
+            in_recovery: self.recovery.is_some(),
+            sacked: self.board.sacked_segments(),
+        })
+    }
+
+    /// Declares a segment lost, in the ledger too.
+    fn lose(&mut self, now: Time, index: u64) {
+        let Some(segment) = self.board.get(index).copied() else { return };
+        // A probe that sent the segment again left the original in flight.
+        let original = self.board.original(index).map(|packet| packet.number);
+        for number in [original, Some(segment.number)].into_iter().flatten() {
+            if let Some(packet) = self.ledger.get(number).copied() {
+                self.ledger.lose(number);
+                self.board.keep_original(index, packet);
+                if let Some(probe) = &self.probe {
+                    probe.lost(now, &packet);
+                }
+            }
+        }
+        self.board.lose(index);
+    }
+
+    /// Tells the controller of what was declared lost, and begins to repair it. `delivered`: bytes that the acknowledgement newly covers which
+    /// led to it.
+    pub(super) fn on_losses(&mut self, now: Time, delivered: u64) {
+        let undo = self.undo(false);
+        let before = self.controller.window();
+        self.tell_losses(now, false);
+        self.tlp.cancel();
+        if self.recovery.is_none() {
+            self.recovery = Some(Recovery { until: self.nxt, timeout: false });
+            self.undo = Some(undo);
+        }
+        self.reduce_proportionally(before, delivered);
+    }
+
+    /// How things stand before a reduction.
+    fn undo(&self, timeout: bool) -> Undo {
+        let (window, ssthresh) = (self.controller.window(), self.controller.ssthresh());
+        Undo { first: None, open: 0, timeout, from: self.una, until: self.nxt, window, ssthresh }
+    }
+
+    fn tell_losses(&mut self, now: Time, persistent: bool) {
+        let Self { ledger, controller, probe, .. } = self;
+        ledger.loss(now, persistent, |loss| {
+            controller.on_loss(loss);
+            if let Some(probe) = probe {
+                probe.congestion_event();
+            }
+        });
+        self.changed = true;
+    }
+
+    /// Where the controller has just reduced its window from `before` as RFC 5681 does, to its threshold, the flight falls to it proportionally
+    /// (RFC 9937). Controllers that model the path, and Careful Resume in retreat, say themselves what may be in flight.
+    pub(super) fn reduce_proportionally(&mut self, before: Bytes, delivered: u64) {
+        let window = self.controller.window();
+        if window >= before {
+            return;
+        }
+        self.cwr = true;
+        self.prr = None;
+        if !self.rate_based && self.controller.ssthresh() == Some(window) {
+            let outstanding = (self.nxt - self.una).saturating_sub(self.board.sacked_bytes()) + delivered;
+            let segment = u64::from(self.settings.segment.max(1));
+            self.prr = Some(Prr::new(window.get(), outstanding, segment, self.nxt));
+        }
+    }
+
+    /// The retransmission timer expired (RFC 6298 §5.4 to 5.6, RFC 8985 §6.3).
+    fn on_rto(&mut self, now: Time) {
+        self.rto_due = None;
+        if self.board.is_empty() {
+            return;
+        }
+        self.counts.timeouts += 1;
+        let timeouts = self.rto.back_off();
+        if timeouts > self.settings.retries {
+            self.gave_up = true;
+            return;
+        }
+        self.rto_due = Some(now + self.rto.timeout());
+        let first = self.board.first();
+        if self.board.get(first).is_some_and(|head| head.state == State::Sacked) {
+            self.board.renege();
+        }
+        if self.recovery.is_none_or(|recovery| !recovery.timeout) {
+            self.undo = Some(self.undo(true));
+        }
+        let patience = self.rack.newest().map_or(Span::ZERO, |(_, rtt)| rtt) + self.reordering_window();
+        while let Some((index, segment)) = self.board.oldest()
+            && segment.sent_at + patience <= now
+        {
+            self.lose(now, index);
+        }
+        self.lose(now, first);
+        self.tlp.cancel();
+        self.rack.due = None;
+        self.prr = None;
+        self.recovery = Some(Recovery { until: self.nxt, timeout: true });
+        self.controller.on_timeout(now);
+        if timeouts == 1 {
+            self.tell_losses(now, true);
+            self.cwr = true;
+        } else {
+            // The same segment, timed out again: window and threshold stay (RFC 5681 §3.1).
+            self.ledger.loss(now, true, |_| {});
+        }
+    }
+
+    /// Ends a recovery or a reduction that `una` has reached the end of.
+    pub(super) fn end_recovery(&mut self, now: Time) {
+        if self.prr.as_ref().is_some_and(|prr| self.una >= prr.until()) {
+            self.prr = None;
+        }
+        if self.recovery.is_some_and(|recovery| self.una >= recovery.until) {
+            // What was declared lost has arrived before it could be sent again.
+            if self.undo.is_some_and(|undo| undo.is_idle()) {
+                self.take_back(now);
+            }
+            self.recovery = None;
+            self.rack.recovered();
+        }
+    }
+
+    /// The last recovery was for nothing.
+    pub(super) fn take_back(&mut self, now: Time) {
+        let Some(undo) = self.undo.take() else { return };
+        while let Some(index) = self.board.first_lost() {
+            match self.board.take_original(index) {
+                Some(packet) => {
+                    let number = self.ledger.restore(packet);
+                    self.board.restored(index, number, packet.sent_at);
+                }
+                // Dropped by the peer, not lost: it does have to be sent again.
+                None => break,
+            }
+        }
+        self.recovery = None;
+        self.prr = None;
+        self.rack.reordered();
+        self.controller.on_spurious_loss(now);
+        // A timeout collapses the window beyond what controllers remember.
+        if undo.timeout && !self.rate_based && self.controller.window() < undo.window {
+            let ssthresh = Some(undo.ssthresh.unwrap_or(Bytes::MAX));
+            let to = Adjust { now, window: undo.window, ssthresh, rate: None, min_rtt: None, answered: 0 };
+            self.controller.adjust(&to);
+        }
+        if let Some(probe) = &self.probe {
+            probe.spurious_event();
+        }
+        self.changed = true;
+    }
+
+    /// Whether a recovery can still be taken back, and the acknowledgement of a segment sent again does so.
+    pub(super) fn is_needless(&self, echo: Time) -> bool {
+        echo > Time::ZERO && self.undo.is_some_and(|undo| undo.is_answered_by(echo))
+    }
+}

@@ -1,0 +1,300 @@
+//! What was sent and is not yet acknowledged, in order of sequence.
+//!
+//! Segments keep their boundaries: a retransmission carries exactly what the first transmission did. What an acknowledgement costs depends on what
+//! it newly covers, never on how much is outstanding.
+
+use super::ranges::Ranges;
+use bentpipe_congestion::Packet;
+use bentpipe_units::{Bytes, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What is known of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is on its way.
+    InFlight,
+    /// The peer has it, beyond a gap.
+    Sacked,
+    /// Its last transmission is lost, and it waits for another.
+    Lost,
+}
+
+/// A segment that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    /// Position of its first byte, or of the FIN.
+    pub(crate) seq: u64,
+    /// The ledger's number of its last transmission.
+    pub(crate) number: u64,
+    /// When that was.
+    pub(crate) sent_at: Time,
+    /// Payload in bytes.
+    pub(crate) len: u32,
+    /// Whether a FIN follows the payload.
+    pub(crate) fin: bool,
+    /// What is known of it.
+    pub(crate) state: State,
+    /// Whether it was sent more than once.
+    pub(crate) retransmitted: bool,
+}
+
+impl Sent {
+    /// Position after it.
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.fin)
+    }
+
+    /// Bytes that it counts for: its payload; a lone FIN counts for one.
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes::new(u64::from(self.len.max(1)))
+    }
+}
+
+/// The segments from SND.UNA to SND.NXT.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    /// Index of the first; indices count segments from the connection's beginning.
+    base: u64,
+    sacked: Ranges,
+    sacked_segments: u64,
+    sacked_bytes: u64,
+    /// Indices of segments that wait for a retransmission.
+    lost: BTreeSet<u64>,
+    /// Indices in order of transmission: the ledger's numbers from `first_number` on.
+    order: VecDeque<u64>,
+    first_number: u64,
+    /// The first transmission of segments that were sent again, or wait for it: it may arrive yet.
+    originals: BTreeMap<u64, Packet>,
+    /// Ranges that a block newly covers, kept for their memory.
+    parts: Vec<(u64, u64)>,
+}
+
+impl Scoreboard {
+    /// Adds a new segment at the end. `packet` is its transmission.
+    pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, packet: &Packet) {
+        self.order.push_back(self.base + self.segments.len() as u64);
+        let (number, sent_at) = (packet.number, packet.sent_at);
+        self.segments.push_back(Sent { seq, number, sent_at, len, fin, state: State::InFlight, retransmitted: false });
+    }
+
+    /// Notes that a segment was sent again.
+    pub(crate) fn sent_again(&mut self, index: u64, packet: &Packet) {
+        self.order.push_back(index);
+        self.lost.remove(&index);
+        if let Some(segment) = self.get_mut(index) {
+            segment.number = packet.number;
+            segment.sent_at = packet.sent_at;
+            segment.state = State::InFlight;
+            segment.retransmitted = true;
+        }
+    }
+
+    /// Notes that a segment that waited for a retransmission is in flight, under another number.
+    pub(crate) fn restored(&mut self, index: u64, number: u64, sent_at: Time) {
+        self.order.push_back(index);
+        self.lost.remove(&index);
+        if let Some(segment) = self.get_mut(index) {
+            segment.number = number;
+            segment.sent_at = sent_at;
+            segment.state = State::InFlight;
+        }
+    }
+
+    /// Whether everything is acknowledged.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Segments from SND.UNA to SND.NXT.
+    pub(crate) fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Index of the segment at SND.UNA.
+    pub(crate) fn first(&self) -> u64 {
+        self.base
+    }
+
+    /// Index of the segment before SND.NXT.
+    pub(crate) fn last(&self) -> Option<u64> {
+        (self.base + self.segments.len() as u64).checked_sub(1).filter(|_| !self.is_empty())
+    }
+
+    /// The segment with that index.
+    pub(crate) fn get(&self, index: u64) -> Option<&Sent> {
+        self.segments.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
+    }
+
+    fn get_mut(&mut self, index: u64) -> Option<&mut Sent> {
+        self.segments.get_mut(usize::try_from(index.checked_sub(self.base)?).ok()?)
+    }
+
+    /// Segments that the peer has beyond a gap.
+    pub(crate) fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// Bytes of those.
+    pub(crate) fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// Takes the first segment out, with its index, where `ack` acknowledges all of it.
+    pub(crate) fn pop(&mut self, ack: u64) -> Option<(u64, Sent)> {
+        let segment = *self.segments.front().filter(|segment| segment.end() <= ack)?;
+        self.segments.pop_front();
+        let index = self.base;
+        self.base += 1;
+        match segment.state {
+            State::InFlight => {}
+            State::Lost => {
+                self.lost.remove(&index);
+            }
+            State::Sacked => {
+                self.sacked_segments -= 1;
+                self.sacked_bytes -= segment.bytes().get();
+            }
+        }
+        Some((index, segment))
+    }
+
+    /// Everything before `una` is acknowledged.
+    pub(crate) fn forget_before(&mut self, una: u64) {
+        self.sacked.forget_before(una);
+    }
+
+    /// Marks what the peer says to have from `start` until before `end`, and adds to `newly` the segments, as they were, that it had not said so
+    /// of.
+    pub(crate) fn sack(&mut self, start: u64, end: u64, newly: &mut Vec<(u64, Sent)>) {
+        if self.sacked.covers(start, end) {
+            return;
+        }
+        let Self { segments, base, sacked, sacked_segments, sacked_bytes, lost, parts, .. } = self;
+        let (from, until) = sacked.insert(start, end, |a, b| parts.push((a, b)));
+        for (start, end) in parts.drain(..) {
+            let mut place = segments.partition_point(|segment| segment.end() <= start);
+            while let Some(segment) = segments.get_mut(place).filter(|segment| segment.seq < end) {
+                let index = *base + place as u64;
+                place += 1;
+                if segment.state == State::Sacked || segment.seq < from || segment.end() > until {
+                    continue;
+                }
+                newly.push((index, *segment));
+                lost.remove(&index);
+                segment.state = State::Sacked;
+                *sacked_segments += 1;
+                *sacked_bytes += segment.bytes().get();
+            }
+        }
+    }
+
+    /// The peer has dropped what it had beyond the gap (RFC 2018 §8): it waits for retransmission.
+    pub(crate) fn renege(&mut self) {
+        self.sacked.clear();
+        for (place, segment) in self.segments.iter_mut().enumerate() {
+            if segment.state == State::Sacked {
+                segment.state = State::Lost;
+                self.lost.insert(self.base + place as u64);
+            }
+        }
+        self.sacked_segments = 0;
+        self.sacked_bytes = 0;
+    }
+
+    /// The first segment that waits for a retransmission.
+    pub(crate) fn first_lost(&self) -> Option<u64> {
+        self.lost.first().copied()
+    }
+
+    /// Notes that the segment's last transmission is lost.
+    pub(crate) fn lose(&mut self, index: u64) {
+        if let Some(segment) = self.get_mut(index) {
+            segment.state = State::Lost;
+            self.lost.insert(index);
+        }
+    }
+
+    /// Keeps a transmission that may arrive yet, where there is no earlier one.
+    pub(crate) fn keep_original(&mut self, index: u64, packet: Packet) {
+        self.originals.entry(index).or_insert(packet);
+    }
+
+    /// The transmission that was kept.
+    pub(crate) fn original(&self, index: u64) -> Option<&Packet> {
+        self.originals.get(&index)
+    }
+
+    /// The same, no longer kept.
+    pub(crate) fn take_original(&mut self, index: u64) -> Option<Packet> {
+        if self.originals.is_empty() { None } else { self.originals.remove(&index) }
+    }
+
+    /// The segment in flight that was sent longest ago.
+    pub(crate) fn oldest(&mut self) -> Option<(u64, Sent)> {
+        while let Some(&index) = self.order.front() {
+            let number = self.first_number;
+            let current =
+                self.get(index).filter(|segment| segment.number == number && segment.state == State::InFlight);
+            if let Some(segment) = current {
+                return Some((index, *segment));
+            }
+            self.order.pop_front();
+            self.first_number += 1;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_congestion::Ledger;
+
+    fn board(count: u64) -> Scoreboard {
+        let (mut board, mut ledger) = (Scoreboard::default(), Ledger::new());
+        for at in 0..count {
+            let packet = ledger.send(Time::from_millis(at), Bytes::new(100));
+            board.push(1 + 100 * at, 100, false, &packet);
+        }
+        board
+    }
+
+    #[test]
+    fn a_block_names_each_segment_once_and_whole_segments_only() {
+        let mut board = board(6);
+        let mut newly = Vec::new();
+        // From the middle of the second to the middle of the fourth.
+        board.sack(151, 351, &mut newly);
+        assert_eq!(newly.drain(..).map(|(index, _)| index).collect::<Vec<_>>(), [2]);
+        board.sack(351, 401, &mut newly);
+        board.sack(101, 401, &mut newly);
+        assert_eq!(newly.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [3, 1]);
+        assert_eq!((board.sacked_segments(), board.sacked_bytes()), (3, 300));
+    }
+
+    #[test]
+    fn the_oldest_is_by_the_last_transmission() {
+        let (mut board, mut ledger) = (board(3), Ledger::new());
+        for _ in 0..3 {
+            ledger.send(Time::ZERO, Bytes::new(100));
+        }
+        board.lose(0);
+        assert_eq!(board.oldest().map(|(index, _)| index), Some(1));
+        board.sent_again(0, &ledger.send(Time::from_millis(9), Bytes::new(100)));
+        board.pop(201);
+        board.pop(201);
+        assert_eq!(board.oldest().map(|(index, _)| index), Some(2));
+        let mut newly = Vec::new();
+        board.sack(201, 301, &mut newly);
+        assert!(board.oldest().is_none() && board.len() == 1);
+    }
+
+    #[test]
+    fn what_the_peer_drops_again_waits_for_retransmission() {
+        let mut board = board(3);
+        board.sack(101, 301, &mut Vec::new());
+        board.renege();
+        assert_eq!((board.first_lost(), board.sacked_segments(), board.sacked_bytes()), (Some(1), 0, 0));
+    }
+}

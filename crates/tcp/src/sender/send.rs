@@ -1,0 +1,247 @@
+//! What goes out next, and what holds it back.
+
+use super::tlp::Tlp;
+use super::{Limit, Outgoing, Sender};
+use bentpipe_congestion::{Adjust, Packet};
+use bentpipe_units::{Bytes, Time};
+
+impl Sender {
+    /// The next segment to send.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
+        if self.gave_up {
+            return None;
+        }
+        if std::mem::take(&mut self.window_probe) {
+            return Some(self.probe_window(now));
+        }
+        match self.next(now) {
+            Ok(outgoing) => Some(outgoing),
+            Err(limit) => {
+                self.stop(now, limit);
+                None
+            }
+        }
+    }
+
+    /// When something is due.
+    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+        if self.gave_up {
+            return None;
+        }
+        let release = self.pacer.blocked(now).filter(|_| self.limit == Limit::Pacing);
+        [self.rto_due, self.tlp.due, self.rack.due, self.persist_due, release].into_iter().flatten().min()
+    }
+
+    fn next(&mut self, now: Time) -> Result<Outgoing, Limit> {
+        if self.tlp.wanted
+            && let Some(outgoing) = self.send_probe(now)
+        {
+            return Ok(outgoing);
+        }
+        if let Some(index) = self.board.first_lost() {
+            let bytes = self.board.get(index).map_or(Bytes::ZERO, |segment| segment.bytes());
+            self.admit(now, bytes)?;
+            return self.send_again(now, index).ok_or(Limit::Application);
+        }
+        let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
+        let Some((len, fin)) = self.unsent() else {
+            // A window that is full was in use, whatever the application does next.
+            return Err(if self.is_full(segment) { Limit::Congestion } else { Limit::Application });
+        };
+        self.restart_after_idleness(now);
+        let bytes = Bytes::new(u64::from(len.max(1)));
+        if self.is_full(bytes) {
+            return Err(Limit::Congestion);
+        }
+        let (len, fin) = self.within_window(len, fin).ok_or(Limit::Peer)?;
+        self.admit(now, bytes)?;
+        Ok(self.send_new(now, len, fin))
+    }
+
+    /// Payload and FIN of the next new segment.
+    fn unsent(&self) -> Option<(u32, bool)> {
+        let left = self.end.checked_sub(self.nxt)?;
+        let len = u64::from(self.settings.segment.max(1)).min(left);
+        let fin = self.finishing && len == left;
+        (len > 0 || fin).then_some((len as u32, fin))
+    }
+
+    /// What of a new segment the peer's window takes now. Not less than all of it, unless that is half of the largest window there ever was:
+    /// small windows beget small segments (RFC 9293 §3.8.6.2.1).
+    fn within_window(&self, len: u32, fin: bool) -> Option<(u32, bool)> {
+        let usable = (self.una + self.window).saturating_sub(self.nxt);
+        if u64::from(len) + u64::from(fin) <= usable {
+            return Some((len, fin));
+        }
+        if len > 0 && u64::from(len) <= usable {
+            return Some((len, false));
+        }
+        (usable > 0 && usable >= self.largest_window.div_ceil(2)).then_some((usable as u32, false))
+    }
+
+    /// Whether the congestion window has no room for so much more.
+    fn is_full(&self, bytes: Bytes) -> bool {
+        let in_flight = self.in_flight();
+        match &self.prr {
+            // Something must be in flight, or nothing would come to open the window.
+            _ if in_flight.is_zero() => false,
+            Some(prr) => !prr.allows(bytes.get()),
+            None => in_flight + bytes > self.controller.window(),
+        }
+    }
+
+    fn admit(&self, now: Time, bytes: Bytes) -> Result<(), Limit> {
+        if self.is_full(bytes) {
+            return Err(Limit::Congestion);
+        }
+        if self.pacer.blocked(now).is_some() {
+            return Err(Limit::Pacing);
+        }
+        Ok(())
+    }
+
+    fn send_new(&mut self, now: Time, len: u32, fin: bool) -> Outgoing {
+        let seq = self.nxt;
+        let packet = self.transmit(now, Bytes::new(u64::from(len.max(1))));
+        self.board.push(seq, len, fin, &packet);
+        self.nxt += u64::from(len) + u64::from(fin);
+        self.counts.data_segments += u64::from(len > 0);
+        self.last_sent = Some(now);
+        self.rto_due.get_or_insert(now + self.rto.timeout());
+        self.schedule_probe(now);
+        let cwr = self.ecn && len > 0 && std::mem::take(&mut self.cwr);
+        Outgoing { seq, len, fin, cwr, ecn_capable: self.ecn && len > 0 }
+    }
+
+    /// Sends a segment again that has been declared lost.
+    fn send_again(&mut self, now: Time, index: u64) -> Option<Outgoing> {
+        let segment = *self.board.get(index)?;
+        let packet = self.transmit(now, segment.bytes());
+        self.board.sent_again(index, &packet);
+        self.counts.data_segments += u64::from(segment.len > 0);
+        self.counts.retransmitted += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.retransmitted(now);
+        }
+        if index == self.board.first() || self.rto_due.is_none() {
+            self.rto_due = Some(now + self.rto.timeout());
+        }
+        Some(Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false })
+    }
+
+    /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes, otherwise the last segment again. It may exceed the
+    /// congestion window.
+    fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
+        self.tlp.wanted = false;
+        let new = self.unsent().and_then(|(len, fin)| self.within_window(len, fin));
+        let outgoing = if let Some((len, fin)) = new {
+            let outgoing = self.send_new(now, len, fin);
+            self.tlp.sent(self.nxt, false);
+            outgoing
+        } else {
+            let index = self.board.last()?;
+            let segment = *self.board.get(index)?;
+            // Both transmissions count as in flight until one of them is heard of.
+            let original = self.ledger.get(segment.number).copied();
+            let packet = self.transmit(now, segment.bytes());
+            self.board.sent_again(index, &packet);
+            if let Some(original) = original {
+                self.board.keep_original(index, original);
+            }
+            self.counts.data_segments += u64::from(segment.len > 0);
+            self.counts.retransmitted += 1;
+            self.tlp.sent(segment.end(), true);
+            Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false }
+        };
+        // RFC 8985 §7.3: the retransmission timer starts anew.
+        self.rto_due = Some(now + self.rto.timeout());
+        Some(outgoing)
+    }
+
+    /// What the persist timer sends: as much as the window takes, however little, or a segment before everything that the peer expects, which it
+    /// answers with its window and takes nothing of (as Linux does).
+    fn probe_window(&mut self, now: Time) -> Outgoing {
+        let usable = (self.una + self.window).saturating_sub(self.nxt);
+        if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
+            return self.send_new(now, len.min(u32::try_from(usable).unwrap_or(u32::MAX)), false);
+        }
+        Outgoing { seq: self.una.saturating_sub(1), len: 0, fin: false, cwr: false, ecn_capable: false }
+    }
+
+    fn transmit(&mut self, now: Time, bytes: Bytes) -> Packet {
+        let packet = self.ledger.send(now, bytes);
+        self.controller.on_packet_sent(&packet);
+        if let Some(probe) = &self.probe {
+            probe.sent(now, &packet);
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(bytes.get());
+        }
+        self.pacer.sent(now, bytes, self.controller.pacing_rate(), self.controller.send_quantum());
+        self.changed = true;
+        packet
+    }
+
+    /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing (RFC 8985 §7.2).
+    pub(super) fn schedule_probe(&mut self, now: Time) {
+        self.tlp.due = None;
+        let quiet = self.recovery.is_none() && self.board.sacked_segments() == 0 && !self.tlp.is_outstanding();
+        if let Some(srtt) = self.rto.srtt()
+            && quiet
+            && !self.board.is_empty()
+        {
+            let due = now + Tlp::timeout(srtt, self.board.len() == 1);
+            self.tlp.due = Some(self.rto_due.map_or(due, |rto| rto.min(due)));
+        }
+    }
+
+    /// RFC 5681 §4.1 as Linux does it: half the window for each retransmission timeout of idleness, down to the initial one; three quarters of it
+    /// are remembered. Controllers that model the path know better.
+    fn restart_after_idleness(&mut self, now: Time) {
+        let Some(last_sent) = self.last_sent else { return };
+        if !self.settings.idle_restart || self.rate_based || !self.board.is_empty() {
+            return;
+        }
+        let (timeout, before) = (self.rto.base(), self.controller.window());
+        let mut idle = now.since(last_sent);
+        if idle <= timeout || timeout.is_zero() {
+            return;
+        }
+        let initial = u64::from(self.settings.segment.max(1)) * u64::from(self.settings.initial_window.max(1));
+        let initial = Bytes::new(initial).min(before);
+        let mut window = before;
+        while idle > timeout && window > initial {
+            window = window.mul_f64(0.5);
+            idle -= timeout;
+        }
+        let window = window.max(initial);
+        self.last_sent = Some(now);
+        if window < before {
+            let ssthresh = self.controller.ssthresh().map(|ssthresh| ssthresh.max(before.mul_f64(0.75)));
+            self.controller.adjust(&Adjust { now, window, ssthresh, rate: None, min_rtt: None, answered: 0 });
+            self.changed = true;
+        }
+    }
+
+    /// Nothing more goes out for now.
+    fn stop(&mut self, now: Time, limit: Limit) {
+        self.limit = limit;
+        if matches!(limit, Limit::Application | Limit::Peer) && self.in_flight() < self.controller.window() {
+            self.ledger.run_dry();
+        }
+        if limit != Limit::Peer || !self.board.is_empty() {
+            self.persist_due = None;
+        } else if self.persist_due.is_none() {
+            self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
+        }
+        if let Some(probe) = &self.probe
+            && self.held_back != (limit == Limit::Peer)
+        {
+            self.held_back = limit == Limit::Peer;
+            probe.held_back(self.held_back, now);
+        }
+        if std::mem::take(&mut self.changed) {
+            self.tell(now);
+        }
+    }
+}

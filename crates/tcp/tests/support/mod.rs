@@ -1,0 +1,231 @@
+//! Two endpoints joined by two links, or by nothing but delays, on one clock.
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
+
+use bentpipe_congestion::catalogue::{CONTROLLERS, find};
+use bentpipe_congestion::{Controller, Probe, Setup, Values};
+use bentpipe_link::{
+    DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, LossConfig, Packet, QueueConfig, QueueLimit,
+};
+use bentpipe_tcp::{Endpoint, MakeController, Segment, Settings, Transmit};
+use bentpipe_units::{Rate, Span, Time};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a segment comes from.
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
+
+/// A segment that an endpoint has sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    pub at: Time,
+    pub from: usize,
+    pub segment: Segment,
+    pub ecn: Ecn,
+}
+
+/// What becomes of a segment before its link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fate {
+    Pass,
+    Drop,
+    /// It passes, marked with congestion experienced.
+    Mark,
+    /// It passes, and once more.
+    Twice,
+    /// It is held up so long before its link.
+    Late(Span),
+}
+
+/// What an application does.
+#[derive(Debug, Clone, Copy)]
+pub struct Application {
+    /// Bytes it has yet to write.
+    pub to_write: u64,
+    /// Whether it finishes after them.
+    pub finish: bool,
+    /// Whether it takes what arrives at once.
+    pub reads: bool,
+}
+
+pub struct Pair {
+    pub now: Time,
+    pub ends: [Endpoint; 2],
+    pub applications: [Application; 2],
+    /// What was sent, in order.
+    pub log: Vec<Sent>,
+    pub logs: bool,
+    links: [Link<Segment>; 2],
+    fate: Box<dyn FnMut(&Sent) -> Fate>,
+    held: BTreeMap<(Time, u64), Sent>,
+    count: u64,
+}
+
+/// The controller of that name with its defaults.
+pub fn controller(name: &str) -> MakeController {
+    let part = find(CONTROLLERS, name).unwrap_or_else(|| panic!("{name}"));
+    Arc::new(move |setup: &Setup| -> Box<dyn Controller> { (part.make)(setup, &Values::defaults(part.parameters)) })
+}
+
+pub fn direction(rate: Rate, delay: Span, loss: LossConfig) -> DirectionConfig {
+    DirectionConfig { loss, ..DirectionConfig::new(rate, delay) }
+}
+
+impl Pair {
+    /// A client that connects and a server that listens. The server has the controller `name`; `directions` are from the client and from the
+    /// server.
+    pub fn new(settings: [Settings; 2], name: &str, directions: &[DirectionConfig; 2], seed: u64) -> Self {
+        Self::probed(settings, name, directions, seed, None)
+    }
+
+    pub fn probed(
+        settings: [Settings; 2],
+        name: &str,
+        directions: &[DirectionConfig; 2],
+        seed: u64,
+        probe: Option<Probe>,
+    ) -> Self {
+        let [client, server] = settings.map(Arc::new);
+        let link = |index: usize| {
+            let model = directions[index].load(Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
+            let context = LinkContext { rtt: Span::from_millis(100), seed, run: 0, name: format!("{index}") };
+            Link::new(&model, &context, 1)
+        };
+        let idle = Application { to_write: 0, finish: false, reads: true };
+        Self {
+            now: Time::ZERO,
+            ends: [
+                Endpoint::connect(Time::ZERO, client, controller("newreno"), None),
+                Endpoint::listen(Time::ZERO, server, controller(name), probe),
+            ],
+            applications: [idle; 2],
+            log: Vec::new(),
+            logs: true,
+            links: [link(0), link(1)],
+            fate: Box::new(|_| Fate::Pass),
+            held: BTreeMap::new(),
+            count: 0,
+        }
+    }
+
+    /// A symmetric path without loss and with queues that hold everything.
+    pub fn path(mbps: u64, one_way: Span) -> [DirectionConfig; 2] {
+        let queue = QueueConfig { limit: QueueLimit::Packets(1 << 40), codel: None };
+        let one = DirectionConfig { queue, ..DirectionConfig::new(Rate::from_mbps(mbps), one_way) };
+        [one.clone(), one]
+    }
+
+    /// What becomes of segments before their link.
+    pub fn fates(&mut self, fate: impl FnMut(&Sent) -> Fate + 'static) {
+        self.fate = Box::new(fate);
+    }
+
+    /// The server writes so much and finishes.
+    pub fn download(&mut self, bytes: u64) {
+        self.applications[SERVER].to_write = bytes;
+        self.applications[SERVER].finish = true;
+        self.applications[CLIENT].finish = true;
+    }
+
+    fn settle(&mut self) {
+        for from in [CLIENT, SERVER] {
+            let Application { to_write, finish, reads } = self.applications[from];
+            if reads {
+                let waiting = self.ends[from].received() - self.ends[from].consumed();
+                if waiting > 0 {
+                    self.ends[from].consume(self.now, waiting);
+                }
+            }
+            if to_write > 0 {
+                self.applications[from].to_write -= self.ends[from].write(self.now, to_write);
+            }
+            if self.applications[from].to_write == 0 && finish && (from == SERVER || self.ends[from].peer_finished()) {
+                self.applications[from].finish = false;
+                self.ends[from].finish(self.now);
+            }
+            while let Some(Transmit { segment, ecn }) = self.ends[from].poll_transmit(self.now) {
+                let mut sent = Sent { at: self.now, from, segment, ecn };
+                if self.logs {
+                    self.log.push(sent);
+                }
+                match (self.fate)(&sent) {
+                    Fate::Drop => {}
+                    Fate::Pass => self.launch(sent),
+                    Fate::Mark => {
+                        sent.ecn = Ecn::Ce;
+                        self.launch(sent);
+                    }
+                    Fate::Twice => {
+                        self.launch(sent);
+                        self.launch(sent);
+                    }
+                    Fate::Late(by) => {
+                        self.count += 1;
+                        self.held.insert((self.now + by, self.count), sent);
+                    }
+                }
+            }
+        }
+    }
+
+    fn launch(&mut self, sent: Sent) {
+        let packet = Packet { bytes: sent.segment.bytes(), ecn: sent.ecn, payload: sent.segment };
+        let _: Enqueue<Segment> = self.links[sent.from].enqueue(self.now, 0, packet);
+    }
+
+    /// One event. False where nothing will ever happen.
+    pub fn step(&mut self, until: Time) -> bool {
+        self.settle();
+        let held = self.held.first_key_value().map(|((at, _), _)| *at);
+        let times = [
+            self.ends[0].next_timeout(),
+            self.ends[1].next_timeout(),
+            self.links[0].next_deadline(),
+            self.links[1].next_deadline(),
+            held,
+        ];
+        let Some(next) = times.into_iter().flatten().min().filter(|next| *next <= until) else {
+            self.now = self.now.max(until.min(self.now + Span::from_secs(1 << 30)));
+            return false;
+        };
+        self.now = self.now.max(next);
+        let now = self.now;
+        for end in &mut self.ends {
+            if end.next_timeout().is_some_and(|due| due <= now) {
+                end.handle_timeout(now);
+            }
+        }
+        for from in [CLIENT, SERVER] {
+            while let Some(event) = self.links[from].poll(now) {
+                if let Event::Delivered { packet, .. } = event {
+                    self.ends[1 - from].handle_segment(now, &packet.payload, packet.ecn);
+                    self.settle();
+                }
+            }
+        }
+        while let Some(entry) = self.held.first_entry().filter(|entry| entry.key().0 <= now) {
+            let sent = entry.remove();
+            self.launch(sent);
+        }
+        self.settle();
+        true
+    }
+
+    /// Runs until that time.
+    pub fn run(&mut self, until: Time) {
+        while self.step(until) {}
+    }
+
+    /// Runs until both ends have ended, or until that time. True where both closed.
+    pub fn finish(&mut self, until: Time) -> bool {
+        let over = |pair: &Self| pair.ends.iter().all(|end| end.end().is_some());
+        while !over(self) && self.step(until) {}
+        self.ends.iter().all(|end| end.end() == Some(bentpipe_tcp::End::Closed))
+    }
+
+    /// Data that the server sent, in order.
+    pub fn data(&self) -> impl Iterator<Item = &Sent> {
+        self.log.iter().filter(|sent| sent.from == SERVER && sent.segment.len > 0)
+    }
+}

@@ -1,0 +1,134 @@
+//! Whole transfers: they end, everything arrives, and nothing is sent that need not be.
+
+mod support;
+
+use bentpipe_congestion::catalogue::CONTROLLERS;
+use bentpipe_link::LossConfig;
+use bentpipe_tcp::{End, Settings};
+use bentpipe_units::{Ratio, Span, Time};
+use support::{CLIENT, Fate, Pair, SERVER};
+
+fn defaults() -> [Settings; 2] {
+    [Settings::default(), Settings::default()]
+}
+
+#[test]
+fn a_transfer_without_loss_sends_each_byte_once_and_closes_both_ends() {
+    let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    pair.download(3_000_000);
+    assert!(pair.finish(Time::from_secs(60)), "{:?}", pair.ends);
+    assert_eq!((pair.ends[CLIENT].received(), pair.ends[SERVER].acknowledged()), (3_000_000, 3_000_000));
+    let record = pair.ends[SERVER].record();
+    assert_eq!((record.retransmitted, record.timeouts), (0, 0));
+    assert_eq!(record.data_segments, 3_000_000_u64.div_ceil(1448));
+    // 2072 segments of 1500 bytes take 1.24 s; the handshake and slow start some round trips more.
+    assert!(pair.now < Time::from_millis(2300), "{}", pair.now);
+}
+
+#[test]
+fn every_controller_completes_with_losses() {
+    for part in CONTROLLERS {
+        let mut path = Pair::path(20, Span::from_millis(50));
+        for direction in &mut path {
+            direction.loss = LossConfig::bernoulli(Ratio::new(0.01).unwrap());
+        }
+        let mut pair = Pair::new(defaults(), part.name, &path, 1);
+        pair.logs = false;
+        pair.download(3_000_000);
+        assert!(pair.finish(Time::from_secs(120)), "{}: {:?}", part.name, pair.ends[SERVER]);
+        assert_eq!(pair.ends[CLIENT].received(), 3_000_000, "{}", part.name);
+        let record = pair.ends[SERVER].record();
+        // Two percent beyond what is lost would be needless retransmissions.
+        assert!(record.retransmitted < record.data_segments * 3 / 100, "{}: {record:?}", part.name);
+    }
+}
+
+#[test]
+fn a_reset_ends_both_sides() {
+    let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    pair.download(3_000_000);
+    pair.run(Time::from_millis(500));
+    let now = pair.now;
+    pair.ends[SERVER].reset(now);
+    pair.finish(Time::from_secs(10));
+    assert_eq!(pair.ends.each_ref().map(|end| end.end()), [Some(End::Reset); 2]);
+    assert_eq!(pair.ends[SERVER].next_timeout(), None);
+}
+
+#[test]
+fn a_lost_reset_is_sent_again_to_who_goes_on() {
+    let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    pair.download(3_000_000);
+    pair.run(Time::from_millis(500));
+    let mut resets = 0;
+    pair.fates(move |sent| {
+        resets += u32::from(sent.segment.flags.rst);
+        if sent.segment.flags.rst && resets == 1 { Fate::Drop } else { Fate::Pass }
+    });
+    let now = pair.now;
+    pair.ends[CLIENT].reset(now);
+    pair.finish(Time::from_secs(10));
+    assert_eq!(pair.ends[SERVER].end(), Some(End::Reset));
+}
+
+#[test]
+fn a_lost_syn_and_a_lost_answer_are_sent_again_after_a_second_each() {
+    let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    let mut seen = [false; 2];
+    pair.fates(move |sent| {
+        let first = sent.segment.flags.syn && !std::mem::replace(&mut seen[sent.from], true);
+        if first { Fate::Drop } else { Fate::Pass }
+    });
+    pair.download(1000);
+    assert!(pair.finish(Time::from_secs(20)));
+    // SYN lost at 0; SYN again at 1 s, its answer lost; that again a second later (the client's third SYN would come at 3 s).
+    let opened = pair.data().next().map(|sent| sent.at).unwrap();
+    assert!((Time::from_millis(2150)..Time::from_millis(2160)).contains(&opened), "{opened}");
+}
+
+#[test]
+fn a_lost_last_acknowledgement_is_answered_after_the_end() {
+    let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    let mut fins = 0;
+    let mut lost = false;
+    pair.fates(move |sent| {
+        fins += u32::from(sent.from == CLIENT && sent.segment.flags.fin);
+        // The server's answer to the client's FIN, once.
+        if fins > 0 && sent.from == SERVER && !lost && sent.segment.is_pure_ack() {
+            lost = true;
+            return Fate::Drop;
+        }
+        Fate::Pass
+    });
+    pair.download(10_000);
+    assert!(pair.finish(Time::from_secs(20)), "{:?}", pair.ends);
+}
+
+#[test]
+fn silence_ends_in_a_timeout() {
+    let settings = Settings { retries: 4, ..Settings::default() };
+    let mut pair = Pair::new([settings.clone(), settings], "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    pair.download(3_000_000);
+    pair.run(Time::from_millis(500));
+    pair.fates(|_| Fate::Drop);
+    pair.finish(Time::from_secs(200));
+    assert_eq!(pair.ends[SERVER].end(), Some(End::TimedOut));
+    let mut unheard = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+    unheard.fates(|_| Fate::Drop);
+    while unheard.ends[CLIENT].end().is_none() && unheard.step(Time::from_secs(300)) {}
+    assert_eq!(unheard.ends[CLIENT].end(), Some(End::TimedOut));
+    // SYNs at 0, 1, 3, 7, 15, 31, 63 s, and a last wait of 64 s.
+    assert_eq!((unheard.log.len(), unheard.now), (7, Time::from_secs(127)));
+}
+
+#[test]
+fn both_directions_at_once_carry_acknowledgements_with_data() {
+    let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(20)), 1);
+    for application in &mut pair.applications {
+        application.to_write = 2_000_000;
+        application.finish = true;
+    }
+    assert!(pair.finish(Time::from_secs(60)), "{:?}", pair.ends);
+    assert_eq!(pair.ends.each_ref().map(|end| end.received()), [2_000_000; 2]);
+    assert_eq!(pair.ends.each_ref().map(|end| end.record().retransmitted), [0; 2]);
+}
