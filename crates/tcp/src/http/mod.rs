@@ -156,7 +156,10 @@ impl Exchange {
 
     /// The next connection to open, by number, from 0.
     pub fn poll_open(&mut self, now: Time) -> Option<usize> {
-        self.handle_timeout(now);
+        // The first call starts the clock. Later ones may come from the server's side: see `on_received`.
+        if !self.schedule.has_begun() {
+            self.handle_timeout(now);
+        }
         if self.announced == self.connections.len() {
             return None;
         }
@@ -169,7 +172,9 @@ impl Exchange {
         if let Some(found) = self.connections.get_mut(connection) {
             found.opened(side, &mut self.schedule);
         }
-        self.handle_timeout(now);
+        if side == Side::Client {
+            self.handle_timeout(now);
+        }
     }
 
     /// In all, `bytes` have arrived in order at `side` of `connection`.
@@ -177,8 +182,9 @@ impl Exchange {
         let Some(found) = self.connections.get_mut(connection) else { return };
         let news = found.read(now, side, bytes, &mut self.schedule);
         self.ticket |= news.tickets;
-        // Most segments end within a record, and change nothing.
-        if news.any {
+        // Most segments end within a record, and change nothing. What is due is the client's to do: done on the occasion of something
+        // at the server, it would leave `next_timeout` before anybody has asked the client what it writes.
+        if news.any && side == Side::Client {
             self.handle_timeout(now);
         }
     }

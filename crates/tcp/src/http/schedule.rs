@@ -33,8 +33,6 @@ impl Schedule {
         for (index, object) in objects.into_iter().enumerate() {
             let mut on = object.after;
             on.retain(|other| *other < count && *other != index);
-            on.sort_unstable();
-            on.dedup();
             after.push(on);
             bytes.push(object.bytes.get());
             delays.push(object.delay);
@@ -76,6 +74,11 @@ impl Schedule {
             self.delayed.pop();
             self.ready.push_back(index);
         }
+    }
+
+    /// Whether the clock runs.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// When the next object becomes ready by itself.

@@ -75,7 +75,9 @@ impl Loopback {
                 let event = entry.remove();
                 self.happens(event);
             }
-            self.exchange.handle_timeout(next);
+            if self.exchange.next_timeout().is_some_and(|due| due <= next) {
+                self.exchange.handle_timeout(next);
+            }
         }
     }
 

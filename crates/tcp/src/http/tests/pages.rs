@@ -8,6 +8,7 @@ fn objects(count: usize) -> Vec<Object> {
 
 /// That each object ended, had its bytes, and was asked for when what it depends on had ended and its delay was over.
 fn check(played: &Loopback, objects: &[Object]) {
+    played.when(Note::Ready);
     for (index, object) in objects.iter().enumerate() {
         let started = played.when(Note::Started(index));
         assert!(played.when(Note::Ended(index)) > started, "{index}");
@@ -84,4 +85,23 @@ fn requests_after_a_delay_leave_when_it_is_over() {
         let played = play(settings(version), Opening::Full, false, list);
         assert_eq!(played.when(Note::Started(1)), played.when(Note::Ended(0)) + delay, "{version:?}");
     }
+}
+
+#[test]
+fn what_is_due_waits_for_the_client_and_not_for_the_server() {
+    let delay = Span::from_millis(10);
+    let list = vec![Object { delay, ..object(1000) }, object(1000)];
+    let mut exchange = Exchange::new(&settings(Version::H2), Opening::EarlyData, false, list);
+    assert_eq!(exchange.poll_open(Time::ZERO), Some(0));
+    exchange.on_open(Time::ZERO, 0, Side::Client);
+    let request = exchange.to_write(Time::ZERO, 0, Side::Client, u64::MAX);
+    let due = Time::ZERO + delay;
+    exchange.on_open(due, 0, Side::Server);
+    exchange.on_received(due, 0, Side::Server, request);
+    assert_eq!(exchange.poll_open(due), None);
+    assert!(exchange.to_write(due, 0, Side::Server, u64::MAX) > 1000);
+    assert_eq!(exchange.next_timeout(), Some(due));
+    assert_eq!(exchange.to_write(due, 0, Side::Client, u64::MAX), 0);
+    exchange.handle_timeout(due);
+    assert!(exchange.to_write(due, 0, Side::Client, u64::MAX) > 0);
 }
