@@ -33,13 +33,13 @@ static PRESETS: [Preset; 5] = [
         name: "firefox",
         stream_window: Bytes::new(12 << 20),
         connection_window: Bytes::new(12 << 20),
-        source: "Firefox preference network.http.http2.pull-allowance, to which streams and the connection are raised at once",
+        source: "Firefox preference network.http.http2.pull-allowance, to which the connection and each stream are raised as they begin",
     },
     Preset {
         name: "curl",
         stream_window: Bytes::new(10 << 20),
         connection_window: Bytes::new(1000 << 20),
-        source: "curl lib/http2.c: H2_STREAM_WINDOW_SIZE_MAX, HTTP2_HUGE_WINDOW_SIZE; the 64 KiB of newer releases, raised at once, are not played",
+        source: "curl lib/http2.c: H2_STREAM_WINDOW_SIZE_MAX, HTTP2_HUGE_WINDOW_SIZE; that newer releases begin a stream with 64 KiB and then raise it is not played",
     },
     Preset {
         name: "nginx",

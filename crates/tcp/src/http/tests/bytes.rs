@@ -39,6 +39,8 @@ fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
     let written = |bytes| play(settings, Opening::Full, false, vec![object(bytes)]).written[0];
     // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case the stream ends with it.
     let update = RECORD + FRAME + 4;
+    // Nor does one raise a window that is to stay what it is.
+    assert_eq!(written(1), 517 + 64 + (RECORD + 24 + FRAME + 24) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280));
     assert_eq!([written(40_000) - written(1), written(3 * 16_375 + 1) - written(1)], [update, 2 * update]);
 }
 
