@@ -39,7 +39,7 @@ static PRESETS: [Preset; 5] = [
         name: "curl",
         stream_window: Bytes::new(10 << 20),
         connection_window: Bytes::new(1000 << 20),
-        source: "curl lib/http2.c: H2_STREAM_WINDOW_SIZE_MAX, HTTP2_HUGE_WINDOW_SIZE; that newer releases begin a stream with 64 KiB and then raise it is not played",
+        source: "curl lib/http2.c: H2_STREAM_WINDOW_SIZE_MAX, HTTP2_HUGE_WINDOW_SIZE; newer releases begin streams with less",
     },
     Preset {
         name: "nginx",
