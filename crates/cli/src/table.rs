@@ -276,6 +276,7 @@ mod tests {
                     congestion: "cubic".to_owned(),
                     direction: Direction::Download,
                     bytes: flow.visits[visit - 1].objects[0].bytes.get(),
+                    received: flow.visits[visit - 1].objects[0].bytes.get(),
                     completed,
                     start: Time::ZERO,
                     handshake: Some(spec.base_rtt),
@@ -293,6 +294,7 @@ mod tests {
                     rtt_mean: None,
                     rtt_p99: None,
                     path: PathOutcome::default(),
+                    pep: None,
                     objects: vec![],
                     error: None,
                 });

@@ -50,6 +50,28 @@ pub(crate) struct State {
     /// What this side does with path tokens, and whether the peer's stream of them was seen.
     tokens: Option<(Tokens, bool)>,
     arrivals: Arrivals,
+    credit: Credit,
+}
+
+/// The connection's flow-control window, and what is withheld of it.
+#[derive(Default)]
+struct Credit {
+    /// The window that the connection was configured with, where it was told.
+    window: u64,
+    /// Bytes that wait behind holes.
+    waiting: u64,
+}
+
+impl Credit {
+    /// Changes of what waits that are worth telling the stack of: a sixteenth of the window.
+    fn is_worth(&self, change: u64) -> bool {
+        change > self.window / 16
+    }
+
+    /// The window without what waits, and never without room for a packet.
+    fn left(&self) -> u64 {
+        self.window.saturating_sub(self.waiting).max(1500)
+    }
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
@@ -105,6 +127,7 @@ impl Conn {
             learning: None,
             tokens: None,
             arrivals: Arrivals::default(),
+            credit: Credit::default(),
         })))
     }
 
@@ -163,11 +186,37 @@ impl Conn {
     /// Lets the peer send up to `window` on all streams together before it hears from us again. A smaller window than the
     /// `present` one changes nothing; a stream's own window stays what it was, since QUIC's stack has no way to change it.
     pub(crate) fn raise_receive_window(&self, window: Size, present: Size) {
-        if window > present
-            && let Ok(window) = VarInt::from_u64(window.get())
-        {
-            self.lock().quic.set_receive_window(window);
+        if window > present {
+            let mut state = self.lock();
+            state.credit.window = window.get();
+            state.apply_credit();
         }
+    }
+
+    /// Tells the flow-control window that the connection was configured with. Bytes that wait behind a hole are read from the stack at once (the
+    /// [`Reassembler`](crate::Reassembler) says why), and the stack takes that for consumed; from now on they are withheld from the connection's
+    /// window until they are in order, as a receiver that reads in order would do. A stream's own window cannot be steered so.
+    pub fn withhold_credit(&self, connection_window: u64) {
+        self.lock().credit.window = connection_window;
+    }
+
+    /// The connection's flow-control window, where it was told.
+    pub(crate) fn receive_window(&self) -> u64 {
+        self.lock().credit.window
+    }
+
+    /// A reader that had `told` of bytes behind a hole holds `waiting` of them now.
+    pub(crate) fn waits(&self, told: &mut u64, waiting: u64) {
+        if *told == waiting {
+            return;
+        }
+        let mut state = self.lock();
+        if state.credit.window == 0 || (waiting > 0 && !state.credit.is_worth(waiting.abs_diff(*told))) {
+            return;
+        }
+        state.credit.waiting = state.credit.waiting.saturating_sub(*told).saturating_add(waiting);
+        *told = waiting;
+        state.apply_credit();
     }
 
     /// The peer's address as it is now, where the connection has one.
@@ -387,6 +436,13 @@ fn wait(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
 }
 
 impl State {
+    /// Lets the peer send what the window has left.
+    fn apply_credit(&mut self) {
+        if let Ok(window) = VarInt::from_u64(self.credit.left()) {
+            self.quic.set_receive_window(window);
+        }
+    }
+
     /// Turns the transport's events into wake-ups. Called by the endpoint after every input.
     pub fn dispatch_events(&mut self) {
         while let Some(event) = self.quic.poll() {

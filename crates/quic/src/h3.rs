@@ -39,7 +39,12 @@ impl Http3 {
     }
 
     fn recv(&self, id: StreamId) -> RecvStream {
-        RecvStream::new(self.conn.clone(), id, self.stream_window.saturating_mul(2))
+        RecvStream::new(self.conn.clone(), id, self.most_held())
+    }
+
+    /// What a reader may hold back: twice what the windows let arrive.
+    fn most_held(&self) -> u64 {
+        self.stream_window.max(self.conn.receive_window()).saturating_mul(2)
     }
 
     fn bidi(&self, id: StreamId) -> BidiStream {
@@ -83,7 +88,7 @@ impl quic::Connection<Bytes> for Http3 {
                 crate::token::receive(&self.conn, id);
                 continue;
             }
-            let mut stream = RecvStream::new(self.conn.clone(), id, self.stream_window.saturating_mul(2));
+            let mut stream = RecvStream::new(self.conn.clone(), id, self.most_held());
             stream.reader.insert(0, head.into());
             return Poll::Ready(Ok(stream));
         }
@@ -170,17 +175,27 @@ pub struct RecvStream {
     reader: Reassembler,
     limit: u64,
     ended: bool,
+    /// Bytes behind a hole that the connection knows of.
+    told: u64,
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        self.conn.waits(&mut self.told, 0);
+    }
 }
 
 impl RecvStream {
     /// Holds back at most about `limit` bytes behind a hole.
     pub(crate) fn new(conn: Conn, id: StreamId, limit: u64) -> Self {
-        Self { conn, id, reader: Reassembler::default(), limit, ended: false }
+        Self { conn, id, reader: Reassembler::default(), limit, ended: false, told: 0 }
     }
 
     /// Begins `offset` bytes into the stream: those were read before.
     pub(crate) fn from(conn: Conn, id: StreamId, limit: u64, offset: u64) -> Self {
-        Self { reader: Reassembler::beginning_at(offset), ..Self::new(conn, id, limit) }
+        let mut stream = Self::new(conn, id, limit);
+        stream.reader = Reassembler::beginning_at(offset);
+        stream
     }
 }
 
@@ -205,6 +220,10 @@ impl quic::RecvStream for RecvStream {
             }
             let reader = &mut self.reader;
             let read = self.conn.poll_read(self.id, room, cx, |offset, bytes| reader.insert(offset, bytes));
+            if read.is_pending() {
+                // All that was in order is taken: what is left waits behind a hole.
+                self.conn.waits(&mut self.told, self.reader.held());
+            }
             match ready!(read).map_err(stream_error)? {
                 Read::More => {}
                 Read::Finished => self.ended = true,

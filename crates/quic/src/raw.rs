@@ -14,6 +14,14 @@ pub struct RawStream {
     id: StreamId,
     reader: Reassembler,
     ended: bool,
+    /// Bytes behind a hole that the connection knows of.
+    told: u64,
+}
+
+impl Drop for RawStream {
+    fn drop(&mut self) {
+        self.conn.waits(&mut self.told, 0);
+    }
 }
 
 /// What ended a bare stream early, in words.
@@ -27,7 +35,7 @@ fn describe(failure: &StreamFailure) -> String {
 
 impl RawStream {
     fn new(conn: Conn, id: StreamId) -> Self {
-        Self { conn, id, reader: Reassembler::default(), ended: false }
+        Self { conn, id, reader: Reassembler::default(), ended: false, told: 0 }
     }
 
     /// Opens a stream, waiting for the peer's permission.
@@ -83,7 +91,10 @@ impl RawStream {
                 }
                 let reader = &mut self.reader;
                 match self.conn.poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes)) {
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => {
+                        self.conn.waits(&mut self.told, self.reader.held());
+                        return Poll::Pending;
+                    }
                     Poll::Ready(Ok(Read::More)) => {}
                     Poll::Ready(Ok(Read::Finished)) => self.ended = true,
                     Poll::Ready(Ok(Read::Reset(code))) => {
