@@ -148,8 +148,10 @@ impl Sender {
             let original = self.ledger.get(segment.number).copied();
             let packet = self.transmit(now, segment.bytes());
             self.board.sent_again(index, &packet);
-            if let Some(original) = original {
-                self.board.keep_in_flight(index, original);
+            if let Some(original) = original
+                && let Some(earlier) = self.board.keep_in_flight(index, original)
+            {
+                self.ledger.withdraw(earlier.number);
             }
             self.counts.data_segments += u64::from(segment.len > 0);
             self.counts.retransmitted += 1;
