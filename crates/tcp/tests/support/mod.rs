@@ -86,6 +86,16 @@ impl Pair {
         seed: u64,
         probe: Option<Probe>,
     ) -> Self {
+        Self::made(settings, controller(name), directions, seed, probe)
+    }
+
+    pub fn made(
+        settings: [Settings; 2],
+        make: MakeController,
+        directions: &[DirectionConfig; 2],
+        seed: u64,
+        probe: Option<Probe>,
+    ) -> Self {
         let [client, server] = settings.map(Arc::new);
         let link = |index: usize| {
             let model = directions[index].load(Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
@@ -97,7 +107,7 @@ impl Pair {
             now: Time::ZERO,
             ends: [
                 Endpoint::connect(Time::ZERO, client, controller("newreno"), None),
-                Endpoint::listen(Time::ZERO, server, controller(name), probe),
+                Endpoint::listen(Time::ZERO, server, make, probe),
             ],
             applications: [idle; 2],
             log: Vec::new(),

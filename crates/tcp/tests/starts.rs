@@ -1,0 +1,101 @@
+//! Starts and Careful Resume in front of TCP's controllers.
+
+mod support;
+
+use bentpipe_congestion::catalogue::{CONTROLLERS, STARTS};
+use bentpipe_congestion::{Controller, FastStart, PathNotes, Recipe, Saved, Setup};
+use bentpipe_link::{LossConfig, QueueConfig, QueueLimit};
+use bentpipe_tcp::{MakeController, Settings};
+use bentpipe_units::{Bytes, Ratio, Span, Time};
+use std::sync::Arc;
+use support::{Pair, SERVER};
+
+/// 50 Mbps over a satellite, with a queue of half a bandwidth-delay product.
+fn geo() -> [bentpipe_link::DirectionConfig; 2] {
+    let mut path = Pair::path(50, Span::from_millis(300));
+    path[SERVER].queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::new(1_875_000)), codel: None };
+    path
+}
+
+fn settings() -> [Settings; 2] {
+    let large = Bytes::new(64 << 20);
+    // A receive window that grows as Linux lets it is smaller than any jump.
+    let settings = Settings { receive_buffer: large, send_buffer: large, autotune: false, ..Settings::default() };
+    [settings.clone(), settings]
+}
+
+fn make(recipe: Recipe, notes: Option<PathNotes>) -> MakeController {
+    let prepared = recipe.prepare().unwrap();
+    Arc::new(move |setup: &Setup| -> Box<dyn Controller> {
+        prepared.make(setup, FastStart::Allowed(None), notes.clone())
+    })
+}
+
+#[test]
+fn every_start_in_front_of_every_controller_completes_with_and_without_losses() {
+    for start in STARTS.iter().map(|part| part.name) {
+        for controller in CONTROLLERS.iter().map(|part| part.name) {
+            for loss in [0.0, 0.005] {
+                let recipe = Recipe {
+                    controller: controller.parse().unwrap(),
+                    start: start.parse().unwrap(),
+                    ..Recipe::default()
+                };
+                let mut path = geo();
+                path[SERVER].loss = LossConfig::bernoulli(Ratio::new(loss).unwrap());
+                let mut pair = Pair::made(settings(), make(recipe, None), &path, 1, None);
+                pair.logs = false;
+                pair.download(10_000_000);
+                assert!(pair.finish(Time::from_secs(300)), "{start} {controller} {loss}: {:?}", pair.ends[SERVER]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_is_remembered_is_resumed_and_validated() {
+    let run = |resume: &str, saved: Option<Saved>| {
+        let notes = PathNotes::new();
+        if let Some(saved) = saved {
+            assert!(notes.offer(saved));
+        }
+        let recipe = Recipe {
+            controller: "cubic".parse().unwrap(),
+            start: "standard".parse().unwrap(),
+            resume: resume.parse().unwrap(),
+            ..Recipe::default()
+        };
+        let mut pair = Pair::made(settings(), make(recipe, Some(notes.clone())), &geo(), 1, None);
+        pair.download(5_000_000);
+        assert!(pair.finish(Time::from_secs(300)));
+        let phases: Vec<&str> = notes.take_transitions().iter().map(|step| step.new.name()).collect();
+        (pair.now, phases, pair.ends[SERVER].record())
+    };
+    let saved = Saved { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), valid_until: None };
+    let (plain, _, _) = run("none", None);
+    let (resumed, phases, record) = run("careful", Some(saved));
+    assert_eq!(phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
+    assert_eq!((record.retransmitted, record.timeouts), (0, 0));
+    // Slow start takes seven round trips to half of the capacity: the jump saves most of them.
+    assert!(plain.since(resumed) > Span::from_millis(1500), "{plain} {resumed}");
+}
+
+#[test]
+fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
+    let notes = PathNotes::new();
+    // The path carries a fifth of what it did.
+    assert!(notes.offer(Saved { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), valid_until: None }));
+    let recipe = Recipe {
+        controller: "cubic".parse().unwrap(),
+        start: "standard".parse().unwrap(),
+        resume: "careful".parse().unwrap(),
+        ..Recipe::default()
+    };
+    let mut path = Pair::path(10, Span::from_millis(300));
+    path[SERVER].queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::new(100_000)), codel: None };
+    let mut pair = Pair::made(settings(), make(recipe, Some(notes.clone())), &path, 1, None);
+    pair.download(5_000_000);
+    assert!(pair.finish(Time::from_secs(300)));
+    assert!(notes.retreated());
+    assert_eq!(pair.ends[SERVER].record().timeouts, 0);
+}
