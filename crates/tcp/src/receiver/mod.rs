@@ -28,7 +28,6 @@ pub(crate) struct Receiver {
     timing: Timing,
     window: Window,
     consumed: u64,
-    duplicates: u64,
     /// Whether marks are believed and answered (RFC 3168).
     ecn: bool,
     /// Whether a mark arrived that the peer has not answered.
@@ -55,7 +54,6 @@ impl Receiver {
             timing: Timing::new(settings.ack, segment),
             window,
             consumed: 0,
-            duplicates: 0,
             ecn: settings.ecn,
             marked: false,
             recent: Time::ZERO,
@@ -102,23 +100,15 @@ impl Receiver {
         }
         let bytes = u64::from(segment.len);
         let idle = self.idle();
-        let had_gap = self.data.has_gap();
-        let end = segment.seq.saturating_add(bytes);
+        let (had_gap, repeated) = (self.data.has_gap(), self.data.repeated());
         let edge = self.window.accepts_before();
-        let arrival = if bytes > 0 { Some(self.data.take(segment.seq, end, edge)) } else { None };
-        let fin = if segment.flags.fin {
-            Some(self.data.take_fin(end, edge))
-        } else if self.data.reach_fin() {
-            Some(Arrival::InOrder)
-        } else {
-            None
-        };
-        if self.data.came_twice() || (arrival.is_none() && fin == Some(Arrival::Duplicate)) {
-            self.duplicates += 1;
+        let arrival = self.data.take(segment.seq, bytes, segment.flags.fin, edge);
+        let twice = self.data.repeated() > repeated;
+        if twice {
+            // The sender has timed out, or believes in a loss: it is told at once for a while, as Linux does.
             self.timing.begin_quick();
         }
-        let plain = arrival == Some(Arrival::InOrder) && fin.is_none() && !had_gap && !self.data.came_twice();
-        if plain {
+        if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !twice {
             self.timing.on_arrival(now, bytes, idle);
         } else {
             self.timing.on_urgent(now, bytes, idle);
@@ -171,7 +161,7 @@ impl Receiver {
 
     /// Segments of which something had arrived before.
     pub(crate) fn duplicates(&self) -> u64 {
-        self.duplicates
+        self.data.repeated()
     }
 
     /// Whether an acknowledgement is due now.

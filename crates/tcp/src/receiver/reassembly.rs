@@ -35,9 +35,10 @@ pub(super) struct Reassembly {
     newest: [(u64, u64); NEWEST],
     /// What came twice and has not been told of.
     twice: Option<(u64, u64)>,
+    /// Segments of which something had come before.
+    repeated: u64,
     /// Where the peer's FIN stands, once it is known.
     fin: Option<u64>,
-    finished: bool,
 }
 
 impl Reassembly {
@@ -49,8 +50,8 @@ impl Reassembly {
             most: most.max(NEWEST),
             newest: [(0, 0); NEWEST],
             twice: None,
+            repeated: 0,
             fin: None,
-            finished: false,
         }
     }
 
@@ -61,7 +62,7 @@ impl Reassembly {
 
     /// Whether everything up to the FIN has arrived.
     pub(super) fn finished(&self) -> bool {
-        self.finished
+        self.fin.is_some_and(|fin| fin < self.next)
     }
 
     /// Whether something waits beyond a gap.
@@ -69,17 +70,28 @@ impl Reassembly {
         !self.waiting.is_empty()
     }
 
-    /// Whether bytes came twice since [`Self::tell`].
-    pub(super) fn came_twice(&self) -> bool {
-        self.twice.is_some()
+    /// Segments of which something had come before.
+    pub(super) fn repeated(&self) -> u64 {
+        self.repeated
     }
 
-    /// Takes the bytes from `start` until before `end`, as far as they lie before `edge` and before the FIN.
-    pub(super) fn take(&mut self, start: u64, end: u64, edge: u64) -> Arrival {
-        let end = end.min(edge).min(self.fin.unwrap_or(u64::MAX));
+    /// Takes `len` bytes from `start`, and the FIN after them where there is one, as far as they lie before `edge`. A FIN needs no
+    /// room: it may stand at the edge. Like any position it waits beyond a gap and is told of.
+    pub(super) fn take(&mut self, start: u64, len: u64, fin: bool, edge: u64) -> Arrival {
+        let mut end = start.saturating_add(len);
+        if fin && self.fin.is_none() {
+            // Only the first one counts, and only where no byte is known to stand beyond it.
+            let beyond = self.waiting.last_key_value().is_some_and(|(_, &known)| known > end);
+            self.fin = (end >= self.next && end <= edge && !beyond).then_some(end);
+        }
+        if fin && self.fin == Some(end) {
+            end += 1;
+        } else {
+            end = end.min(edge).min(self.fin.unwrap_or(u64::MAX));
+        }
         let below = (start, end.min(self.next));
         if end <= self.next {
-            self.note_twice(below);
+            self.note_twice(below, (0, 0));
             return if below.0 < below.1 { Arrival::Duplicate } else { Arrival::Refused };
         }
         let start = start.max(self.next);
@@ -87,7 +99,7 @@ impl Reassembly {
             return Arrival::Refused;
         }
         if start == self.next && self.waiting.is_empty() {
-            self.note_twice(below);
+            self.note_twice(below, (0, 0));
             self.next = end;
             return Arrival::InOrder;
         }
@@ -103,17 +115,14 @@ impl Reassembly {
                 again = common;
             }
             if from <= start && end <= to {
-                self.note_twice(below);
-                self.note_twice(again);
+                self.note_twice(below, again);
                 self.note_newest(from, to);
                 return Arrival::Duplicate;
             }
             self.waiting.remove(&from);
             (low, high, merged) = (low.min(from), high.max(to), true);
         }
-        // The first repeated piece of the segment is told of (RFC 2883 §4).
-        self.note_twice(below);
-        self.note_twice(again);
+        self.note_twice(below, again);
         if low == self.next {
             self.advance(high);
             return Arrival::FilledGap;
@@ -124,36 +133,6 @@ impl Reassembly {
         self.waiting.insert(low, high);
         self.note_newest(low, high);
         Arrival::BeyondGap
-    }
-
-    /// Takes a FIN that stands at `at`. Only the first one counts, and only where no byte is known to stand beyond it.
-    pub(super) fn take_fin(&mut self, at: u64, edge: u64) -> Arrival {
-        if self.finished {
-            return Arrival::Duplicate;
-        }
-        let beyond = self.waiting.last_key_value().is_some_and(|(_, &end)| end > at);
-        if self.fin.is_none() && at >= self.next && at <= edge && !beyond {
-            self.fin = Some(at);
-        }
-        match self.fin {
-            Some(fin) if fin == self.next => {
-                self.next += 1;
-                self.finished = true;
-                Arrival::InOrder
-            }
-            Some(_) => Arrival::BeyondGap,
-            None => Arrival::Refused,
-        }
-    }
-
-    /// Closes up to a FIN that was waited for, once the bytes before it have arrived. True where it has.
-    pub(super) fn reach_fin(&mut self) -> bool {
-        let reached = !self.finished && self.fin == Some(self.next);
-        if reached {
-            self.next += 1;
-            self.finished = true;
-        }
-        reached
     }
 
     /// Writes what waits, and what came twice, which is told of once.
@@ -199,10 +178,12 @@ impl Reassembly {
         self.newest = kept;
     }
 
-    /// Notes what came twice, unless an earlier piece waits to be told of.
-    fn note_twice(&mut self, piece: (u64, u64)) {
-        if piece.0 < piece.1 && self.twice.is_none() {
-            self.twice = Some(piece);
+    /// Notes the first piece of a segment that came twice (RFC 2883 §4), unless one of an earlier segment waits to be told of.
+    fn note_twice(&mut self, below: (u64, u64), beyond: (u64, u64)) {
+        let piece = if below.0 < below.1 { below } else { beyond };
+        if piece.0 < piece.1 {
+            self.repeated += 1;
+            self.twice.get_or_insert(piece);
         }
     }
 }
@@ -219,7 +200,7 @@ mod tests {
     }
 
     fn take(reassembly: &mut Reassembly, start: u64, end: u64) -> Arrival {
-        reassembly.take(start, end, u64::MAX)
+        reassembly.take(start, end - start, false, u64::MAX)
     }
 
     #[test]
@@ -272,11 +253,11 @@ mod tests {
     #[test]
     fn bytes_beyond_the_edge_are_refused_and_those_before_it_kept() {
         let mut data = Reassembly::new(1, 100);
-        assert_eq!(data.take(51, 151, 101), Arrival::BeyondGap);
+        assert_eq!(data.take(51, 100, false, 101), Arrival::BeyondGap);
         assert_eq!(told(&mut data), [(51, 101)]);
-        assert_eq!(data.take(101, 151, 101), Arrival::Refused);
-        assert_eq!(data.take(u64::MAX - 1, u64::MAX, 101), Arrival::Refused);
-        assert_eq!(data.take(1, 101, 101), Arrival::FilledGap);
+        assert_eq!(data.take(101, 50, false, 101), Arrival::Refused);
+        assert_eq!(data.take(u64::MAX - 1, 10, false, 101), Arrival::Refused);
+        assert_eq!(data.take(1, 100, false, 101), Arrival::FilledGap);
         assert_eq!(data.next(), 101);
     }
 
@@ -292,25 +273,34 @@ mod tests {
     #[test]
     fn a_fin_counts_after_the_last_byte_and_only_once() {
         let mut data = Reassembly::new(1, 100);
-        assert_eq!(data.take_fin(201, 1000), Arrival::BeyondGap);
+        assert_eq!(data.take(151, 50, true, 1000), Arrival::BeyondGap);
+        assert_eq!(told(&mut data), [(151, 202)], "a FIN is told of as if it were a byte");
         assert_eq!(take(&mut data, 101, 301), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(101, 201)], "nothing stands beyond a FIN");
-        assert!(!data.reach_fin());
-        assert_eq!(take(&mut data, 1, 101), Arrival::FilledGap);
-        assert!(data.reach_fin() && data.finished() && !data.reach_fin());
+        assert_eq!(told(&mut data), [(151, 201), (101, 202)], "nothing stands beyond a FIN");
+        assert_eq!((take(&mut data, 1, 51), data.finished()), (Arrival::FilledGap, false));
+        assert_eq!((take(&mut data, 51, 101), data.finished()), (Arrival::FilledGap, true));
         assert_eq!(data.next(), 202);
-        assert_eq!(data.take_fin(201, 1000), Arrival::Duplicate);
+        assert_eq!(data.take(201, 0, true, 1000), Arrival::Duplicate);
         assert_eq!(take(&mut data, 202, 302), Arrival::Refused);
+        assert_eq!(data.take(202, 0, true, 1000), Arrival::Refused);
+    }
+
+    #[test]
+    fn a_fin_has_its_place_at_the_edge_and_not_beyond() {
+        let mut data = Reassembly::new(1, 100);
+        assert_eq!(data.take(102, 0, true, 101), Arrival::Refused);
+        assert_eq!(data.take(1, 100, true, 101), Arrival::InOrder);
+        assert_eq!((data.next(), data.finished()), (102, true));
     }
 
     #[test]
     fn a_fin_before_bytes_that_have_arrived_is_refused() {
         let mut data = Reassembly::new(1, 100);
         take(&mut data, 101, 201);
-        assert_eq!(data.take_fin(150, 1000), Arrival::Refused);
+        assert_eq!(data.take(150, 0, true, 1000), Arrival::Refused);
         take(&mut data, 1, 51);
-        assert_eq!(data.take_fin(20, 1000), Arrival::Refused);
-        assert_eq!(data.take_fin(201, 1000), Arrival::BeyondGap);
+        assert_eq!(data.take(20, 0, true, 1000), Arrival::Refused);
+        assert_eq!(data.take(201, 0, true, 1000), Arrival::BeyondGap);
     }
 
     proptest! {
@@ -324,7 +314,7 @@ mod tests {
             for (start, len, edge) in pieces {
                 let end = start + len;
                 let told_before = data.next();
-                data.take(start, end, edge.max(told_before));
+                data.take(start, len, false, edge.max(told_before));
                 for position in start..end.min(edge.max(told_before)) {
                     bytes[position as usize] = true;
                 }

@@ -88,7 +88,7 @@ impl Timing {
         self.due = true;
     }
 
-    /// The sender repeats itself: as at the beginning, it is told at once for a while (as Linux does).
+    /// As at the beginning: the next acknowledgements go out at once.
     pub(super) fn begin_quick(&mut self) {
         self.quick = self.quick.max(self.policy.quick);
     }
