@@ -235,8 +235,9 @@ impl Sender {
             self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
         }
         if let Some(probe) = &self.probe
-            && self.held_back != (limit == Limit::Peer)
+            && (self.held_back || limit == Limit::Peer)
         {
+            // Also while it lasts, so that what is counted is never far behind.
             self.held_back = limit == Limit::Peer;
             probe.held_back(self.held_back, now);
         }
