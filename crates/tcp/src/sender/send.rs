@@ -23,13 +23,16 @@ impl Sender {
         }
     }
 
-    /// When something is due.
-    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+    /// When something is due; [`Time::MAX`] for never.
+    pub(crate) fn next_timeout(&self, now: Time) -> Time {
         if self.gave_up {
-            return None;
+            return Time::MAX;
         }
-        let release = self.pacer.blocked(now).filter(|_| self.limit == Limit::Pacing);
-        [self.rto_due, self.tlp.due, self.rack.due, self.persist_due, release].into_iter().flatten().min()
+        let never = Time::MAX;
+        let release = if self.limit == Limit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
+        let loss = self.tlp.due.unwrap_or(never).min(self.rack.due.unwrap_or(never));
+        let silence = self.rto_due.unwrap_or(never).min(self.persist_due.unwrap_or(never));
+        release.min(loss).min(silence)
     }
 
     fn next(&mut self, now: Time) -> Result<Outgoing, Limit> {
