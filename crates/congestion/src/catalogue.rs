@@ -5,6 +5,7 @@ use crate::bbr3;
 use crate::controller::{Controller, Setup};
 use crate::copa;
 use crate::cubic;
+use crate::fixed_rate;
 use crate::geo_reno;
 use crate::hybla;
 use crate::newreno;
@@ -92,6 +93,13 @@ pub const CONTROLLERS: &[Part<Box<dyn Controller>>] = &[
         source: "draft-ietf-ccwg-bbr",
         parameters: bbr3::PARAMETERS,
         make: |setup, values| Box::new(bbr3::Bbr3::new(setup, values)),
+    },
+    Part {
+        name: "fixed-rate",
+        about: "unsafe where others share the path: a rate that was told, whatever is lost",
+        source: "what proxies do on links whose rate they know; RFC 3135 §3.1",
+        parameters: fixed_rate::PARAMETERS,
+        make: |setup, values| Box::new(fixed_rate::FixedRate::new(setup, values)),
     },
 ];
 

@@ -7,6 +7,7 @@
 //! - [`ledger`]: packets in flight, delivery-rate samples and rounds;
 //! - [`newreno`] and its neighbours: one controller each;
 //! - [`probe`]: watches a sender from inside;
+//! - [`capped`]: a window with an end;
 //! - [`filter`]: the smallest or largest round trip of the last while;
 //! - [`start`]: ways to find the path's capacity, in front of any controller;
 //! - [`resume`]: what the path carried before, used again with care;
@@ -14,11 +15,13 @@
 
 pub mod bbr1;
 pub mod bbr3;
+pub mod capped;
 pub mod catalogue;
 pub mod controller;
 pub mod copa;
 pub mod cubic;
 pub mod filter;
+pub mod fixed_rate;
 #[cfg(test)]
 mod flow;
 pub mod geo_reno;

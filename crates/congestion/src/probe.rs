@@ -108,6 +108,20 @@ impl Record {
         (!self.rtt.is_empty()).then(|| Span::from_nanos(self.rtt.value_at_quantile(0.99)))
     }
 
+    /// Adds what another sender of the same transfer has counted; series stay as they are.
+    pub fn absorb(&mut self, other: &Self) {
+        self.packets_sent += other.packets_sent;
+        self.bytes_sent += other.bytes_sent;
+        self.packets_declared_lost += other.packets_declared_lost;
+        self.congestion_events += other.congestion_events;
+        self.spurious_events += other.spurious_events;
+        // Bounds are the same everywhere, so that nothing can be out of them.
+        let _ = self.rtt.add(&other.rtt);
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_min = self.rtt_min.min(other.rtt_min);
+        self.window_blocked += other.window_blocked;
+    }
+
     fn position(&self, number: u64) -> f64 {
         self.positions.get(number as usize).copied().unwrap_or(self.bytes_sent) as f64
     }

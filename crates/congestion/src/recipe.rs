@@ -1,6 +1,7 @@
 //! Which controller, which start, what to do with a remembered path, and their parameters: as people write it down, checked,
 //! and as a thing that makes controllers.
 
+use crate::capped::Capped;
 use crate::catalogue::{CONTROLLERS, Part, RESUMPTIONS, STARTS, find};
 use crate::controller::{Controller, Setup};
 use crate::parameter::{ParameterError, Values};
@@ -8,6 +9,7 @@ use crate::resume::{Mode, PathNotes, Resume};
 use crate::start::{Permit, Start, Started};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use bentpipe_units::Bytes;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -87,6 +89,11 @@ name! {
     /// Name of a way to start: `auto`, `standard`, or one of the catalogue's.
     StartName, "start", "auto", ["auto", "standard"].into_iter().chain(STARTS.iter().map(|part| part.name)).collect()
 }
+impl StartName {
+    /// The controller's own slow start.
+    pub const STANDARD: Self = Self("standard");
+}
+
 name! {
     /// What is done with a remembered path: `none`; `careful` (RFC 9959); `jump`, straight to what was remembered, which is
     /// unsafe and there for comparison.
@@ -109,6 +116,8 @@ pub struct Recipe {
     pub parameters: Parameters,
     /// Great-circle distance between the endpoints in metres, where known.
     pub distance_m: Option<u64>,
+    /// Largest congestion window, where there is one.
+    pub max_window: Option<Bytes>,
 }
 
 /// The start that `auto` stands for, where it may be used.
@@ -121,6 +130,7 @@ pub struct Prepared {
     start: Option<(&'static Part<Box<dyn Start>>, Values)>,
     gated: bool,
     resume: (&'static Part<Mode>, Values),
+    max_window: Option<Bytes>,
 }
 
 /// Whether a connection may start faster than slow start, where its recipe leaves that open (`auto`).
@@ -175,6 +185,7 @@ impl Recipe {
             start,
             gated: self.start.as_str() == "auto",
             resume: (resume, values(&self.parameters, resume.name)?),
+            max_window: self.max_window,
         })
     }
 }
@@ -192,10 +203,15 @@ impl Prepared {
 
     /// A controller, and around it, where there are `notes` to keep, the layer that observes the path and resumes.
     pub fn make(&self, setup: &Setup, fast: FastStart, notes: Option<PathNotes>) -> Box<dyn Controller> {
-        let controller = self.started(setup, fast);
-        let Some(notes) = notes else { return controller };
-        let (part, values) = &self.resume;
-        Box::new(Resume::new(controller, (part.make)(setup, values), setup, values, notes))
+        let mut controller = self.started(setup, fast);
+        if let Some(notes) = notes {
+            let (part, values) = &self.resume;
+            controller = Box::new(Resume::new(controller, (part.make)(setup, values), setup, values, notes));
+        }
+        match self.max_window {
+            Some(most) => Box::new(Capped::new(controller, most.max(setup.initial_window))),
+            None => controller,
+        }
     }
 
     fn started(&self, setup: &Setup, fast: FastStart) -> Box<dyn Controller> {

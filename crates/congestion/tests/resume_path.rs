@@ -158,9 +158,10 @@ fn a_controller_with_a_rate_retreats_from_a_path_that_has_become_narrow() {
 }
 
 #[test]
-fn every_controller_completes_and_ends_in_normal_on_either_path() {
+fn every_controller_that_searches_completes_and_ends_in_normal_on_either_path() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
-    for controller in CONTROLLERS {
+    // A rate that was told is not searched for: nothing is to be remembered.
+    for controller in CONTROLLERS.iter().filter(|part| part.name != "fixed-rate") {
         for (path, retreats) in [(WIDE, false), (narrow, true)] {
             let careful = transfer(controller.name, Bytes::from_mb(5), path, Mode::Careful, Some(saved()));
             let name = controller.name;

@@ -236,11 +236,12 @@ mod tests {
             testing::TWO_VARIANTS.replace("handshake = \"0rtt\"", "handshake = \"0rtt\"\nsend_window = \"0.5 BDP\"");
         let plan = testing::plan(&text);
         let spec = plan.spec(Task { case: 1, run: 3 }).unwrap();
-        let flow = &spec.flows[0];
+        let mut flow = spec.flows[0].clone();
+        let settings = flow.stack.quic_mut().unwrap();
         // 4.0625 MB of path and as much of queue, twice.
-        assert_eq!(flow.settings.stream_window.get(), 16_250_000);
-        assert_eq!(flow.settings.send_window.get(), 2_031_250);
-        assert_eq!((flow.settings.initial_mtu, flow.settings.max_mtu), (1472, 1472));
+        assert_eq!(settings.stream_window.get(), 16_250_000);
+        assert_eq!(settings.send_window.get(), 2_031_250);
+        assert_eq!((settings.initial_mtu, settings.max_mtu), (1472, 1472));
         let visits: Vec<(u64, bool)> =
             flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.reported)).collect();
         assert_eq!(visits, [(40_625_000, false), (2_000_000, true)]);

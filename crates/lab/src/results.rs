@@ -66,7 +66,7 @@ pub struct Flow {
     pub name: String,
     /// Which connection of the flow, from 1.
     pub visit: usize,
-    /// `quic`.
+    /// `quic` or `tcp`.
     pub transport: String,
     /// The congestion controller.
     pub congestion: String,
@@ -112,6 +112,12 @@ pub struct Flow {
     /// What both ends knew of the path.
     #[serde(default)]
     pub path: PathView,
+    /// The most that a proxy held for one connection, where connections pass one.
+    #[serde(default)]
+    pub pep_held_bytes: Option<u64>,
+    /// Acknowledgements that a proxy did not pass on.
+    #[serde(default)]
+    pub pep_acks_dropped: Option<u64>,
     /// Each object that was transferred.
     pub objects: Vec<Object>,
     /// Why the flow ended early, where it did.
@@ -147,7 +153,17 @@ pub struct ReturnBytes {
     /// UDP headers.
     pub udp: u64,
     /// QUIC packets.
+    #[serde(default)]
     pub quic: u64,
+    /// TCP headers without options.
+    #[serde(default)]
+    pub tcp: u64,
+    /// TCP options.
+    #[serde(default)]
+    pub tcp_options: u64,
+    /// What TCP carries.
+    #[serde(default)]
+    pub tcp_payload: u64,
     /// All of them.
     pub total: u64,
 }
@@ -322,12 +338,17 @@ impl Flow {
                 ip: flow.return_bytes.ip,
                 udp: flow.return_bytes.udp,
                 quic: flow.return_bytes.quic,
+                tcp: flow.return_bytes.tcp,
+                tcp_options: flow.return_bytes.options,
+                tcp_payload: flow.return_bytes.payload,
                 total: flow.return_bytes.total,
             },
             rtt_min_ms: millis(flow.rtt_min),
             rtt_mean_ms: millis(flow.rtt_mean),
             rtt_p99_ms: millis(flow.rtt_p99),
             path: PathView::new(&flow.path),
+            pep_held_bytes: flow.pep.map(|pep| pep.most_held),
+            pep_acks_dropped: flow.pep.map(|pep| pep.acks_dropped),
             objects: flow
                 .objects
                 .iter()

@@ -109,6 +109,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         congestion: "cubic".to_owned(),
         direction,
         bytes,
+        received: bytes,
         completed: true,
         start: Time::ZERO,
         handshake: Some(Span::from_millis(650)),
@@ -121,7 +122,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         packets_declared_lost: 1,
         flow_control_blocked: None,
         return_packets: bytes / 2800,
-        return_bytes: ReturnBytes { ip: 20, udp: 8, quic: 40, total: 68 },
+        return_bytes: ReturnBytes { ip: 20, udp: 8, quic: 40, total: 68, ..ReturnBytes::default() },
         rtt_min: Some(Span::from_millis(650)),
         rtt_mean: Some(Span::from_millis(700)),
         rtt_p99: Some(Span::from_millis(900)),
@@ -131,6 +132,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
             token: Some("accepted"),
             ..PathOutcome::default()
         },
+        pep: None,
         objects: vec![ObjectOutcome { name: "object".to_owned(), bytes, start: Span::ZERO, completion: Some(time) }],
         error: None,
     }

@@ -2,7 +2,7 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::path::Path;
@@ -28,19 +28,19 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            settings: Settings {
+            stack: Stack::quic(Settings {
                 http,
                 stream_window: bdp.mul_f64(4.0),
                 connection_window: bdp.mul_f64(4.0),
                 send_window: bdp.mul_f64(2.0),
                 ..Settings::default()
-            },
+            }),
             visits: vec![Visit {
                 handshake: Handshake::OneRtt,
                 wait: Span::ZERO,
                 think: Span::ZERO,
                 direction: Direction::Download,
-                objects: vec![Object { name: "object".into(), bytes: Bytes::from_mb(10) }],
+                objects: vec![Object::new("object", Bytes::from_mb(10))],
                 reported: true,
             }],
         }],

@@ -6,7 +6,7 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -45,19 +45,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            settings: Settings {
+            stack: Stack::quic(Settings {
                 http: if text(4, "h3") == "raw" { Http::Raw } else { Http::H3 },
                 stream_window: window,
                 connection_window: window,
                 send_window: bdp.mul_f64(2.0) + Bytes::from_mb(1),
                 ..chosen
-            },
+            }),
             visits: vec![Visit {
                 handshake: Handshake::OneRtt,
                 wait: Span::ZERO,
                 think: Span::ZERO,
                 direction: Direction::Download,
-                objects: vec![Object { name: "object".into(), bytes: Bytes::from_mb(megabytes) }],
+                objects: vec![Object::new("object", Bytes::from_mb(megabytes))],
                 reported: true,
             }],
         }],

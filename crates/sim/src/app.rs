@@ -13,7 +13,7 @@ static BODY: [u8; 1_048_576] = [0; 1_048_576];
 /// Name that the simulated servers are certified for.
 pub const SERVER_NAME: &str = "server.test";
 
-/// The client's application: asks for everything at once.
+/// The client's application: asks for everything as soon as what it comes after is complete.
 pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     conn.batch_writes(settings.send_window.get());
     let stream_window = settings.stream_window.get();
@@ -61,6 +61,7 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: Progress) {
     for (index, bytes) in sizes.into_iter().enumerate() {
         let (conn, progress, mut requests) = (conn.clone(), progress.clone(), requests.clone());
         conn.clone().spawn(async move {
+            poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
             progress.started(index, conn.now());
             let exchange = h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await;
             match exchange {
@@ -161,6 +162,7 @@ async fn raw_client(conn: Conn, progress: Progress) {
     for (index, bytes) in sizes.into_iter().enumerate() {
         let (task_conn, progress) = (conn.clone(), progress.clone());
         conn.spawn(async move {
+            poll_fn(|cx| progress.poll_due(index, task_conn.now(), cx)).await;
             progress.started(index, task_conn.now());
             match raw_exchange(&task_conn, direction, index, bytes, &progress).await {
                 Ok(()) => progress.ended(index, task_conn.now()),

@@ -1,8 +1,9 @@
 //! A capture of one hop, as a packet sniffer at its entry would make it, with the TLS secrets inside.
 
-use crate::datagram::Datagram;
+use crate::datagram::{Body, Datagram, socket};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
+use bentpipe_tcp::{Flags, Segment};
 use bentpipe_units::Time;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -19,11 +20,23 @@ const DECRYPTION_SECRETS: u32 = 0x0000_000a;
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// Protocol number of UDP.
 const UDP: u8 = 17;
+/// Protocol number of TCP.
+const TCP: u8 = 6;
+/// Windows are captured in units of so many bits: up to 1 GiB, to 16 KiB.
+const WINDOW_SCALE: u8 = 14;
 
 /// Packets seen so far.
 pub struct Capture {
     hop: String,
-    packets: Vec<(Time, u32, Vec<u8>)>,
+    packets: Vec<Captured>,
+}
+
+struct Captured {
+    time: Time,
+    interface: u32,
+    bytes: Vec<u8>,
+    /// Length on the link: segments are numbers, and their payload is not captured.
+    length: u32,
 }
 
 impl Capture {
@@ -35,10 +48,25 @@ impl Capture {
     /// A packet from or to `terminal` enters the hop.
     pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<Datagram>) {
         let datagram = &packet.payload;
-        let to = crate::datagram::Address { flow: datagram.from.flow, side: datagram.from.side.peer() };
-        let mut bytes = headers(datagram.from.socket(terminal), to.socket(terminal), packet.ecn, datagram.data.len());
-        bytes.extend_from_slice(&datagram.data);
-        self.packets.push((now, interface, bytes));
+        let (flow, side) = (datagram.flow as usize, datagram.way.source());
+        let (mut from, mut to) = (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
+        let bytes = match &datagram.body {
+            Body::Udp(data) => {
+                let mut bytes = ip_header(from, to, packet.ecn, UDP, UDP_HEADER as usize + data.len());
+                bytes.extend_from_slice(&udp_header(from, to, data.len()));
+                bytes.extend_from_slice(data);
+                bytes
+            }
+            Body::Tcp { connection, segment } => {
+                let client = if side == crate::datagram::Side::Client { &mut from } else { &mut to };
+                client.set_port(client.port().wrapping_add(connection.wrapping_mul(1000)));
+                let header = tcp_header(from, to, segment);
+                let mut bytes = ip_header(from, to, packet.ecn, TCP, header.len() + segment.len as usize);
+                bytes.extend_from_slice(&header);
+                bytes
+            }
+        };
+        self.packets.push(Captured { time: now, interface, bytes, length: packet.bytes });
     }
 
     /// The capture as a pcapng file whose secrets let Wireshark decrypt it.
@@ -65,12 +93,12 @@ impl Capture {
             interface.options.push(InterfaceDescriptionOption::IfName(name));
             writer.write_pcapng_block(interface).map_err(words)?;
         }
-        for (time, interface_id, data) in self.packets {
+        for Captured { time, interface, bytes, length } in self.packets {
             let packet = EnhancedPacketBlock {
-                interface_id,
+                interface_id: interface,
                 timestamp: Duration::from_nanos(time.as_nanos()),
-                original_len: data.len() as u32,
-                data: Cow::Owned(data),
+                original_len: length,
+                data: Cow::Owned(bytes),
                 options: Vec::new(),
             };
             writer.write_pcapng_block(packet).map_err(words)?;
@@ -79,32 +107,76 @@ impl Capture {
     }
 }
 
-/// IPv4 and UDP headers (RFC 791, RFC 768) for `payload` bytes. The UDP checksum is left out, as IPv4 allows.
-fn headers(from: SocketAddr, to: SocketAddr, ecn: Ecn, payload: usize) -> Vec<u8> {
+/// IPv4 header (RFC 791) of a packet with `payload` bytes of `protocol`.
+fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: usize) -> Vec<u8> {
     let address = |address: SocketAddr| match address.ip() {
         IpAddr::V4(ip) => ip,
         IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
     };
-    let udp_length = (UDP_HEADER as usize + payload) as u16;
     let ecn_bits = match ecn {
         Ecn::NotEct => 0,
         Ecn::Ect1 => 1,
         Ecn::Ect0 => 2,
         Ecn::Ce => 3,
     };
-    let mut bytes = Vec::with_capacity((IP_HEADER + UDP_HEADER) as usize + payload);
+    let mut bytes = Vec::with_capacity(IP_HEADER as usize + payload);
     bytes.extend_from_slice(&[0x45, ecn_bits]);
-    bytes.extend_from_slice(&(IP_HEADER as u16 + udp_length).to_be_bytes());
+    bytes.extend_from_slice(&((IP_HEADER as usize + payload) as u16).to_be_bytes());
     // Identification zero, don't fragment, 64 hops.
-    bytes.extend_from_slice(&[0, 0, 0x40, 0, 64, UDP, 0, 0]);
+    bytes.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
     bytes.extend_from_slice(&address(from).octets());
     bytes.extend_from_slice(&address(to).octets());
     let checksum = internet_checksum(&bytes);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes
+}
+
+/// UDP header (RFC 768). The checksum is left out, as IPv4 allows.
+fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEADER as usize] {
+    let mut bytes = [0; UDP_HEADER as usize];
+    bytes[..2].copy_from_slice(&from.port().to_be_bytes());
+    bytes[2..4].copy_from_slice(&to.port().to_be_bytes());
+    bytes[4..6].copy_from_slice(&((UDP_HEADER as usize + payload) as u16).to_be_bytes());
+    bytes
+}
+
+/// TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). There is no payload to make a checksum of.
+fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
+    let Flags { syn, fin, rst, ack, ece, cwr } = segment.flags;
+    let length = (segment.tcp_bytes() + segment.option_bytes()) as usize;
+    let bits = [fin, syn, rst, false, ack, false, ece, cwr];
+    let flags = (0..).zip(bits).fold(0, |flags, (place, set)| flags | u8::from(set) << place);
+    // A SYN's window is not scaled.
+    let scale = if syn { 0 } else { WINDOW_SCALE };
+    let window = (segment.window >> scale).min(0xffff) as u16;
+    let millis = |time: Time| ((time.as_nanos() / 1_000_000) as u32).to_be_bytes();
+    let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(&from.port().to_be_bytes());
     bytes.extend_from_slice(&to.port().to_be_bytes());
-    bytes.extend_from_slice(&udp_length.to_be_bytes());
-    bytes.extend_from_slice(&[0, 0]);
+    bytes.extend_from_slice(&(segment.seq as u32).to_be_bytes());
+    bytes.extend_from_slice(&(segment.ack as u32).to_be_bytes());
+    bytes.extend_from_slice(&[(length as u8 / 4) << 4, flags]);
+    bytes.extend_from_slice(&window.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, 0]);
+    if syn {
+        // Maximum segment size for packets of 1500 bytes, SACK permitted.
+        bytes.extend_from_slice(&[2, 4, 0x05, 0xb4, 4, 2]);
+    } else {
+        bytes.extend_from_slice(&[1, 1]);
+    }
+    bytes.extend_from_slice(&[8, 10]);
+    bytes.extend_from_slice(&millis(segment.stamp));
+    bytes.extend_from_slice(&millis(segment.echo));
+    if syn {
+        bytes.extend_from_slice(&[1, 3, 3, WINDOW_SCALE]);
+    } else if !segment.sack.is_empty() {
+        let blocks = segment.sack.blocks();
+        bytes.extend_from_slice(&[1, 1, 5, 2 + 8 * blocks.len() as u8]);
+        for &(start, end) in blocks {
+            bytes.extend_from_slice(&(start as u32).to_be_bytes());
+            bytes.extend_from_slice(&(end as u32).to_be_bytes());
+        }
+    }
     bytes
 }
 
@@ -119,12 +191,31 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
+    const ENDS: [([u8; 4], u16); 2] = [([198, 18, 0, 1], 50_000), ([198, 19, 0, 1], 443)];
+
     #[test]
     fn the_header_checksum_verifies_and_the_lengths_add_up() {
-        let bytes = headers(([198, 18, 0, 1], 50_000).into(), ([198, 19, 0, 1], 443).into(), Ecn::Ect0, 1200);
+        let [from, to] = ENDS.map(SocketAddr::from);
+        let mut bytes = ip_header(from, to, Ecn::Ect0, UDP, 1208);
+        bytes.extend_from_slice(&udp_header(from, to, 1200));
         assert_eq!(internet_checksum(&bytes[..20]), 0);
         assert_eq!(u16::from_be_bytes([bytes[2], bytes[3]]), 1228);
         assert_eq!(u16::from_be_bytes([bytes[24], bytes[25]]), 1208);
         assert_eq!(bytes[1], 2);
+    }
+
+    #[test]
+    fn a_segments_header_is_as_long_as_the_segment_says() {
+        let [from, to] = ENDS.map(SocketAddr::from);
+        let flags = |syn| Flags { syn, ack: true, ..Flags::default() };
+        let mut segment = Segment { flags: flags(true), ..Segment::default() };
+        assert_eq!(tcp_header(from, to, &segment).len(), 40);
+        segment = Segment { seq: 1, len: 1448, flags: flags(false), ..segment };
+        assert_eq!(tcp_header(from, to, &segment).len(), 32);
+        segment.sack.push(3000, 4448);
+        segment.sack.push(9000, 9100);
+        let header = tcp_header(from, to, &segment);
+        assert_eq!((header.len() as u32, header[12] >> 4), (52, 13));
+        assert_eq!(header[13], 0x10);
     }
 }

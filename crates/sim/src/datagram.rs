@@ -1,7 +1,8 @@
-//! What crosses the links: UDP datagrams of flows, with what the simulator must remember of them.
+//! What crosses the links: packets of flows, with what the simulator must remember of them.
 
 use bentpipe_link::Ecn;
 use bentpipe_quic::noq_proto::EcnCodepoint;
+use bentpipe_tcp::Segment;
 use bytes::BytesMut;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -24,39 +25,65 @@ impl Side {
     }
 }
 
-/// Where a datagram comes from or goes to.
+/// A direction along the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
-    /// The flow, by its index in the run.
-    pub flow: usize,
-    /// Which of its ends.
-    pub side: Side,
+pub enum Way {
+    /// Towards the server.
+    Up,
+    /// Towards the client.
+    Down,
 }
 
-impl Address {
-    /// A socket address of its own, from the block set aside for benchmarks (RFC 2544). Clients of one terminal have one
-    /// address, as behind a translator, and terminals lie in networks of their own.
-    pub fn socket(self, terminal: usize) -> SocketAddr {
-        let [high, low] = (self.flow as u16).to_be_bytes();
-        let [_, network] = (terminal as u16).to_be_bytes();
-        match self.side {
-            Side::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + self.flow as u16 % 10_000).into(),
-            Side::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
+impl Way {
+    /// The end that packets on this way come from.
+    pub fn source(self) -> Side {
+        match self {
+            Self::Up => Side::Client,
+            Self::Down => Side::Server,
         }
     }
 }
 
-/// A UDP datagram on its way.
+/// A socket address for one end of flow number `flow`, from the block set aside for benchmarks (RFC 2544). Clients of one
+/// terminal have one address, as behind a translator, and terminals lie in networks of their own.
+pub fn socket(flow: usize, side: Side, terminal: usize) -> SocketAddr {
+    let [high, low] = (flow as u16).to_be_bytes();
+    let [_, network] = (terminal as u16).to_be_bytes();
+    match side {
+        Side::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + flow as u16 % 10_000).into(),
+        Side::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
+    }
+}
+
+/// A packet on its way.
 #[derive(Debug)]
 pub struct Datagram {
-    /// Who sent it; it goes to the other side of the same flow.
-    pub from: Address,
+    /// The flow, by its index in the run.
+    pub flow: u32,
     /// The visit during which it was sent.
     pub visit: u32,
+    /// Which way it goes.
+    pub way: Way,
+    /// The node that it is for: 0 is the client's, node k lies behind hop k - 1.
+    pub to: u16,
     /// Position in bytes sent, for the trace.
     pub position: f64,
-    /// UDP payload.
-    pub data: BytesMut,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What an IP packet carries.
+#[derive(Debug)]
+pub enum Body {
+    /// A UDP payload.
+    Udp(BytesMut),
+    /// A TCP segment of the flow's connection with that number.
+    Tcp {
+        /// The connection.
+        connection: u16,
+        /// The segment.
+        segment: Segment,
+    },
 }
 
 /// The stack's ECN code point as the link knows it.

@@ -12,17 +12,19 @@ mod datagram;
 mod error;
 mod flow;
 mod hosts;
+mod lines;
 mod outcome;
 mod progress;
 mod recorder;
-mod running;
 mod spec;
 mod world;
 
 pub use error::SimError;
 pub use outcome::{
-    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome,
-    RunTrace, Series,
+    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes,
+    RunOutcome, RunTrace, Series,
 };
-pub use spec::{Direction, FlowSpec, HopSpec, Object, RunSpec, Visit};
+pub use spec::{
+    Direction, Failure, FailureManner, FlowSpec, HopSpec, Object, PepSpec, RunSpec, Stack, TcpStack, Visit,
+};
 pub use world::run;

@@ -53,8 +53,35 @@ pub struct ReturnBytes {
     pub udp: u64,
     /// QUIC packets: headers, frames and authentication tags.
     pub quic: u64,
+    /// TCP headers without options.
+    pub tcp: u64,
+    /// TCP options.
+    pub options: u64,
+    /// What TCP carries: TLS records of requests.
+    pub payload: u64,
     /// All of them.
     pub total: u64,
+}
+
+impl std::ops::AddAssign for ReturnBytes {
+    fn add_assign(&mut self, more: Self) {
+        self.ip += more.ip;
+        self.udp += more.udp;
+        self.quic += more.quic;
+        self.tcp += more.tcp;
+        self.options += more.options;
+        self.payload += more.payload;
+        self.total += more.total;
+    }
+}
+
+/// What a proxy on the way did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PepOutcome {
+    /// The most bytes that it held for one connection on the way of the data.
+    pub most_held: u64,
+    /// Acknowledgements that it did not pass on.
+    pub acks_dropped: u64,
 }
 
 /// What became of one object.
@@ -92,7 +119,7 @@ pub struct FlowOutcome {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
-    /// `quic`.
+    /// `quic` or `tcp`.
     pub transport: &'static str,
     /// Name of the congestion controller.
     pub congestion: String,
@@ -100,6 +127,8 @@ pub struct FlowOutcome {
     pub direction: Direction,
     /// Application bytes asked for.
     pub bytes: u64,
+    /// Of those, what reached the receiver's application.
+    pub received: u64,
     /// Whether all of them arrived.
     pub completed: bool,
     /// The client's first packet, since the run began.
@@ -134,6 +163,8 @@ pub struct FlowOutcome {
     pub rtt_p99: Option<Span>,
     /// What was known of the path.
     pub path: PathOutcome,
+    /// What a proxy did, where connections pass one.
+    pub pep: Option<PepOutcome>,
     /// What was asked for, each.
     pub objects: Vec<ObjectOutcome>,
     /// Why it did not complete, where it did not.

@@ -1,8 +1,9 @@
 //! What the applications of one visit have achieved, shared between both ends of a flow.
 
 use crate::spec::{Direction, Visit};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// Shared by the client's and the server's applications of one visit.
 #[derive(Debug, Clone)]
@@ -25,6 +26,10 @@ pub struct State {
     pub series: Option<Vec<(Time, f64)>>,
     /// Why the visit failed, where it did.
     pub error: Option<String>,
+    /// Requests that wait for others to be complete.
+    waiting: Vec<Waker>,
+    /// When requests that only wait for time may be made.
+    releases: Vec<Time>,
 }
 
 /// One object's state.
@@ -38,6 +43,10 @@ pub struct ObjectState {
     pub completion: Option<Time>,
     /// Bytes that reached the receiver.
     pub received: u64,
+    /// Objects that must be complete before it is asked for.
+    after: Vec<usize>,
+    /// Time from then to the request.
+    delay: Span,
 }
 
 impl Progress {
@@ -46,7 +55,14 @@ impl Progress {
         let objects = visit
             .objects
             .iter()
-            .map(|object| ObjectState { bytes: object.bytes.get(), start: None, completion: None, received: 0 })
+            .map(|object| ObjectState {
+                bytes: object.bytes.get(),
+                start: None,
+                completion: None,
+                received: 0,
+                after: object.after.clone(),
+                delay: object.delay,
+            })
             .collect();
         Self(Arc::new(Mutex::new(State {
             direction: visit.direction,
@@ -56,6 +72,8 @@ impl Progress {
             received: 0,
             series: record_series.then(Vec::new),
             error: None,
+            waiting: Vec::new(),
+            releases: Vec::new(),
         })))
     }
 
@@ -79,6 +97,38 @@ impl Progress {
         }
     }
 
+    /// Waits until object `index` may be asked for: those that it comes after are complete, and its delay is over.
+    pub fn poll_due(&self, index: usize, now: Time, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
+        let completed = |&other: &usize| state.objects.get(other).map_or(Some(Time::ZERO), |other| other.completion);
+        let last = object.after.iter().map(completed).try_fold(Time::ZERO, |last, at| Some(last.max(at?)));
+        let due = last.map(|last| if object.after.is_empty() { Time::ZERO } else { last + object.delay });
+        if due.is_some_and(|due| due <= now) {
+            return Poll::Ready(());
+        }
+        state.releases.extend(due);
+        state.waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// When [`Progress::release`] is to be called.
+    pub fn next_release(&self) -> Option<Time> {
+        self.state().releases.iter().min().copied()
+    }
+
+    /// Lets requests go on that waited for `now`. False where there are none.
+    pub fn release(&self, now: Time) -> bool {
+        let mut state = self.state();
+        let before = state.releases.len();
+        state.releases.retain(|&due| due > now);
+        if state.releases.len() == before {
+            return false;
+        }
+        state.waiting.drain(..).for_each(Waker::wake);
+        true
+    }
+
     /// Object `index` was asked for.
     pub fn started(&self, index: usize, now: Time) {
         if let Some(object) = self.state().objects.get_mut(index) {
@@ -94,6 +144,7 @@ impl Progress {
         if object.received == object.bytes {
             object.completion = Some(now);
             state.open -= 1;
+            state.waiting.drain(..).for_each(Waker::wake);
         } else {
             let error = format!("object {index} ended after {} of {} bytes", object.received, object.bytes);
             state.error.get_or_insert(error);
@@ -131,7 +182,7 @@ mod tests {
             wait: Span::ZERO,
             think: Span::ZERO,
             direction: Direction::Download,
-            objects: vec![Object { name: "a".into(), bytes: Bytes::new(10) }],
+            objects: vec![Object::new("a", Bytes::new(10))],
             reported: true,
         }
     }

@@ -1,7 +1,9 @@
 //! What a run consists of: everything resolved, nothing optional that the scenario could leave open.
 
 use bentpipe_link::DirectionModel;
+use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
+use bentpipe_tcp as tcp;
 use bentpipe_units::{Bytes, Span};
 
 /// One run.
@@ -58,9 +60,20 @@ pub struct Object {
     pub name: String,
     /// Size of its content.
     pub bytes: Bytes,
+    /// Objects, by their place in the list, that must be complete before it is asked for.
+    pub after: Vec<usize>,
+    /// Time between the last of those and the request.
+    pub delay: Span,
 }
 
-/// One connection of a flow's sequence.
+impl Object {
+    /// An object that is asked for at once.
+    pub fn new(name: impl Into<String>, bytes: Bytes) -> Self {
+        Self { name: name.into(), bytes, after: Vec::new(), delay: Span::ZERO }
+    }
+}
+
+/// One visit of a client: a QUIC connection, or the TCP connections of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visit {
     /// How it begins. 0-RTT needs tickets of an earlier visit.
@@ -71,7 +84,7 @@ pub struct Visit {
     pub think: Span,
     /// Which way the objects go.
     pub direction: Direction,
-    /// All asked for at once.
+    /// What is transferred; each is asked for once those it comes after are complete.
     pub objects: Vec<Object>,
     /// Whether the results tell of it.
     pub reported: bool,
@@ -88,8 +101,99 @@ pub struct FlowSpec {
     pub server: String,
     /// When its first visit begins.
     pub start: Span,
-    /// Settings of both endpoints.
-    pub settings: Settings,
+    /// What its packets are.
+    pub stack: Stack,
     /// Its connections, one after the other.
     pub visits: Vec<Visit>,
+}
+
+/// What a flow speaks.
+#[derive(Debug, Clone)]
+pub enum Stack {
+    /// QUIC, with the settings of both endpoints.
+    Quic(Box<Settings>),
+    /// TCP.
+    Tcp(Box<TcpStack>),
+}
+
+impl Stack {
+    /// QUIC with these settings at both ends.
+    pub fn quic(settings: Settings) -> Self {
+        Self::Quic(Box::new(settings))
+    }
+
+    /// The settings, where it is QUIC.
+    pub fn quic_mut(&mut self) -> Option<&mut Settings> {
+        match self {
+            Self::Quic(settings) => Some(settings),
+            Self::Tcp(_) => None,
+        }
+    }
+
+    /// Controller of the data's sender, how it starts, what it does with a remembered path.
+    pub fn congestion(&self) -> &Recipe {
+        match self {
+            Self::Quic(settings) => &settings.congestion,
+            Self::Tcp(stack) => &stack.congestion,
+        }
+    }
+}
+
+/// TCP endpoints, what speaks above them, and who splits them on the way.
+#[derive(Debug, Clone)]
+pub struct TcpStack {
+    /// Settings of both endpoints.
+    pub tcp: tcp::Settings,
+    /// Controller of both senders, how it starts, what it does with a remembered path.
+    pub congestion: Recipe,
+    /// What speaks above.
+    pub http: tcp::http::Settings,
+    /// A proxy on the way, where there is one.
+    pub pep: Option<PepSpec>,
+}
+
+/// A performance-enhancing proxy around one hop (RFC 3135).
+#[derive(Debug, Clone)]
+pub struct PepSpec {
+    /// The hop, by its place on the path, from the client: the satellite.
+    pub hop: usize,
+    /// Whether connections are split at its client's side: the terminal.
+    pub terminal: bool,
+    /// Whether connections are split at its server's side: the gateway.
+    pub gateway: bool,
+    /// Controller towards the client on the segment that crosses the hop, and how it starts. Other segments that begin at a proxy have CUBIC with
+    /// slow start.
+    pub downward: Recipe,
+    /// The same towards the server.
+    pub upward: Recipe,
+    /// Initial window on that segment, in segments.
+    pub initial_window: u32,
+    /// When the proxy acknowledges.
+    pub ack: tcp::AckPolicy,
+    /// Bytes that it holds at most for each connection and direction.
+    pub buffer: Bytes,
+    /// Pure acknowledgements that enter the hop towards the server: one of each connection in so long a time.
+    pub ack_filter: Option<Span>,
+    /// It fails, with all that it holds.
+    pub failure: Option<Failure>,
+}
+
+/// How a proxy fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// When, counted from the beginning of each visit.
+    pub at: Span,
+    /// What becomes of the segments of connections that it held.
+    pub manner: FailureManner,
+}
+
+/// What becomes of the segments of connections that a failed proxy held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureManner {
+    /// It starts again knowing nothing, and answers them with a reset.
+    #[default]
+    Reset,
+    /// They vanish.
+    Silence,
 }

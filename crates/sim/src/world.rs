@@ -2,18 +2,17 @@
 
 use crate::agenda::{Agenda, Component};
 use crate::capture::Capture;
-use crate::datagram::{Address, Datagram, Side, ecn_from_link, ecn_to_link};
+use crate::datagram::{Datagram, Way};
 use crate::error::SimError;
-use crate::flow::{Flow, Shared};
+use crate::flow::{self, Flow, Shared};
 use crate::hosts::Hosts;
 use crate::outcome::{LinkOutcome, LinkTrace, RunOutcome, RunTrace};
 use crate::recorder::LinkRecorder;
 use crate::spec::RunSpec;
 use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
-use bentpipe_quic::{Clock, EpochClock, IP_UDP_HEADER};
+use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::{Span, Time};
-use bytes::BytesMut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Wall time at which simulated runs begin, seconds after 1970: 1 January 2026. Tickets and tokens are dated with it.
@@ -36,11 +35,10 @@ struct World {
     now: Time,
     agenda: Agenda,
     links: Vec<LinkState>,
-    flows: Vec<Flow>,
-    /// Links from client to server and back, for each terminal.
+    flows: Vec<Box<dyn Flow>>,
+    /// The links of each terminal's path.
     routes: Vec<Routes>,
     capture: Option<Capture>,
-    buffer: Vec<u8>,
     base_rtt: Span,
     /// When the first reported visit began: utilisation counts from there, not from visits that only prime.
     measured_from: Option<Time>,
@@ -51,6 +49,8 @@ struct LinkState {
     name: String,
     model: DirectionModel,
     link: Link<Datagram>,
+    /// The node at its end.
+    leads_to: u16,
     recorder: Option<LinkRecorder>,
     /// Which interface of the capture sees what enters this link.
     captured: Option<u32>,
@@ -59,10 +59,21 @@ struct LinkState {
     last: Time,
 }
 
-/// The links that one terminal's packets pass, in order, each with the port they use.
+/// The links of one terminal's path by hop, each with the port it uses.
+#[derive(Default)]
 struct Routes {
     up: Vec<(usize, usize)>,
     down: Vec<(usize, usize)>,
+}
+
+impl Routes {
+    /// The link that leaves `node` on `way`.
+    fn from(&self, node: u16, way: Way) -> Option<(usize, usize)> {
+        match way {
+            Way::Up => self.up.get(usize::from(node)).copied(),
+            Way::Down => self.down.get(usize::from(node).checked_sub(1)?).copied(),
+        }
+    }
 }
 
 impl World {
@@ -70,6 +81,8 @@ impl World {
         if spec.hops.is_empty() {
             return Err(SimError::Spec("a path needs at least one hop".to_owned()));
         }
+        let last_node = u16::try_from(spec.hops.len())
+            .map_err(|_| SimError::Spec(format!("{} hops; allowed: 65,535", spec.hops.len())))?;
         if let Some(hop) = &spec.capture
             && !spec.hops.iter().any(|candidate| &candidate.name == hop)
         {
@@ -89,11 +102,12 @@ impl World {
             time_limit: spec.time_limit,
             hosts: Hosts::new(epoch.clone(), (spec.seed, spec.run)),
             epoch,
+            last_node,
         };
         let terminals = spec.terminals.max(1);
         let mut links: Vec<LinkState> = Vec::new();
-        let mut routes: Vec<Routes> = (0..terminals).map(|_| Routes { up: Vec::new(), down: Vec::new() }).collect();
-        for hop in &spec.hops {
+        let mut routes: Vec<Routes> = (0..terminals).map(|_| Routes::default()).collect();
+        for (place, hop) in (0u16..).zip(&spec.hops) {
             let captured = spec.capture.as_deref() == Some(&hop.name);
             let copies = if hop.shared { 1 } else { terminals };
             let ports = if hop.shared { terminals } else { 1 };
@@ -108,7 +122,7 @@ impl World {
                         let port = if hop.shared { terminal } else { 0 };
                         match direction {
                             _ if !hop.shared && terminal != copy => {}
-                            "forward" => route.down.insert(0, (index, port)),
+                            "forward" => route.down.push((index, port)),
                             _ => route.up.push((index, port)),
                         }
                     }
@@ -117,6 +131,7 @@ impl World {
                     links.push(LinkState {
                         link: Link::new(model, &context, ports),
                         model: model.clone(),
+                        leads_to: if direction == "forward" { place } else { place + 1 },
                         recorder: spec.trace.then(LinkRecorder::default),
                         captured: captured.then_some(interface),
                         name,
@@ -136,10 +151,10 @@ impl World {
                     terminals - 1
                 )));
             }
-            flows.push(Flow::new(flow.clone(), index, &shared)?);
+            flows.push(flow::new(flow.clone(), index, &shared)?);
         }
         let capture = spec.capture.as_ref().map(|hop| Capture::new(hop));
-        let agenda = Agenda::new(links.len() + 3 * flows.len());
+        let agenda = Agenda::new(links.len() + (usize::from(last_node) + 2) * flows.len());
         Ok(Self {
             shared,
             now: Time::ZERO,
@@ -148,26 +163,30 @@ impl World {
             flows,
             routes,
             capture,
-            buffer: Vec::new(),
             base_rtt: spec.base_rtt,
             measured_from: None,
             events: 0,
         })
     }
 
-    fn host(&self, address: Address) -> Component {
-        (self.links.len() + 3 * address.flow + usize::from(address.side == Side::Server)) as Component
+    /// Components of one flow: its nodes, and the flow itself, which begins and ends visits.
+    fn components_per_flow(&self) -> usize {
+        usize::from(self.shared.last_node) + 2
+    }
+
+    fn node(&self, flow: usize, node: u16) -> Component {
+        (self.links.len() + self.components_per_flow() * flow + usize::from(node)) as Component
     }
 
     fn actor(&self, flow: usize) -> Component {
-        (self.links.len() + 3 * flow + 2) as Component
+        self.node(flow, self.shared.last_node + 1)
     }
 
     fn run(mut self, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
         for flow in 0..self.flows.len() {
             self.agenda.schedule(self.actor(flow), self.flows[flow].next_deadline());
         }
-        let mut unfinished = self.flows.iter().filter(|flow| !flow.is_over()).count();
+        let mut unfinished = self.flows.iter().filter(|flow| !flow.course().is_over()).count();
         while unfinished > 0 {
             let Some((now, component)) = self.agenda.pop() else { break };
             debug_assert!(now >= self.now, "time ran backwards");
@@ -181,43 +200,35 @@ impl World {
                 self.poll_link(component);
                 continue;
             }
-            let (flow, part) = ((component - self.links.len()) / 3, (component - self.links.len()) % 3);
-            match part {
-                0 | 1 => {
-                    let side = if part == 0 { Side::Client } else { Side::Server };
-                    self.shared.epoch.set(now);
-                    self.flows[flow].endpoint(side).handle_timeout(now);
-                    self.flush(Address { flow, side });
-                }
-                _ => {}
+            let per_flow = self.components_per_flow();
+            let (flow, part) = ((component - self.links.len()) / per_flow, (component - self.links.len()) % per_flow);
+            let is_actor = part > usize::from(self.shared.last_node);
+            if !is_actor {
+                let node = part as u16;
+                self.flows[flow].wake(now, node);
+                self.flush(flow, node);
             }
-            if self.act(flow)? {
+            if (is_actor || self.flows[flow].course().visit_is_over()) && self.act(flow)? {
                 unfinished -= 1;
             }
-            if part == 2 {
-                self.agenda.schedule(component as Component, self.flows[flow].next_deadline());
-            }
+            self.agenda.schedule(self.actor(flow), self.flows[flow].next_deadline());
         }
         self.finish()
     }
 
     /// Lets a flow begin or end a visit. True where the flow is over now and was not before.
     fn act(&mut self, flow: usize) -> Result<bool, SimError> {
-        let was_over = self.flows[flow].is_over();
-        let before = self.flows[flow].next_deadline();
+        let was_over = self.flows[flow].course().is_over();
         self.shared.epoch.set(self.now);
         self.flows[flow].act(self.now, &self.shared)?;
-        if self.measured_from.is_none() && self.flows[flow].is_reporting() {
+        if self.measured_from.is_none() && self.flows[flow].course().is_reporting() {
             self.measured_from = Some(self.now);
             for state in &mut self.links {
                 state.busy_before = state.link.counters().busy;
             }
         }
-        if self.flows[flow].next_deadline() != before {
-            self.agenda.schedule(self.actor(flow), self.flows[flow].next_deadline());
-            self.flush(Address { flow, side: Side::Client });
-        }
-        Ok(!was_over && self.flows[flow].is_over())
+        self.flush(flow, 0);
+        Ok(!was_over && self.flows[flow].course().is_over())
     }
 
     /// Moves on what is due at a link: to the next link, or to the host at the end.
@@ -246,49 +257,43 @@ impl World {
         self.agenda.schedule(index as Component, state.link.next_deadline());
     }
 
-    /// The links, each with its port, that packets from `from` pass, in order.
-    fn way(&self, from: Address) -> &[(usize, usize)] {
-        let route = &self.routes[self.flows[from.flow].terminal()];
-        match from.side {
-            Side::Client => &route.up,
-            Side::Server => &route.down,
-        }
-    }
-
     fn lost(&mut self, datagram: &Datagram, cause: bentpipe_link::DropCause, at: Time) {
-        let flow = &mut self.flows[datagram.from.flow];
-        let trace = self.shared.trace;
-        flow.count_lost(datagram.from.side, datagram.visit, cause, datagram.position, at, trace);
+        let Datagram { flow, way, visit, position, .. } = *datagram;
+        self.flows[flow as usize].course_mut().count_lost(way, visit, cause, position, at, self.shared.trace);
     }
 
-    /// Hands a packet that has left link `index` to the next one on its way, or to its host.
+    /// Hands a packet that has left link `index` to whom it is for, or to the next link.
     fn forward(&mut self, index: usize, packet: Packet<Datagram>) {
-        let from = packet.payload.from;
-        let way = self.way(from);
-        let place = way.iter().position(|&(link, _)| link == index);
-        if let Some(&(next, port)) = place.and_then(|place| way.get(place + 1)) {
-            self.enter(next, port, packet);
+        let node = self.links[index].leads_to;
+        let index = packet.payload.flow as usize;
+        let flow = &mut self.flows[index];
+        if packet.payload.to != node {
+            let way = packet.payload.way;
+            match flow.pass(self.now, node, packet) {
+                Some(packet) => {
+                    if let Some((link, port)) = self.routes[flow.course().terminal()].from(node, way) {
+                        self.enter(link, port, packet);
+                    }
+                }
+                None => self.flush(index, node),
+            }
             return;
         }
-        let to = Address { flow: from.flow, side: from.side.peer() };
-        self.shared.epoch.set(self.now);
-        let ecn = ecn_from_link(packet.ecn);
-        let source = from.socket(self.flows[from.flow].terminal());
-        self.flows[to.flow].endpoint(to.side).handle_datagram(self.now, source, ecn, packet.payload.data);
-        self.flush(to);
+        flow.deliver(self.now, node, packet);
+        let over = flow.course().visit_is_over();
+        self.flush(index, node);
         // The flow acts once this link has been polled: it may end the visit and begin the next.
-        if self.flows[to.flow].visit_is_over() {
-            self.agenda.schedule(self.actor(to.flow), Some(self.now));
-        }
+        let deadline = if over { Some(self.now) } else { self.flows[index].next_deadline() };
+        self.agenda.schedule(self.actor(index), deadline);
     }
 
     /// Puts a packet into a link.
     fn enter(&mut self, index: usize, port: usize, packet: Packet<Datagram>) {
         let now = self.now;
-        let terminal = self.flows[packet.payload.from.flow].terminal();
         let state = &mut self.links[index];
         state.last = now;
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
+            let terminal = self.flows[packet.payload.flow as usize].course().terminal();
             capture.packet(now, interface, terminal, &packet);
         }
         let dropped = state.link.enqueue(now, port, packet);
@@ -304,36 +309,16 @@ impl World {
         }
     }
 
-    /// Sends what a host wants to send, and notes when it wants to be woken.
-    fn flush(&mut self, from: Address) {
-        let (first, port) = self.way(from)[0];
-        loop {
-            let mut buffer = std::mem::take(&mut self.buffer);
-            buffer.clear();
-            let transmit = self.flows[from.flow].endpoint(from.side).poll_transmit(self.now, &mut buffer);
-            let Some(transmit) = transmit else {
-                self.buffer = buffer;
-                break;
-            };
-            let position = self.flows[from.flow].sender_position(from.side).filter(|_| self.shared.trace);
-            let mut data = BytesMut::from(&buffer[..]);
-            self.buffer = buffer;
-            while !data.is_empty() {
-                let segment = data.split_to(transmit.segment_size.min(data.len()));
-                let bytes = segment.len() as u32 + IP_UDP_HEADER;
-                let flow = &mut self.flows[from.flow];
-                flow.count_sent(from.side, bytes);
-                let datagram = Datagram {
-                    from,
-                    visit: flow.visit(),
-                    position: position.unwrap_or_default() - data.len() as f64,
-                    data: segment,
-                };
-                self.enter(first, port, Packet { bytes, ecn: ecn_to_link(transmit.ecn), payload: datagram });
+    /// Sends what a flow wants to send at `node`, and notes when it wants to be woken there.
+    fn flush(&mut self, flow: usize, node: u16) {
+        while let Some(packet) = self.flows[flow].poll_transmit(self.now, node) {
+            let route = &self.routes[self.flows[flow].course().terminal()];
+            if let Some((link, port)) = route.from(node, packet.payload.way) {
+                self.enter(link, port, packet);
             }
         }
-        let timeout = self.flows[from.flow].endpoint(from.side).next_timeout();
-        self.agenda.schedule(self.host(from), timeout);
+        let timeout = self.flows[flow].next_timeout(node);
+        self.agenda.schedule(self.node(flow, node), timeout);
     }
 
     fn finish(self) -> Result<RunOutcome, SimError> {
@@ -341,9 +326,10 @@ impl World {
         let mut flow_traces = Vec::new();
         let mut qlog = Vec::new();
         for flow in self.flows {
-            flows.extend(flow.results.outcomes);
-            flow_traces.extend(flow.results.traces);
-            qlog.extend(flow.results.qlog);
+            let results = flow.into_results();
+            flows.extend(results.outcomes);
+            flow_traces.extend(results.traces);
+            qlog.extend(results.qlog);
         }
         let mut links = Vec::with_capacity(self.links.len());
         let mut link_traces = Vec::new();

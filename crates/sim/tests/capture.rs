@@ -4,7 +4,7 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel};
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -23,7 +23,7 @@ fn visit(handshake: Handshake) -> Visit {
         wait: Span::from_secs(5),
         think: Span::ZERO,
         direction: Direction::Download,
-        objects: vec![Object { name: "object".into(), bytes: Bytes::new(1_000) }],
+        objects: vec![Object::new("object", Bytes::new(1_000))],
         reported: true,
     }
 }
@@ -41,7 +41,7 @@ fn captured() -> RunOutcome {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            settings: Settings::default(),
+            stack: Stack::quic(Settings::default()),
             visits: vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)],
         }],
         time_limit: Span::from_secs(600),

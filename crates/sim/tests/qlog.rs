@@ -5,7 +5,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ fn visit(handshake: Handshake, reported: bool) -> Visit {
         wait: Span::from_millis(500),
         think: Span::ZERO,
         direction: Direction::Download,
-        objects: vec![Object { name: "object".into(), bytes: Bytes::from_mb(2) }],
+        objects: vec![Object::new("object", Bytes::from_mb(2))],
         reported,
     }
 }
@@ -48,14 +48,14 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            settings: Settings {
+            stack: Stack::quic(Settings {
                 // Plain slow start has answers that arithmetic gives.
                 congestion: Recipe { start: "standard".parse().unwrap(), ..Recipe::default() },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,
                 ..Settings::default()
-            },
+            }),
             visits,
         }],
         time_limit: Span::from_secs(600),

@@ -5,7 +5,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{Handshake, Http, ResumeVia, Settings};
-use bentpipe_sim::{Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Visit};
+use bentpipe_sim::{Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ fn visit(bytes: u64, handshake: Handshake) -> Visit {
         wait: Span::from_secs(10),
         think: Span::ZERO,
         direction: Direction::Download,
-        objects: vec![Object { name: "object".into(), bytes: Bytes::new(bytes) }],
+        objects: vec![Object::new("object", Bytes::new(bytes))],
         reported: true,
     }
 }
@@ -43,7 +43,7 @@ fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            settings: Settings {
+            stack: Stack::quic(Settings {
                 congestion: Recipe { resume, ..Recipe::default() },
                 resume_via: via,
                 http,
@@ -51,7 +51,7 @@ fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
                 connection_window: window,
                 send_window: window,
                 ..Settings::default()
-            },
+            }),
             visits,
         }],
         time_limit: Span::from_secs(600),
@@ -100,9 +100,10 @@ fn a_token_saves_the_round_trips_of_slow_start() {
     let mut spec = geo(ResumeVia::Token, Http::H3, visits(Handshake::OneRtt));
     // The default start finds most of a path by itself.
     let standard = Recipe { start: "standard".parse().unwrap(), ..Recipe::default() };
-    spec.flows[0].settings.congestion = Recipe { resume: spec.flows[0].settings.congestion.resume, ..standard.clone() };
+    let settings = spec.flows[0].stack.quic_mut().unwrap();
+    settings.congestion = Recipe { resume: settings.congestion.resume, ..standard.clone() };
     let resumed = seconds(&run(&spec)[1]);
-    spec.flows[0].settings.congestion = standard;
+    spec.flows[0].stack.quic_mut().unwrap().congestion = standard;
     let fresh = seconds(&run(&spec)[1]);
     assert!(fresh - resumed > 0.6, "{resumed} s with a token, {fresh} s without: less than a round trip");
 }

@@ -5,7 +5,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ fn visit(bytes: u64, handshake: Handshake) -> Visit {
         wait: Span::ZERO,
         think: Span::ZERO,
         direction: Direction::Download,
-        objects: vec![Object { name: "object".into(), bytes: Bytes::new(bytes) }],
+        objects: vec![Object::new("object", Bytes::new(bytes))],
         reported: true,
     }
 }
@@ -47,14 +47,14 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            settings: Settings {
+            stack: Stack::quic(Settings {
                 // Plain slow start has answers that arithmetic gives.
                 congestion: Recipe { start: "standard".parse().unwrap(), ..Recipe::default() },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,
                 ..Settings::default()
-            },
+            }),
             visits,
         }],
         time_limit: Span::from_secs(600),
@@ -107,7 +107,7 @@ fn an_upload_arrives_whole() {
     upload.direction = Direction::Upload;
     for http in [Http::H3, Http::Raw] {
         let mut spec = geo(vec![upload.clone()]);
-        spec.flows[0].settings.http = http;
+        spec.flows[0].stack.quic_mut().unwrap().http = http;
         let outcome = run(&spec);
         let flow = &outcome.flows[0];
         assert!(flow.completed, "{http:?}: {:?}", flow.error);
@@ -234,7 +234,7 @@ fn the_same_spec_gives_the_same_outcome() {
 #[test]
 fn small_windows_stop_the_sender_and_the_time_is_counted() {
     let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
-    spec.flows[0].settings.stream_window = Bytes::new(65_536);
+    spec.flows[0].stack.quic_mut().unwrap().stream_window = Bytes::new(65_536);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
@@ -263,7 +263,7 @@ fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothin
     let mut spec = geo(vec![visit(60_000_000, Handshake::OneRtt)]);
     spec.hops[0].forward = direction(250, 325, "queue = \"2 BDP\"\nloss = { model = \"periodic\", every = 20000 }");
     let window = Bytes::from_mb(100);
-    let settings = &mut spec.flows[0].settings;
+    let settings = spec.flows[0].stack.quic_mut().unwrap();
     (settings.stream_window, settings.connection_window, settings.send_window) = (window, window, window);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];

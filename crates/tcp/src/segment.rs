@@ -112,7 +112,8 @@ impl Segment {
 
     /// Position after everything that this carries.
     pub fn end(&self) -> u64 {
-        self.seq + u64::from(self.len) + u64::from(self.flags.syn) + u64::from(self.flags.fin)
+        let length = u64::from(self.len) + u64::from(self.flags.syn) + u64::from(self.flags.fin);
+        self.seq.saturating_add(length)
     }
 
     /// Whether it is an acknowledgement and nothing else.

@@ -1,11 +1,14 @@
 //! The flows of a scenario: visits, and settings with `BDP` and `auto` turned into bytes.
 
 use super::path::Resolved;
+use super::tcp::tcp;
+use crate::error::Problem;
 use crate::profiles::queue_bytes;
-use crate::scenario::{Direction, Flow, Transport, VisitSection, Window, Workload};
+use crate::scenario::{Direction, Flow, Scenario, Spoken, Transport, VisitSection, Window, Workload};
 use bentpipe_quic::congestion::{Recipe, ResumeName};
-use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{FlowSpec, Object, Visit};
+use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_sim::{FlowSpec, Object, Stack, Visit};
+use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
 
@@ -30,18 +33,27 @@ pub(super) fn flow(
     work: &Workload,
     keys: &Transport,
     path: &Resolved,
-    mtu: Bytes,
-) -> FlowSpec {
-    let visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, mtu);
+    scenario: &Scenario,
+) -> Result<FlowSpec, Problem> {
+    let mtu = *scenario.path.get_ref().mtu.get_ref();
+    let visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
     let direction = visits.first().map_or(Direction::Download, |visit| visit.direction.into());
-    FlowSpec {
+    let sizes = sizes(path, direction, mtu);
+    let stack = match keys.spoken()? {
+        Spoken::Quic(http) => Stack::quic(settings(keys, http, sizes, mtu)),
+        Spoken::Tcp(version) => {
+            let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
+            Stack::Tcp(Box::new(tcp(keys, version, sizes, path, scenario, objects)?))
+        }
+    };
+    Ok(FlowSpec {
         name: name.to_owned(),
         terminal: own.and_then(|own| own.terminal.as_ref()).map_or(0, |terminal| *terminal.get_ref()),
         server: own.and_then(|own| own.server.clone()).unwrap_or_else(|| "server".to_owned()),
         start: own.and_then(|own| own.at).unwrap_or_default(),
-        settings: settings(keys, sizes(path, direction, mtu), mtu),
+        stack,
         visits,
-    }
+    })
 }
 
 /// BDP and queue of the bottleneck in the direction of the data.
@@ -57,41 +69,69 @@ pub(super) fn sizes(path: &Resolved, direction: Direction, mtu: Bytes) -> Sizes 
     })
 }
 
-fn settings(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Settings {
-    // A window that never limits: what fits on the path and in its queue, twice, since credit returns a round trip late.
-    let auto = (sizes.bdp + sizes.queue).mul_f64(2.0).max(SMALLEST_AUTO_WINDOW);
-    let window = |key: Option<Window>| match key.unwrap_or_default() {
-        Window::Auto => auto,
-        Window::Bytes(bytes) => bytes,
-        // Never below a packet: a window of nothing would wait for ever.
-        Window::Bdp(factor) => sizes.bdp.mul_f64(factor).max(mtu),
-    };
+impl Sizes {
+    /// A window that never limits: what fits on the path and in its queue, twice, since credit returns a round trip late.
+    pub fn auto(&self) -> Bytes {
+        (self.bdp + self.queue).mul_f64(2.0).max(SMALLEST_AUTO_WINDOW)
+    }
+
+    /// The window that `key` asks for, or `otherwise`.
+    pub fn window(&self, key: Option<Window>, otherwise: Bytes, mtu: Bytes) -> Bytes {
+        match key {
+            None => otherwise,
+            Some(Window::Auto) => self.auto(),
+            Some(Window::Bytes(bytes)) => bytes,
+            // Never below a packet: a window of nothing would wait for ever.
+            Some(Window::Bdp(factor)) => self.bdp.mul_f64(factor).max(mtu),
+        }
+    }
+}
+
+/// Controller, start and resumption that `keys` ask for.
+pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
+    Recipe {
+        controller: keys.congestion.unwrap_or_default(),
+        start: keys.start.unwrap_or_default(),
+        resume: keys.resume.unwrap_or_default(),
+        parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
+        distance_m: None,
+        max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
+    }
+}
+
+/// Windows of a stream and of the connection.
+pub(super) fn stream_windows(keys: &Transport, sizes: Sizes, mtu: Bytes) -> (Bytes, Bytes) {
+    let preset = keys.windows.map(|name| name.preset());
+    let stream = preset.map_or(sizes.auto(), |preset| preset.stream_window);
+    let connection = preset.map_or(sizes.auto(), |preset| preset.connection_window);
+    (sizes.window(keys.stream_window, stream, mtu), sizes.window(keys.connection_window, connection, mtu))
+}
+
+/// Initial window in packets.
+pub(super) fn initial_window(keys: &Transport, default: u32) -> u32 {
+    let window = keys.initial_window.as_ref();
+    window.map_or(default, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX))
+}
+
+fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings {
     let largest = payload(mtu);
     let discovery = keys.mtu_discovery.unwrap_or(false);
     let default = Settings::default();
     // Without discovery the path's size is known; with it, it starts from what every path carries (RFC 9000 §14).
     let initial = keys.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
+    let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
     Settings {
-        congestion: Recipe {
-            controller: keys.congestion.unwrap_or_default(),
-            start: keys.start.unwrap_or_default(),
-            resume: keys.resume.unwrap_or_default(),
-            parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
-            distance_m: None,
-        },
+        congestion: recipe(keys, sizes, mtu),
         resume_via: keys.resume_via.unwrap_or_default(),
-        http: keys.http.unwrap_or_default(),
+        http,
         ack: keys.ack.unwrap_or_default(),
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
         initial_rtt: keys.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
-        initial_window: keys
-            .initial_window
-            .as_ref()
-            .map_or(default.initial_window, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX)),
-        stream_window: window(keys.stream_window),
-        connection_window: window(keys.connection_window),
-        send_window: window(keys.send_window),
+        initial_window: initial_window(keys, default.initial_window),
+        stream_window,
+        connection_window,
+        send_window: sizes.window(keys.send_window, sizes.auto(), mtu),
         initial_mtu: initial,
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: default.idle_timeout,
@@ -103,13 +143,28 @@ fn payload(mtu: Bytes) -> u16 {
     u16::try_from(mtu.get().saturating_sub(headers)).unwrap_or(u16::MAX)
 }
 
-fn visits(work: &Workload, handshake: Handshake, resume: ResumeName, path: &Resolved, mtu: Bytes) -> Vec<Visit> {
+fn visits(
+    work: &Workload,
+    handshake: Handshake,
+    resume: ResumeName,
+    path: &Resolved,
+    scenario: &Scenario,
+) -> Vec<Visit> {
+    let mtu = *scenario.path.get_ref().mtu.get_ref();
     if let Some(sections) = &work.visits {
         let sections = sections.get_ref().iter().map(Spanned::get_ref).enumerate();
-        return sections.map(|(index, section)| explicit_visit(section, index == 0, handshake)).collect();
+        return sections
+            .map(|(index, section)| explicit_visit(section, index == 0, handshake, scenario.seed))
+            .collect();
     }
-    let (direction, objects) =
-        transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref());
+    let (direction, objects) = transfer(
+        work.download.as_ref(),
+        work.upload.as_ref(),
+        work.objects.as_ref(),
+        work.page.as_ref(),
+        work.direction.as_ref(),
+        scenario.seed,
+    );
     let visit =
         Visit { handshake, wait: Span::ZERO, think: Span::ZERO, direction: direction.into(), objects, reported: true };
     if handshake == Handshake::OneRtt && resume == ResumeName::default() {
@@ -120,7 +175,7 @@ fn visits(work: &Workload, handshake: Handshake, resume: ResumeName, path: &Reso
     let fill = sizes(path, direction, mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
     let first = Visit {
         handshake: Handshake::OneRtt,
-        objects: vec![Object { name: "first-visit".to_owned(), bytes: fill }],
+        objects: vec![Object::new("first-visit", fill)],
         reported: false,
         ..visit.clone()
     };
@@ -128,12 +183,14 @@ fn visits(work: &Workload, handshake: Handshake, resume: ResumeName, path: &Reso
     vec![first, Visit { wait, ..visit }]
 }
 
-fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake) -> Visit {
+fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake, seed: u64) -> Visit {
     let (direction, objects) = transfer(
         section.download.as_ref(),
         section.upload.as_ref(),
         section.objects.as_ref(),
+        section.page.as_ref(),
         section.direction.as_ref(),
+        seed,
     );
     let later = if first { Handshake::OneRtt } else { handshake };
     Visit {
@@ -150,19 +207,35 @@ fn transfer(
     download: Option<&Spanned<Bytes>>,
     upload: Option<&Spanned<Bytes>>,
     objects: Option<&Spanned<Vec<crate::scenario::Object>>>,
+    page_objects: Option<&Spanned<u64>>,
     direction: Option<&Spanned<Direction>>,
+    seed: u64,
 ) -> (Direction, Vec<Object>) {
-    let single = |size: &Spanned<Bytes>| vec![Object { name: "object".to_owned(), bytes: *size.get_ref() }];
-    match (download, upload, objects) {
+    let single = |size: &Spanned<Bytes>| vec![Object::new("object", *size.get_ref())];
+    match (download, upload, page_objects) {
         (Some(size), _, _) => (Direction::Download, single(size)),
         (None, Some(size), _) => (Direction::Upload, single(size)),
-        (None, None, objects) => (
-            direction.map_or(Direction::Download, |direction| *direction.get_ref()),
-            objects
-                .iter()
-                .flat_map(|objects| objects.get_ref())
-                .map(|object| Object { name: object.name.clone(), bytes: *object.size.get_ref() })
-                .collect(),
-        ),
+        (None, None, Some(count)) => {
+            // The same page in every run: what differs is the path.
+            let page = page(*count.get_ref() as usize, seed);
+            let objects = page.into_iter().map(|page| Object {
+                name: page.name,
+                bytes: page.object.bytes,
+                after: page.object.after,
+                delay: page.object.delay,
+            });
+            (Direction::Download, objects.collect())
+        }
+        (None, None, None) => {
+            let all: &[crate::scenario::Object] = objects.map_or(&[], |objects| objects.get_ref());
+            let place = |name: &Spanned<String>| all.iter().position(|object| object.name == *name.get_ref());
+            let objects = all.iter().map(|object| Object {
+                name: object.name.clone(),
+                bytes: *object.size.get_ref(),
+                after: object.after.iter().filter_map(place).collect(),
+                delay: object.delay.unwrap_or_default(),
+            });
+            (direction.map_or(Direction::Download, |direction| *direction.get_ref()), objects.collect())
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 mod flow;
 mod path;
+mod tcp;
 
 pub(crate) use path::ONLY_HOP;
 pub use path::{HopSummary, PathSummary};
@@ -13,7 +14,7 @@ use crate::results::Point;
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
-use bentpipe_sim::RunSpec;
+use bentpipe_sim::{RunSpec, Stack};
 use bentpipe_units::Span;
 use flow::{flow, sizes};
 use path::{DrawnHop, is_random, resolve_path, summary};
@@ -49,19 +50,19 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
     let mut flows = Vec::new();
     let mut thinks = Vec::new();
     if let Some(work) = &scenario.workload {
-        flows.push(flow("main", None, work.get_ref(), &keys, &path, mtu));
+        flows.push(flow("main", None, work.get_ref(), &keys, &path, scenario)?);
         thinks.push(work.get_ref().think.unwrap_or_default());
     }
     for spanned in &scenario.flow {
         let section = spanned.get_ref();
         let keys = section.transport_keys().or(&keys);
-        flows.push(flow(section.name.get_ref(), Some(section), &section.workload_keys(), &keys, &path, mtu));
+        flows.push(flow(section.name.get_ref(), Some(section), &section.workload_keys(), &keys, &path, scenario)?);
         thinks.push(section.think.unwrap_or_default());
     }
 
     for flow in &flows {
         // What QUIC itself cannot express, such as a window beyond 2^62 on an absurd path, is wrong here and not in a run.
-        let settings = &flow.settings;
+        let Stack::Quic(settings) = &flow.stack else { continue };
         let refused = settings.transport().map(drop).and_then(|()| settings.controller().map(drop));
         refused.map_err(|error| {
             Problem::new(scenario.path.span(), format!("flow `{}` on this path: {error}", flow.name))

@@ -1,7 +1,7 @@
 //! What the types cannot refuse: names that name nothing, keys that exclude each other, values that make no sense
 //! together. Every problem is reported at its own place.
 
-use super::{Expect, PointFilter, Scenario, Transport, VisitSection, Workload};
+use super::{Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, Workload};
 use crate::error::{Problem, quoted};
 use crate::results::METRICS;
 use crate::scenario::document::{Axis, plain_text};
@@ -97,6 +97,9 @@ fn path(scenario: &Scenario) -> Check {
             format!("an `mtu` of {} carries no QUIC; allowed: {smallest} B to 65535 B", path.mtu),
         ));
     }
+    if let Some(pep) = &path.pep {
+        self::pep(scenario, pep.get_ref())?;
+    }
     if path.hop.is_empty() {
         let fixed = [("forward", &path.forward), ("return", &path.reverse)];
         let with_delay =
@@ -160,9 +163,11 @@ fn workload(work: &Workload, span: Range<usize>) -> Check {
         ("download", work.download.is_some()),
         ("upload", work.upload.is_some()),
         ("objects", work.objects.is_some()),
+        ("page", work.page.is_some()),
         ("visits", work.visits.is_some()),
     ];
     one_of(&given, span)?;
+    page(work.page.as_ref())?;
     transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref())?;
     let Some(visits) = &work.visits else { return Ok(()) };
     if let Some(wait) = &work.wait {
@@ -182,8 +187,10 @@ fn visit(visit: &VisitSection, span: Range<usize>, first: bool) -> Check {
         ("download", visit.download.is_some()),
         ("upload", visit.upload.is_some()),
         ("objects", visit.objects.is_some()),
+        ("page", visit.page.is_some()),
     ];
     one_of(&given, span)?;
+    page(visit.page.as_ref())?;
     transfer(visit.download.as_ref(), visit.upload.as_ref(), visit.objects.as_ref(), visit.direction.as_ref())?;
     match &visit.handshake {
         Some(handshake) if first && *handshake.get_ref() == Handshake::ZeroRtt => Err(Problem::new(
@@ -192,6 +199,10 @@ fn visit(visit: &VisitSection, span: Range<usize>, first: bool) -> Check {
         )),
         _ => Ok(()),
     }
+}
+
+fn page(objects: Option<&Spanned<u64>>) -> Check {
+    objects.map_or(Ok(()), |objects| between("page", objects, 1, 1000))
 }
 
 fn one_of(given: &[(&str, bool)], span: Range<usize>) -> Check {
@@ -236,6 +247,15 @@ fn transfer(
         }
         names.push(&object.name);
     }
+    // Only what stands above: so nothing can wait for itself.
+    for (index, object) in objects.get_ref().iter().enumerate() {
+        for after in &object.after {
+            if !names[..index].contains(&after.get_ref().as_str()) {
+                let above = names[..index].iter().copied();
+                return Err(Problem::not_one_of(after.span(), "object above this one", after.get_ref(), above));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -253,6 +273,10 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
     if let Some(window) = &keys.initial_window {
         between("initial_window", window, 1, 10_000)?;
     }
+    if let Some(connections) = &keys.connections {
+        between("connections", connections, 1, 64)?;
+    }
+    keys.spoken()?;
     if let Some(parameters) = &keys.parameters {
         let recipe = Recipe { parameters: parameters.get_ref().clone(), ..Recipe::default() };
         recipe.prepare().map_err(|error| Problem::new(parameters.span(), error.to_string()))?;
@@ -348,11 +372,30 @@ fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> 
 }
 
 fn capture(scenario: &Scenario) -> Check {
-    let Some(capture) = &scenario.output.capture else { return Ok(()) };
+    hop(scenario, scenario.output.capture.as_ref())
+}
+
+/// A hop that the path has.
+fn hop(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
     let hops = &scenario.path.get_ref().hop;
     let mut hops: Vec<&str> = hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
     if hops.is_empty() {
         hops.push(crate::resolve::ONLY_HOP);
     }
-    known("hop", Some(capture), &hops)
+    known("hop", given, &hops)
+}
+
+fn pep(scenario: &Scenario, pep: &PepSection) -> Check {
+    hop(scenario, pep.hop.as_ref())?;
+    if let Some(window) = &pep.initial_window {
+        between("initial_window", window, 1, 10_000)?;
+    }
+    if let Some(interval) = &pep.ack_filter {
+        above_zero("ack_filter", interval)?;
+    }
+    if let Some(parameters) = &pep.parameters {
+        let recipe = Recipe { parameters: parameters.get_ref().clone(), ..Recipe::default() };
+        recipe.prepare().map_err(|error| Problem::new(parameters.span(), error.to_string()))?;
+    }
+    Ok(())
 }

@@ -6,12 +6,15 @@
 
 mod check;
 pub(crate) mod document;
+mod pep;
 mod transport;
 mod window;
 mod workload;
 
 pub(crate) use check::{HEADERS, check, variant_names};
-pub use transport::{Transport, TransportKind};
+pub use pep::PepSection;
+pub(crate) use transport::Spoken;
+pub use transport::{HttpKind, PepMode, Transport, TransportKind};
 pub use window::Window;
 pub use workload::{Direction, Flow, Object, VisitSection, Workload};
 
@@ -101,6 +104,9 @@ pub struct PathSection {
     pub rtt: Option<Spanned<Span>>,
     /// True where all terminals share one carrier, false where each has its own.
     pub shared: Option<bool>,
+    /// The performance-enhancing proxy that variants with a `pep` pass.
+    #[schemars(with = "Option<PepSection>")]
+    pub pep: Option<Spanned<PepSection>>,
     /// Terminals (client machines) on the path.
     #[serde(default = "spanned_one_usize")]
     #[schemars(with = "u64", range(min = 1, max = 1000))]

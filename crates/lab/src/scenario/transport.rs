@@ -1,6 +1,9 @@
 //! The keys that say how a flow is transported, shared by `[defaults]`, `[[variant]]` and `[[flow]]`.
 
+use crate::error::Problem;
+use bentpipe_quic::Http;
 use bentpipe_quic::congestion::recipe::Parameters;
+use bentpipe_tcp::http::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
@@ -15,10 +18,20 @@ macro_rules! keys {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($own)*
-            /// The transport protocol.
-            pub transport: Option<$crate::scenario::TransportKind>,
-            /// What speaks HTTP: `h3`, or `raw` (one stream for each object and no HTTP framing).
-            pub http: Option<bentpipe_quic::Http>,
+            /// The transport protocol; where left out, what `http` runs over, or QUIC.
+            #[schemars(with = "Option<crate::scenario::TransportKind>")]
+            pub transport: Option<serde_spanned::Spanned<$crate::scenario::TransportKind>>,
+            /// What fetches the objects: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either (QUIC: one stream for each object;
+            /// TCP: a request of 17 bytes and no TLS).
+            #[schemars(with = "Option<crate::scenario::HttpKind>")]
+            pub http: Option<serde_spanned::Spanned<$crate::scenario::HttpKind>>,
+            /// Most connections at the same time, for `h1`; 6 where left out.
+            #[schemars(with = "Option<u64>", range(min = 1, max = 64))]
+            pub connections: Option<serde_spanned::Spanned<u64>>,
+            /// A performance-enhancing proxy for TCP, as `[path.pep]` describes it: `none`; `gateway`, which splits connections on the
+            /// server's side of its hop; `both`, which splits them on both sides; `filter`, which only thins acknowledgements.
+            #[schemars(with = "Option<crate::scenario::PepMode>")]
+            pub pep: Option<serde_spanned::Spanned<$crate::scenario::PepMode>>,
             /// The congestion controller of the data sender.
             pub congestion: Option<bentpipe_quic::congestion::ControllerName>,
             /// How the controller starts: `auto` (the best there is where it is safe), `standard`, or another of those that
@@ -44,25 +57,41 @@ macro_rules! keys {
             /// Initial congestion window in packets.
             #[schemars(with = "Option<u64>", range(min = 1))]
             pub initial_window: Option<serde_spanned::Spanned<u64>>,
+            /// Largest congestion window; none where left out.
+            pub max_window: Option<$crate::scenario::Window>,
             /// First UDP payload size; the size that the path carries where left out.
             #[schemars(with = "Option<bentpipe_units::Bytes>")]
             pub initial_mtu: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
             /// Probe for larger packets.
             pub mtu_discovery: Option<bool>,
-            /// Flow-control window of a stream.
-            pub stream_window: Option<$crate::scenario::Window>,
-            /// Flow-control window of the connection.
-            pub connection_window: Option<$crate::scenario::Window>,
+            /// Flow-control windows of HTTP/2 and QUIC as a program has them; `stream_window` and `connection_window` win over it.
+            pub windows: Option<bentpipe_tcp::http::WindowsName>,
+            /// Flow-control window of a stream of HTTP/2 or QUIC.
+            pub stream_window: Option<crate::scenario::Window>,
+            /// Flow-control window of an HTTP/2 or QUIC connection.
+            pub connection_window: Option<crate::scenario::Window>,
             /// Most data that the sender holds unacknowledged.
-            pub send_window: Option<$crate::scenario::Window>,
+            pub send_window: Option<crate::scenario::Window>,
+            /// What TCP's receive buffer may grow to, of which half is window, as with Linux; `6 MiB` is Linux' default, `auto` never limits.
+            pub receive_buffer: Option<crate::scenario::Window>,
+            /// Whether TCP's receive buffer grows with what the application takes; true where left out. Otherwise it has its size from the beginning.
+            pub receive_autotune: Option<bool>,
+            /// Segments that reach a TCP receiver within this time of each other are acknowledged once, as receive offload does.
+            pub coalesce: Option<bentpipe_units::Span>,
+            /// Whether TCP negotiates ECN.
+            pub ecn: Option<bool>,
+            /// Whether TCP's window shrinks while nothing is sent (RFC 5681 §4.1); true where left out, as with Linux.
+            pub idle_restart: Option<bool>,
         }
 
         impl $name {
             /// The transport keys alone.
             pub fn transport_keys(&self) -> $crate::scenario::Transport {
                 $crate::scenario::Transport {
-                    transport: self.transport,
-                    http: self.http,
+                    transport: self.transport.clone(),
+                    http: self.http.clone(),
+                    connections: self.connections.clone(),
+                    pep: self.pep.clone(),
                     congestion: self.congestion,
                     start: self.start,
                     parameters: self.parameters.clone(),
@@ -75,9 +104,16 @@ macro_rules! keys {
                     initial_window: self.initial_window.clone(),
                     initial_mtu: self.initial_mtu.clone(),
                     mtu_discovery: self.mtu_discovery,
+                    max_window: self.max_window,
+                    windows: self.windows,
                     stream_window: self.stream_window,
                     connection_window: self.connection_window,
                     send_window: self.send_window,
+                    receive_buffer: self.receive_buffer,
+                    receive_autotune: self.receive_autotune,
+                    coalesce: self.coalesce,
+                    ecn: self.ecn,
+                    idle_restart: self.idle_restart,
                 }
             }
         }
@@ -95,8 +131,10 @@ impl Transport {
     /// These keys, and `base`'s where these say nothing.
     pub fn or(&self, base: &Self) -> Self {
         Self {
-            transport: self.transport.or(base.transport),
-            http: self.http.or(base.http),
+            transport: self.transport.clone().or_else(|| base.transport.clone()),
+            http: self.http.clone().or_else(|| base.http.clone()),
+            connections: self.connections.clone().or_else(|| base.connections.clone()),
+            pep: self.pep.clone().or_else(|| base.pep.clone()),
             congestion: self.congestion.or(base.congestion),
             start: self.start.or(base.start),
             parameters: merged(self.parameters.as_ref(), base.parameters.as_ref()),
@@ -112,6 +150,13 @@ impl Transport {
             stream_window: self.stream_window.or(base.stream_window),
             connection_window: self.connection_window.or(base.connection_window),
             send_window: self.send_window.or(base.send_window),
+            max_window: self.max_window.or(base.max_window),
+            windows: self.windows.or(base.windows),
+            receive_buffer: self.receive_buffer.or(base.receive_buffer),
+            receive_autotune: self.receive_autotune.or(base.receive_autotune),
+            coalesce: self.coalesce.or(base.coalesce),
+            ecn: self.ecn.or(base.ecn),
+            idle_restart: self.idle_restart.or(base.idle_restart),
         }
     }
 }
@@ -123,6 +168,76 @@ pub enum TransportKind {
     /// QUIC (RFC 9000).
     #[default]
     Quic,
+    /// TCP (RFC 9293).
+    Tcp,
+}
+
+/// What fetches the objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpKind {
+    /// HTTP/3 (RFC 9114), over QUIC.
+    H3,
+    /// HTTP/2 (RFC 9113), over TLS and TCP.
+    H2,
+    /// HTTP/1.1 (RFC 9112), over TLS and TCP.
+    H1,
+    /// As little as possible, over either.
+    Raw,
+}
+
+/// What a performance-enhancing proxy does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PepMode {
+    /// There is none.
+    #[default]
+    None,
+    /// It splits connections at the gateway.
+    Gateway,
+    /// It splits them at the terminal and at the gateway.
+    Both,
+    /// It passes segments on and thins acknowledgements.
+    Filter,
+}
+
+impl Transport {
+    /// What is spoken.
+    ///
+    /// # Errors
+    /// HTTP that does not run over the transport asked for.
+    pub(crate) fn spoken(&self) -> Result<Spoken, Problem> {
+        let transport = self.transport.as_ref().map(|transport| *transport.get_ref());
+        let http = self.http.as_ref().map(|http| *http.get_ref());
+        let spoken = match (transport, http) {
+            (None | Some(TransportKind::Quic), None | Some(HttpKind::H3)) => Spoken::Quic(Http::H3),
+            (None | Some(TransportKind::Quic), Some(HttpKind::Raw)) => Spoken::Quic(Http::Raw),
+            (None | Some(TransportKind::Tcp), Some(HttpKind::H2)) | (Some(TransportKind::Tcp), None) => {
+                Spoken::Tcp(Version::H2)
+            }
+            (None | Some(TransportKind::Tcp), Some(HttpKind::H1)) => Spoken::Tcp(Version::H1),
+            (Some(TransportKind::Tcp), Some(HttpKind::Raw)) => Spoken::Tcp(Version::Raw),
+            (Some(TransportKind::Tcp), Some(HttpKind::H3)) | (Some(TransportKind::Quic), Some(_)) => {
+                let place = self.http.as_ref().map_or(0..0, Spanned::span);
+                let (transport, allowed) = match transport {
+                    Some(TransportKind::Tcp) => ("tcp", "`h1`, `h2`, `raw`"),
+                    _ => ("quic", "`h3`, `raw`"),
+                };
+                let message = format!("this does not run over transport = \"{transport}\"; allowed: {allowed}");
+                return Err(Problem::new(place, message));
+            }
+        };
+        Ok(spoken)
+    }
+}
+
+/// Transport and what runs over it, which go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// Over QUIC.
+    Quic(Http),
+    /// Over TCP.
+    Tcp(Version),
 }
 
 /// Parameters of both, those of `own` first.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
 
-/// What one flow transfers. One of `download`, `upload`, `objects` or `visits` says it.
+/// What one flow transfers. One of `download`, `upload`, `objects`, `page` or `visits` says it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -20,6 +20,9 @@ pub struct Workload {
     /// Several objects that start together, in the direction of `direction`.
     #[schemars(with = "Option<Vec<Object>>")]
     pub objects: Option<Spanned<Vec<Object>>>,
+    /// A web page of so many objects that depend on each other, sized as those of the median page are (docs: TCP and HTTP).
+    #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
+    pub page: Option<Spanned<u64>>,
     /// Direction of `objects`; download where left out.
     #[schemars(with = "Option<Direction>")]
     pub direction: Option<Spanned<Direction>>,
@@ -70,6 +73,12 @@ pub struct Object {
     /// Its size.
     #[schemars(with = "Bytes")]
     pub size: Spanned<Bytes>,
+    /// Objects of the list that must be complete before it is asked for.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub after: Vec<Spanned<String>>,
+    /// Time between the last of those and the request.
+    pub delay: Option<Span>,
 }
 
 /// One connection of a sequence.
@@ -85,6 +94,9 @@ pub struct VisitSection {
     /// Several objects that start together.
     #[schemars(with = "Option<Vec<Object>>")]
     pub objects: Option<Spanned<Vec<Object>>>,
+    /// A web page of so many objects that depend on each other, sized as those of the median page are (docs: TCP and HTTP).
+    #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
+    pub page: Option<Spanned<u64>>,
     /// Direction of `objects`; download where left out.
     #[schemars(with = "Option<Direction>")]
     pub direction: Option<Spanned<Direction>>,
@@ -119,7 +131,10 @@ transport::keys! {
         /// Several objects that start together, in the direction of `direction`.
         #[schemars(with = "Option<Vec<Object>>")]
         pub objects: Option<Spanned<Vec<Object>>>,
-        /// Direction of `objects`; download where left out.
+        /// A web page of so many objects that depend on each other, sized as those of the median page are (docs: TCP and HTTP).
+    #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
+    pub page: Option<Spanned<u64>>,
+    /// Direction of `objects`; download where left out.
         #[schemars(with = "Option<Direction>")]
         pub direction: Option<Spanned<Direction>>,
         /// The connections that the client makes, one after another.
@@ -140,6 +155,7 @@ impl Flow {
             download: self.download.clone(),
             upload: self.upload.clone(),
             objects: self.objects.clone(),
+            page: self.page.clone(),
             direction: self.direction.clone(),
             visits: self.visits.clone(),
             wait: self.wait.clone(),

@@ -3,6 +3,22 @@
 //! An [`Exchange`] plays both ends at once: it knows what each byte that it asks to be written means, and reads it from the
 //! count of bytes that arrived in order at the other end. Proxies in between see counts alone.
 
+mod connection;
+mod h2;
+mod page;
+mod schedule;
+mod serial;
+mod tape;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod windows;
+
+pub use crate::http::page::{PageObject, page};
+pub use crate::http::windows::{Preset, UnknownWindows, WindowsName, presets};
+
+use crate::http::connection::Connection;
+use crate::http::schedule::Schedule;
 use bentpipe_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +81,23 @@ pub enum Side {
     Server,
 }
 
+impl Side {
+    /// Its place where both sides have one.
+    const fn place(self) -> usize {
+        match self {
+            Self::Client => 0,
+            Self::Server => 1,
+        }
+    }
+
+    const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
@@ -86,53 +119,124 @@ pub enum Note {
 /// * [`Exchange::to_write`] says how many bytes one side of a connection writes now; ask whenever its send buffer has room, after each event
 ///   on any connection until it says none.
 /// * [`Exchange::poll_note`] tells what was achieved.
+///
+/// # What is chosen
+/// * Connection 0 is opened at once. With HTTP/1.1 and [`Version::Raw`] another one is opened for each object that may be asked for and
+///   finds neither an idle connection nor one on its way, up to [`Settings::connections`]. An object goes to the first connection that is free,
+///   in the order in which objects became ready.
+/// * After [`Opening::Full`], further connections are resumed once a ticket has arrived; otherwise they open as the first did.
+/// * [`Object::delay`] of an object without dependencies counts from the first call with a time.
+/// * Dependencies that can never be met are passed over: on objects that are not in the list, on itself, and, of objects that wait for one another
+///   in a circle, those of the first of them. A list is better checked before.
 #[derive(Debug)]
-pub struct Exchange {}
+pub struct Exchange {
+    settings: Settings,
+    opening: Opening,
+    upload: bool,
+    schedule: Schedule,
+    connections: Vec<Connection>,
+    /// Connections of which the client was told.
+    announced: usize,
+    ticket: bool,
+}
 
-#[allow(unused_variables, clippy::todo, reason = "the seam stands before what is behind it")]
 impl Exchange {
     /// Exchanges that have not begun. `upload`: objects go from the client to the server.
     pub fn new(settings: &Settings, opening: Opening, upload: bool, objects: Vec<Object>) -> Self {
-        todo!()
+        Self {
+            settings: *settings,
+            opening,
+            upload,
+            schedule: Schedule::new(objects),
+            connections: vec![Connection::new(settings, opening, upload, true)],
+            announced: 0,
+            ticket: false,
+        }
     }
 
     /// The next connection to open, by number, from 0.
     pub fn poll_open(&mut self, now: Time) -> Option<usize> {
-        todo!()
+        self.handle_timeout(now);
+        if self.announced == self.connections.len() {
+            return None;
+        }
+        self.announced += 1;
+        Some(self.announced - 1)
     }
 
     /// TCP is open at `side` of `connection`.
     pub fn on_open(&mut self, now: Time, connection: usize, side: Side) {
-        todo!()
+        if let Some(found) = self.connections.get_mut(connection) {
+            found.opened(side, &mut self.schedule);
+        }
+        self.handle_timeout(now);
     }
 
     /// In all, `bytes` have arrived in order at `side` of `connection`.
     pub fn on_received(&mut self, now: Time, connection: usize, side: Side, bytes: u64) {
-        todo!()
+        let Some(found) = self.connections.get_mut(connection) else { return };
+        let news = found.read(now, side, bytes, &mut self.schedule);
+        self.ticket |= news.tickets;
+        // Most segments end within a record, and change nothing.
+        if news.any {
+            self.handle_timeout(now);
+        }
     }
 
     /// Bytes that `side` writes to `connection` now, at most `room`.
-    pub fn to_write(&mut self, now: Time, connection: usize, side: Side, room: u64) -> u64 {
-        todo!()
+    pub fn to_write(&mut self, _now: Time, connection: usize, side: Side, room: u64) -> u64 {
+        self.connections.get_mut(connection).map_or(0, |found| found.write(side, room, &self.schedule))
     }
 
     /// Does what is due by `now`: requests after a delay.
     pub fn handle_timeout(&mut self, now: Time) {
-        todo!()
+        self.schedule.advance(now);
+        if self.schedule.waiting() > 0 {
+            self.hand_out();
+        }
     }
 
     /// When to call [`Self::handle_timeout`].
     pub fn next_timeout(&self) -> Option<Time> {
-        todo!()
+        self.schedule.next_timeout()
     }
 
     /// What was achieved.
     pub fn poll_note(&mut self) -> Option<Note> {
-        todo!()
+        self.schedule.poll_note()
     }
 
     /// Whether `side` of `connection` has more to write than its windows (not TCP's) let it.
     pub fn is_blocked(&self, connection: usize, side: Side) -> bool {
-        todo!()
+        self.connections.get(connection).is_some_and(|found| found.is_blocked(side))
+    }
+
+    /// Messages that were made and not read yet.
+    #[cfg(test)]
+    fn messages_underway(&self) -> usize {
+        self.connections.iter().map(Connection::messages_underway).sum()
+    }
+
+    /// Gives objects to connections that can take them, and adds connections for those that remain.
+    fn hand_out(&mut self) {
+        for connection in &mut self.connections {
+            while connection.takes() {
+                let Some(object) = self.schedule.take() else { return };
+                connection.begin(object);
+            }
+        }
+        let most = match self.settings.version {
+            Version::H2 => 1,
+            Version::H1 | Version::Raw => self.settings.connections.max(1),
+        };
+        let coming = self.connections.iter().filter(|connection| connection.is_coming()).count();
+        let wanted = self.schedule.waiting().saturating_sub(coming).min(most.saturating_sub(self.connections.len()));
+        let opening = match self.opening {
+            Opening::Full if self.ticket => Opening::Resumed,
+            opening => opening,
+        };
+        for _ in 0..wanted {
+            self.connections.push(Connection::new(&self.settings, opening, self.upload, false));
+        }
     }
 }

@@ -1,184 +1,218 @@
-//! A receiver: reassembly and acknowledgements.
+//! The receiver of a connection: what arrives is put in order, acknowledged in time, and let in as far as there is room.
+
+mod reassembly;
+mod timing;
+mod window;
 
 use crate::segment::Segment;
 use crate::settings::Settings;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
-use std::collections::BTreeMap;
+use reassembly::{Arrival, Reassembly};
+use timing::Timing;
+use window::Window;
 
-/// A receiver.
+/// Position of the first byte of data: the SYN has 0.
+const FIRST: u64 = 1;
+/// Ranges beyond gaps that may always wait, however small the buffer.
+const RANGES: u64 = 64;
+
+/// One direction's receiving end.
+///
+/// Order of calls: [`Self::open`] when the handshake is over; then for each segment [`Self::on_stamp`], [`Self::on_cwr`]
+/// where it has CWR, and [`Self::on_data`] where it has payload or FIN; [`Self::fill`] into each that leaves.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    buffer: u64,
-    every: u32,
-    delay: Span,
-    quick: u32,
-    segment: u32,
-    next: u64,
+    open: bool,
+    data: Reassembly,
+    timing: Timing,
+    window: Window,
     consumed: u64,
-    fin: Option<u64>,
-    ranges: BTreeMap<u64, u64>,
-    recent: Option<(u64, u64)>,
-    dsack: Option<(u64, u64)>,
-    unacked: u32,
-    due: Option<Time>,
-    now_due: bool,
-    advertised: u64,
-    echo: Time,
+    /// Whether marks are believed and answered (RFC 3168).
+    ecn: bool,
+    /// Whether a mark arrived that the peer has not answered.
+    marked: bool,
+    /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
+    recent: Time,
     last_ack: u64,
-    ece: bool,
-    duplicates: u64,
+    /// The last echo that was a round-trip sample: each is one once.
+    last_echo: Time,
+    /// What a silence is longer than after which the sender's timeout has passed, less the round trip.
+    min_rto: Span,
+    initial_rto: Span,
 }
 
 impl Receiver {
+    /// A receiver that waits for the handshake.
     pub(crate) fn new(settings: &Settings) -> Self {
+        let window = Window::new(settings);
+        let segment = u64::from(settings.segment).max(1);
+        let most = (window.largest_limit() / segment).max(RANGES);
         Self {
-            buffer: settings.receive_buffer.get() * u64::from(settings.window_share) / 1000,
-            every: settings.ack.every,
-            delay: settings.ack.delay,
-            quick: settings.ack.quick,
-            segment: settings.segment,
-            next: 0,
+            open: false,
+            data: Reassembly::new(FIRST, usize::try_from(most).unwrap_or(usize::MAX)),
+            timing: Timing::new(settings.ack, segment),
+            window,
             consumed: 0,
-            fin: None,
-            ranges: BTreeMap::new(),
-            recent: None,
-            dsack: None,
-            unacked: 0,
-            due: None,
-            now_due: false,
-            advertised: 0,
-            echo: Time::ZERO,
+            ecn: settings.ecn,
+            marked: false,
+            recent: Time::ZERO,
             last_ack: 0,
-            ece: false,
-            duplicates: 0,
+            last_echo: Time::ZERO,
+            min_rto: settings.min_rto,
+            initial_rto: settings.initial_rto,
         }
     }
-    pub(crate) fn open(&mut self, _: Time) {
-        self.next = 1;
-        self.last_ack = 1;
+
+    /// The shift of the window field, from the largest buffer (as Linux does it).
+    pub(crate) fn window_scale(settings: &Settings) -> u8 {
+        window::scale(settings)
     }
-    fn window(&self) -> u64 {
-        self.buffer.saturating_sub(self.received() - self.consumed)
+
+    /// The handshake is over: data starts at position 1.
+    pub(crate) fn open(&mut self, now: Time) {
+        if !self.open {
+            self.open = true;
+            self.last_ack = FIRST;
+            self.window.open(now, FIRST);
+        }
     }
+
+    /// Notes the timestamp to echo. For every segment that is acceptable, a SYN and a pure acknowledgement included: echoes in
+    /// what they let the peer send are what this side, or the other, measures round trips with.
+    pub(crate) fn on_stamp(&mut self, segment: &Segment) {
+        // RFC 7323 §4.3 (2): the oldest segment that the next acknowledgement covers counts.
+        if segment.seq <= self.last_ack && segment.stamp >= self.recent {
+            self.recent = segment.stamp;
+        }
+    }
+
+    /// Takes a segment with payload or FIN.
     pub(crate) fn on_data(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        if ecn == Ecn::Ce {
-            self.ece = true;
-        }
-        let (start, end) = (segment.seq, segment.end());
-        if segment.flags.fin {
-            self.fin = Some(end);
-        }
-        if start <= self.last_ack && segment.stamp > self.echo {
-            self.echo = segment.stamp;
-        }
-        if end <= self.next || self.ranges.range(..=start).next_back().is_some_and(|(_, e)| *e >= end) {
-            self.duplicates += 1;
-            self.dsack = Some((start, end));
-            self.now_due = true;
+        if !self.open || (segment.len == 0 && !segment.flags.fin) {
             return;
         }
-        if end > self.next + self.window() + 1 {
-            self.now_due = true;
-            return;
+        self.on_stamp(segment);
+        self.measure(now, segment);
+        if self.ecn && ecn == Ecn::Ce && !self.marked {
+            self.marked = true;
+            self.timing.hurry();
         }
-        if start > self.next {
-            let (mut s, mut e) = (start, end);
-            while let Some((&a, &b)) = self.ranges.range(..=e).next_back().filter(|(_, b)| **b >= s) {
-                s = s.min(a);
-                e = e.max(b);
-                self.ranges.remove(&a);
-            }
-            self.ranges.insert(s, e);
-            self.recent = Some((s, e));
-            self.now_due = true;
-            return;
+        let bytes = u64::from(segment.len);
+        let idle = self.idle();
+        let (had_gap, repeated) = (self.data.has_gap(), self.data.repeated());
+        let edge = self.window.accepts_before();
+        let arrival = self.data.take(segment.seq, bytes, segment.flags.fin, edge);
+        let twice = self.data.repeated() > repeated;
+        if twice {
+            // The sender has timed out, or believes in a loss: it is told at once for a while, as Linux does.
+            self.timing.begin_quick();
         }
-        self.next = end;
-        let filled = !self.ranges.is_empty();
-        while let Some((&a, &b)) = self.ranges.first_key_value().filter(|(a, _)| **a <= self.next) {
-            self.next = self.next.max(b);
-            self.ranges.remove(&a);
+        if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !twice {
+            self.timing.on_arrival(now, bytes, idle);
+        } else {
+            self.timing.on_urgent(now, bytes, idle);
         }
-        self.unacked += segment.len;
-        if self.quick > 0 {
-            self.quick -= 1;
-            self.now_due = true;
-        }
-        if filled || segment.flags.fin || self.unacked >= self.every * self.segment {
-            self.now_due = true;
-        }
-        self.due.get_or_insert(now + self.delay);
     }
-    pub(crate) fn on_rtt(&mut self, _: Span) {}
+
+    /// The sender side's smoothed round trip, where there is one.
+    pub(crate) fn on_rtt(&mut self, rtt: Span) {
+        self.window.on_rtt(rtt);
+    }
+
+    /// The peer has reduced its window: marks up to now are answered (RFC 3168 §6.1.3). Before [`Self::on_data`] of the same segment,
+    /// which may bring a new mark.
+    pub(crate) fn on_cwr(&mut self) {
+        self.marked = false;
+    }
+
+    /// RCV.NXT: position that is expected next; 0 before [`Self::open`].
     pub(crate) fn next_expected(&self) -> u64 {
-        self.next
+        if self.open { self.data.next() } else { 0 }
     }
+
+    /// Bytes of data that have arrived in order.
     pub(crate) fn received(&self) -> u64 {
-        let fin = u64::from(self.finished());
-        self.next.saturating_sub(1 + fin)
+        self.data.next() - FIRST - u64::from(self.data.finished())
     }
+
+    /// Bytes of those that the application has taken.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
-    pub(crate) fn consume(&mut self, _: Time, bytes: u64) {
-        self.consumed = (self.consumed + bytes).min(self.received());
-        let edge = self.next + self.window();
-        if edge >= self.advertised + (2 * u64::from(self.segment)).min(self.buffer / 2).max(1) {
-            self.now_due |= self.advertised < self.next + self.buffer / 2;
+
+    /// The application takes `bytes`, no more than there are.
+    pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
+        let bytes = bytes.min(self.received() - self.consumed);
+        if bytes == 0 {
+            return;
+        }
+        self.consumed += bytes;
+        self.window.on_consumed(now, self.consumed);
+        if !self.data.finished() && self.window.wants_update(self.data.next(), FIRST + self.consumed) {
+            self.timing.hurry();
         }
     }
+
+    /// Whether everything up to the peer's FIN has arrived.
     pub(crate) fn finished(&self) -> bool {
-        self.fin == Some(self.next)
+        self.data.finished()
     }
+
+    /// Segments of which something had arrived before.
     pub(crate) fn duplicates(&self) -> u64 {
-        self.duplicates
+        self.data.repeated()
     }
+
+    /// Whether an acknowledgement is due now.
     pub(crate) fn wants_ack(&self, now: Time) -> bool {
-        self.now_due || self.due.is_some_and(|due| due <= now)
+        self.timing.is_due(now)
     }
+
+    /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.due
+        self.timing.next_timeout()
     }
+
+    /// Does what is due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
-        if self.due.is_some_and(|due| due <= now) {
-            self.now_due = true;
-        }
+        self.timing.handle_timeout(now);
     }
-    pub(crate) fn fill(&mut self, _: Time, segment: &mut Segment) {
-        segment.ack = self.next;
-        segment.window = self.window();
-        self.advertised = self.next + self.window();
-        segment.echo = self.echo;
-        segment.flags.ece |= self.ece;
-        if let Some((a, b)) = self.dsack.take() {
-            segment.sack.push(a, b);
+
+    /// Writes acknowledgement, window, echo, SACK blocks and ECE into a segment that leaves, which counts as the
+    /// acknowledgement. Before [`Self::open`] only the window, unscaled, and the echo, where there is one: the handshake is
+    /// its owner's.
+    pub(crate) fn fill(&mut self, _now: Time, segment: &mut Segment) {
+        if self.recent > Time::ZERO {
+            segment.echo = self.recent;
         }
-        if let Some((a, b)) = self.recent {
-            if a >= self.next {
-                segment.sack.push(a, b);
-            } else {
-                self.recent = None;
-            }
+        if !self.open || segment.flags.syn {
+            segment.window = self.window.unscaled();
+            return;
         }
-        for (&a, &b) in self.ranges.iter().rev().take(3) {
-            if self.recent != Some((a, b)) {
-                segment.sack.push(a, b);
-            }
-        }
-        self.last_ack = self.next;
-        self.unacked = 0;
-        self.due = None;
-        self.now_due = false;
+        segment.ack = self.data.next();
+        segment.window = self.window.advertise(segment.ack, FIRST + self.consumed);
+        segment.flags.ece |= self.marked;
+        self.data.tell(&mut segment.sack);
+        self.last_ack = segment.ack;
+        self.timing.on_acknowledged();
     }
-    pub(crate) fn on_cwr(&mut self) {
-        self.ece = false;
+
+    /// A sender that has been silent for longer than its timeout may have begun anew. Linux's timeout is the round trip and
+    /// its smallest one, where round trips vary little.
+    fn idle(&self) -> Span {
+        self.window.rtt().map_or(self.initial_rto, |rtt| rtt + self.min_rto)
     }
-    pub(crate) fn window_scale(settings: &Settings) -> u8 {
-        let mut scale = 0;
-        while scale < 14 && (settings.receive_buffer.get() >> scale) > 65_535 {
-            scale += 1;
+
+    /// Round trips from echoes, of full segments only: a short one may have waited for its application.
+    fn measure(&mut self, now: Time, segment: &Segment) {
+        let full = u64::from(segment.len) >= self.timing.full();
+        if full && segment.echo > Time::ZERO && segment.echo != self.last_echo && segment.echo <= now {
+            self.last_echo = segment.echo;
+            self.window.on_rtt(now.since(segment.echo));
         }
-        scale
     }
 }
+
+#[cfg(test)]
+mod tests;

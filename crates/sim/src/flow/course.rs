@@ -1,0 +1,293 @@
+//! The visits of a flow, and what is counted of each, whatever it speaks.
+
+use super::Shared;
+use crate::datagram::Way;
+use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series};
+use crate::progress::Progress;
+use crate::spec::{Direction, FlowSpec, Visit};
+use bentpipe_link::DropCause;
+use bentpipe_quic::congestion::Record;
+use bentpipe_units::{Span, Time};
+
+/// The visits of a flow.
+pub struct Course {
+    pub spec: FlowSpec,
+    /// The flow's place in the run.
+    pub index: usize,
+    next_visit: usize,
+    /// When the next visit begins.
+    begins: Option<Time>,
+    under_way: Option<UnderWay>,
+    results: FlowResults,
+}
+
+/// What the flow's finished visits left.
+#[derive(Default)]
+pub struct FlowResults {
+    /// Reported visits.
+    pub outcomes: Vec<FlowOutcome>,
+    /// Their series.
+    pub traces: Vec<FlowTrace>,
+    /// Their qlog.
+    pub qlog: Vec<QlogFile>,
+}
+
+/// The visit under way.
+struct UnderWay {
+    number: usize,
+    progress: Progress,
+    start: Time,
+    gives_up: Time,
+    counts: Counts,
+}
+
+/// Packets of the visit under way, as the network sees them.
+#[derive(Default)]
+struct Counts {
+    data_packets: u64,
+    lost_policer: u64,
+    lost_queue: u64,
+    lost_random: u64,
+    return_packets: u64,
+    return_bytes: ReturnBytes,
+    dropped_policer: Vec<(Time, f64)>,
+    dropped_queue: Vec<(Time, f64)>,
+    dropped_loss: Vec<(Time, f64)>,
+}
+
+/// What only the protocol knows of a visit that ends.
+pub struct Told<'a> {
+    /// `quic` or `tcp`.
+    pub transport: &'static str,
+    /// When the handshake was complete at the client.
+    pub handshake: Option<Time>,
+    /// What the data's senders recorded, all of them.
+    pub record: &'a mut Record,
+    /// What was known of the path.
+    pub path: PathOutcome,
+    /// What a proxy did.
+    pub pep: Option<PepOutcome>,
+    /// Its qlog.
+    pub qlog: Vec<QlogFile>,
+}
+
+impl Course {
+    /// Visits that have not begun.
+    pub fn new(spec: FlowSpec, index: usize) -> Self {
+        let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.wait + visit.think);
+        Self { spec, index, next_visit: 0, begins, under_way: None, results: FlowResults::default() }
+    }
+
+    /// The terminal its client sits behind.
+    pub fn terminal(&self) -> usize {
+        self.spec.terminal
+    }
+
+    /// True once every visit has ended.
+    pub fn is_over(&self) -> bool {
+        self.under_way.is_none() && self.begins.is_none()
+    }
+
+    /// True where the visit under way has nothing more to do.
+    pub fn visit_is_over(&self) -> bool {
+        self.under_way.as_ref().is_some_and(|visit| visit.progress.is_over())
+    }
+
+    /// True while a visit that the results tell of is under way.
+    pub fn is_reporting(&self) -> bool {
+        self.visit_under_way().is_some_and(|visit| visit.reported)
+    }
+
+    /// When the next visit begins, or the one under way is given up.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.under_way.as_ref().map(|visit| visit.gives_up).or(self.begins)
+    }
+
+    /// True where the visit under way is to be ended at `now`.
+    pub fn must_end(&self, now: Time) -> bool {
+        self.under_way.as_ref().is_some_and(|visit| visit.progress.is_over() || visit.gives_up <= now)
+    }
+
+    /// True where a visit is to begin at `now`.
+    pub fn must_begin(&self, now: Time) -> bool {
+        self.under_way.is_none() && self.begins.is_some_and(|begins| begins <= now)
+    }
+
+    /// The number of the visit under way, or of the last one: from 1. Packets are tagged with it.
+    pub fn visit(&self) -> u32 {
+        self.next_visit as u32
+    }
+
+    /// The visit under way, as it was asked for.
+    pub fn visit_under_way(&self) -> Option<&Visit> {
+        self.under_way.as_ref().map(|visit| &self.spec.visits[visit.number - 1])
+    }
+
+    /// What the visit under way has achieved.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.under_way.as_ref().map(|visit| &visit.progress)
+    }
+
+    /// Which way the data of the visit under way goes.
+    pub fn data_way(&self) -> Option<Way> {
+        self.visit_under_way().map(|visit| match visit.direction {
+            Direction::Download => Way::Down,
+            Direction::Upload => Way::Up,
+        })
+    }
+
+    /// Begins the next visit: what it is, and where its applications note what they achieve.
+    pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, Progress) {
+        let visit = self.spec.visits[self.next_visit].clone();
+        let progress = Progress::new(&visit, shared.trace && visit.reported);
+        self.next_visit += 1;
+        self.begins = None;
+        self.under_way = Some(UnderWay {
+            number: self.next_visit,
+            progress: progress.clone(),
+            start: now,
+            gives_up: now + shared.time_limit,
+            counts: Counts::default(),
+        });
+        (visit, progress)
+    }
+
+    /// Ends the visit under way.
+    pub fn end(&mut self, now: Time, shared: &Shared, told: Told<'_>) {
+        let Some(visit) = self.under_way.take() else { return };
+        self.begins = self.spec.visits.get(self.next_visit).map(|next| now + next.wait + next.think);
+        if !self.spec.visits[visit.number - 1].reported {
+            return;
+        }
+        if shared.trace {
+            self.results.traces.push(trace(&self.spec.name, &visit, told.handshake, told.record));
+        }
+        let outcome = self.outcome(&visit, now, shared, &told);
+        self.results.outcomes.push(outcome);
+        self.results.qlog.extend(told.qlog);
+    }
+
+    /// What the finished visits left.
+    pub fn into_results(self) -> FlowResults {
+        self.results
+    }
+
+    fn outcome(&self, under_way: &UnderWay, now: Time, shared: &Shared, told: &Told<'_>) -> FlowOutcome {
+        let visit = &self.spec.visits[under_way.number - 1];
+        let since = |at: Time| at.since(under_way.start);
+        let completed_at = under_way.progress.completion();
+        let progress = under_way.progress.state();
+        let mut error = progress.error.clone();
+        if completed_at.is_none() && error.is_none() {
+            let limit = shared.time_limit;
+            error = Some(format!("given up after {}, the time limit of {limit}", since(now)));
+        }
+        let (counts, record) = (&under_way.counts, &told.record);
+        FlowOutcome {
+            name: self.spec.name.clone(),
+            visit: under_way.number,
+            transport: told.transport,
+            congestion: self.spec.stack.congestion().controller.to_string(),
+            direction: visit.direction,
+            bytes: visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            received: progress.received,
+            completed: completed_at.is_some(),
+            start: under_way.start,
+            handshake: told.handshake.map(since),
+            first_byte: progress.first_byte.map(since),
+            completion: completed_at.map(since),
+            packets_sent: counts.data_packets,
+            packets_lost_policer: counts.lost_policer,
+            packets_lost_queue: counts.lost_queue,
+            packets_lost_random: counts.lost_random,
+            packets_declared_lost: record.packets_declared_lost,
+            flow_control_blocked: Some(record.window_blocked),
+            return_packets: counts.return_packets,
+            return_bytes: counts.return_bytes,
+            rtt_min: record.rtt_min(),
+            rtt_mean: record.rtt_mean(),
+            rtt_p99: record.rtt_p99(),
+            path: told.path,
+            pep: told.pep,
+            objects: visit
+                .objects
+                .iter()
+                .zip(&progress.objects)
+                .map(|(object, state)| ObjectOutcome {
+                    name: object.name.clone(),
+                    bytes: state.bytes,
+                    start: state.start.map_or(Span::ZERO, since),
+                    completion: state.completion.map(since),
+                })
+                .collect(),
+            error: error.filter(|_| completed_at.is_none()),
+        }
+    }
+
+    /// One of the two ends sent a packet on `way`; `layers` are its bytes.
+    pub fn count_sent(&mut self, way: Way, layers: ReturnBytes) {
+        let Some(data_way) = self.data_way() else { return };
+        let Some(visit) = &mut self.under_way else { return };
+        if way == data_way {
+            visit.counts.data_packets += 1;
+        } else {
+            visit.counts.return_packets += 1;
+            visit.counts.return_bytes += layers;
+        }
+    }
+
+    /// A packet that was sent on `way` during visit number `visit` was lost on a link.
+    pub fn count_lost(&mut self, way: Way, visit: u32, cause: DropCause, position: f64, now: Time, trace: bool) {
+        if visit != self.visit() || self.data_way() != Some(way) {
+            return;
+        }
+        let Some(under_way) = &mut self.under_way else { return };
+        let counts = &mut under_way.counts;
+        let (count, series) = match cause {
+            DropCause::Policer => (&mut counts.lost_policer, &mut counts.dropped_policer),
+            DropCause::QueueFull | DropCause::Aqm => (&mut counts.lost_queue, &mut counts.dropped_queue),
+            DropCause::Loss(_) => (&mut counts.lost_random, &mut counts.dropped_loss),
+        };
+        *count += 1;
+        if trace {
+            series.push((now, position));
+        }
+    }
+}
+
+/// The series of a visit that ends.
+fn trace(name: &str, visit: &UnderWay, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
+    let sender = record.series.take().unwrap_or_default();
+    let counts = &visit.counts;
+    let received = visit.progress.state().series.take().unwrap_or_default();
+    let mut series = Vec::new();
+    let mut add = |name, unit, points: Vec<(Time, f64)>| {
+        if !points.is_empty() {
+            series.push(Series { name, unit, points });
+        }
+    };
+    add("sent", "bytes", sender.sent);
+    add("acked", "bytes", sender.acked);
+    add("lost", "bytes", sender.lost);
+    add("dropped_policer", "bytes", counts.dropped_policer.clone());
+    add("dropped_queue", "bytes", counts.dropped_queue.clone());
+    add("dropped_loss", "bytes", counts.dropped_loss.clone());
+    add("received", "bytes", received);
+    add("cwnd", "bytes", sender.cwnd);
+    add("ssthresh", "bytes", sender.ssthresh);
+    add("bytes_in_flight", "bytes", sender.bytes_in_flight);
+    add("pacing_rate", "Mbps", sender.pacing_rate);
+    add("rtt", "ms", sender.rtt);
+    add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    let mut marks = Vec::new();
+    if let Some(at) = handshake {
+        marks.push((at, "handshake complete".to_owned()));
+    }
+    if let Some(at) = visit.progress.state().first_byte {
+        marks.push((at, "first byte".to_owned()));
+    }
+    if let Some(at) = visit.progress.completion() {
+        marks.push((at, "complete".to_owned()));
+    }
+    FlowTrace { name: name.to_owned(), visit: visit.number, start: visit.start, series, marks, phases: sender.phases }
+}

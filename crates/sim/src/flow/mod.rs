@@ -1,0 +1,90 @@
+//! Flows: a client, its server, and their visits one after the other, whatever they speak.
+
+mod course;
+mod quic;
+mod tcp;
+
+pub use course::{Course, FlowResults};
+pub use quic::QuicFlow;
+pub use tcp::TcpFlow;
+pub(crate) use tcp::data_way;
+
+use crate::datagram::Datagram;
+use crate::error::SimError;
+use crate::hosts::Hosts;
+use crate::spec::{FlowSpec, Stack};
+use bentpipe_link::{Packet, random};
+use bentpipe_quic::tls::SecretLog;
+use bentpipe_quic::{Clock, EpochClock};
+use bentpipe_units::{Span, Time};
+
+/// What all flows of a run share.
+pub struct Shared {
+    /// Maps time to the stack's instants.
+    pub clock: Clock,
+    /// Wall time of the simulated world.
+    pub epoch: EpochClock,
+    /// Whether series are recorded.
+    pub trace: bool,
+    /// Whether qlog is written.
+    pub qlog: bool,
+    /// Where TLS secrets go, for a capture.
+    pub secrets: Option<SecretLog>,
+    /// Seed and number of the run.
+    pub seed: (u64, u64),
+    /// Time after which a visit is given up.
+    pub time_limit: Span,
+    /// What hosts know of each other.
+    pub hosts: Hosts,
+    /// The server's node: there are as many hops as this says.
+    pub last_node: u16,
+}
+
+impl Shared {
+    fn seed_bytes(&self, purpose: &str) -> [u8; 32] {
+        use rand_core::Rng;
+        let mut bytes = [0; 32];
+        random::stream(self.seed.0, self.seed.1, purpose).fill_bytes(&mut bytes);
+        bytes
+    }
+}
+
+/// A flow as the world sees it: something at the nodes of a path that takes packets and makes packets.
+///
+/// After [`Flow::deliver`], [`Flow::wake`] and [`Flow::act`] the world calls [`Flow::poll_transmit`] until it returns `None`, and then asks
+/// [`Flow::next_timeout`].
+pub trait Flow {
+    /// Its visits.
+    fn course(&self) -> &Course;
+    /// Its visits, to count what happens to their packets.
+    fn course_mut(&mut self) -> &mut Course;
+    /// Begins the next visit, ends the one under way, or neither, as is due.
+    fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError>;
+    /// A packet for `node` has arrived there.
+    fn deliver(&mut self, now: Time, node: u16, packet: Packet<Datagram>);
+    /// What is due at `node` is done.
+    fn wake(&mut self, now: Time, node: u16);
+    /// When [`Flow::wake`] is to be called for `node`.
+    fn next_timeout(&self, node: u16) -> Option<Time>;
+    /// The next packet that leaves `node`.
+    fn poll_transmit(&mut self, now: Time, node: u16) -> Option<Packet<Datagram>>;
+    /// A packet for another node passes `node`. `None` where it is held back there.
+    fn pass(&mut self, now: Time, node: u16, packet: Packet<Datagram>) -> Option<Packet<Datagram>> {
+        let _ = (now, node);
+        Some(packet)
+    }
+    /// When [`Flow::act`] is to be called.
+    fn next_deadline(&self) -> Option<Time> {
+        self.course().next_deadline()
+    }
+    /// What its finished visits left.
+    fn into_results(self: Box<Self>) -> FlowResults;
+}
+
+/// A flow that has not begun; `index` gives its addresses and random streams.
+pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow>, SimError> {
+    Ok(match spec.stack.clone() {
+        Stack::Quic(settings) => Box::new(QuicFlow::new(spec, *settings, index, shared)?),
+        Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
+    })
+}

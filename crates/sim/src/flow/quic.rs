@@ -1,0 +1,417 @@
+//! A flow that speaks QUIC: two endpoints, and a connection for each visit.
+
+use super::course::Told;
+use super::{Course, Flow, FlowResults, Shared};
+use crate::app;
+use crate::datagram::{Body, Datagram, Side, Way, ecn_from_link, ecn_to_link, socket};
+use crate::error::SimError;
+use crate::outcome::{PathOutcome, QlogFile, ReturnBytes};
+use crate::spec::{Direction, FlowSpec};
+use bentpipe_link::Packet;
+use bentpipe_quic::congestion::{FastStart, PathNotes};
+use bentpipe_quic::memory::Holder;
+use bentpipe_quic::noq_proto::{
+    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
+};
+use bentpipe_quic::qlog::QlogSink;
+use bentpipe_quic::tls::{self, Identity, Randomness};
+use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
+use bentpipe_quic::{
+    Accept, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe, Remembered,
+    ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+};
+use bentpipe_units::Time;
+use bytes::BytesMut;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Datagrams that one call for transmission may return: what segmentation offload takes at once (64 kB).
+const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(44).expect("44 is not zero");
+/// H3_NO_ERROR (RFC 9114 §8.1): how a client that has all it wanted leaves.
+const NO_ERROR: u64 = 0x100;
+
+/// A flow that speaks QUIC.
+pub struct QuicFlow {
+    course: Course,
+    settings: Settings,
+    client: Endpoint,
+    server: Endpoint,
+    /// The client without and with early data; both keep the same tickets and tokens.
+    client_configs: [ClientConfig; 2],
+    server_config: ServerConfig,
+    /// What the server does with the next connection.
+    next_accept: Arc<Mutex<Option<Accept>>>,
+    running: Option<Running>,
+    /// The server's node.
+    last_node: u16,
+    trace: bool,
+    epoch: bentpipe_quic::EpochClock,
+    /// Datagrams that the stack handed over at once, until they are sent one by one.
+    batch: Option<Batch>,
+    buffer: Vec<u8>,
+}
+
+/// The connection of the visit under way.
+struct Running {
+    conn: Conn,
+    /// Watches the data's sender.
+    probe: Probe,
+    /// What the data's sender knows of the path, where it keeps notes.
+    notes: Option<PathNotes>,
+    /// What became of the client's token, where tokens are exchanged.
+    verdict: Option<Verdict>,
+    /// The server's connection, once there is one.
+    server_conn: Arc<Mutex<Option<Conn>>>,
+    sinks: Option<(QlogSink, QlogSink)>,
+}
+
+/// Datagrams in one buffer.
+struct Batch {
+    data: BytesMut,
+    transmit: Transmit,
+    /// Bytes that the connection had sent with the last of them.
+    position: f64,
+}
+
+impl Running {
+    /// What both ends know of the path now.
+    fn path(&self, direction: Direction) -> PathOutcome {
+        let known = self.notes.as_ref().map(PathNotes::knowledge).unwrap_or_default();
+        let receiver = match direction {
+            Direction::Download => self.conn.received_view(),
+            Direction::Upload => {
+                let server = self.server_conn.lock().unwrap_or_else(PoisonError::into_inner);
+                server.as_ref().and_then(Conn::received_view)
+            }
+        };
+        PathOutcome {
+            saved: known.offered,
+            observed: known.observed,
+            receiver,
+            retreated: known.offered.map(|_| known.retreated),
+            token: self.verdict.as_ref().map(Verdict::name),
+        }
+    }
+}
+
+impl QuicFlow {
+    /// A flow that has not begun; `index` gives its addresses and random streams.
+    pub fn new(spec: FlowSpec, settings: Settings, index: usize, shared: &Shared) -> Result<Self, SimError> {
+        let seed = |purpose: &str| shared.seed_bytes(&format!("flow/{}/{purpose}", spec.name));
+        let alpn = match settings.http {
+            Http::H3 => tls::ALPN_H3,
+            Http::Raw => tls::ALPN_RAW,
+        };
+        let identity = Identity::self_signed(app::SERVER_NAME, seed("identity"))?;
+        let client_tls = tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
+        let tokens = Arc::new(TokenMemoryCache::default());
+        let client_config = |early_data| {
+            let mut config = ClientConfig::new(Arc::new(client_tls.quic(early_data)?));
+            config
+                .initial_dst_cid_provider(seeded::initial_cids(half(seed(&format!("initial cid {early_data}")))))
+                .token_store(tokens.clone());
+            Ok::<_, SimError>(config)
+        };
+        let client_configs = [client_config(false)?, client_config(true)?];
+        let server_tls =
+            tls::server(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), shared.secrets.clone())?;
+
+        let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
+        let mut validation = ValidationTokenConfig::default();
+        validation.sent(2).log(Arc::new(seeded::ExactTokenLog::default()));
+        server_config.validation_token_config(validation).time_source(Arc::new(shared.epoch.clone()));
+
+        let endpoint_config = |side: &str| {
+            let cid_seed = half(seed(&format!("{side} cid")));
+            let mut config = EndpointConfig::default();
+            config
+                .rng_seed(Some(seed(side)))
+                // A packet with the fixed bit cleared at random (RFC 9287) would differ from run to run in nothing but that.
+                .grease_quic_bit(false)
+                .cid_generator(Arc::new(move || Box::new(seeded::SeededCids::new(cid_seed))));
+            let payload = settings.max_mtu.max(settings.initial_mtu);
+            config.max_udp_payload_size(payload).map_err(|_| SimError::Settings {
+                flow: spec.name.clone(),
+                source: bentpipe_quic::SettingsError::Mtu { name: "max_mtu", value: payload },
+            })?;
+            Ok::<_, SimError>(config)
+        };
+        let next_accept: Arc<Mutex<Option<Accept>>> = Arc::default();
+        let slot = next_accept.clone();
+        let acceptor = Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let client = Endpoint::new(endpoint_config("client")?, shared.clock, None, MAX_SEGMENTS);
+        let server = Endpoint::new(
+            endpoint_config("server")?,
+            shared.clock,
+            Some((Arc::new(server_config.clone()), acceptor)),
+            MAX_SEGMENTS,
+        );
+        Ok(Self {
+            client,
+            server,
+            client_configs,
+            server_config,
+            next_accept,
+            running: None,
+            last_node: shared.last_node,
+            trace: shared.trace,
+            epoch: shared.epoch.clone(),
+            batch: None,
+            buffer: Vec::new(),
+            settings,
+            course: Course::new(spec, index),
+        })
+    }
+
+    fn socket(&self, side: Side) -> std::net::SocketAddr {
+        socket(self.course.index, side, self.course.terminal())
+    }
+
+    fn side(&self, node: u16) -> Side {
+        if node == 0 { Side::Client } else { Side::Server }
+    }
+
+    /// The endpoint at `node`, of the two nodes that have one.
+    fn endpoint(&mut self, node: u16) -> &mut Endpoint {
+        if node == 0 { &mut self.client } else { &mut self.server }
+    }
+
+    /// What the trace of one end of a visit is called.
+    fn qlog_name(&self, visit: u32, side: &str) -> String {
+        format!("{}-visit{visit}-{side}", self.course.spec.name)
+    }
+
+    /// What a connection's sender on `side` is told, and what goes with the connection.
+    fn endpoint_parts(
+        &self,
+        side: Side,
+        probe: &Probe,
+        sink: Option<&QlogSink>,
+        now: Time,
+        shared: &Shared,
+    ) -> Result<(TransportConfig, Attached), SimError> {
+        let fail = |source| SimError::Settings { flow: self.course.spec.name.clone(), source };
+        let settings = &self.settings;
+        let mut transport = settings.transport().map_err(fail)?;
+        let controller = settings.controller().map_err(fail)?;
+        let peer = self.socket(side.peer()).ip();
+        let host = shared.hosts.get(match side {
+            Side::Server => &self.course.spec.server,
+            Side::Client => &self.course.spec.name,
+        })?;
+        let by_token = controller.keeps_notes() && settings.resume_via == ResumeVia::Token;
+        let remembered = controller
+            .keeps_notes()
+            .then(|| {
+                // One of a kind in the run: flow, visit and side.
+                let holder =
+                    Holder((self.course.index as u64) << 32 | u64::from(self.course.visit()) << 1 | side as u64);
+                match side {
+                    Side::Server if by_token => Ok(Remembered::without_store()),
+                    _ => host.memory.begin(peer, holder, now),
+                }
+            })
+            .transpose()
+            .map_err(|error| SimError::Spec(error.to_string()))?;
+        let notes = remembered.as_ref().map(Remembered::notes);
+        let tokens = match (side, &notes) {
+            (Side::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
+            (Side::Client, _) if by_token => {
+                let windows = ClientWindows { present: settings.connection_window, most: ClientWindows::MOST };
+                Some(Tokens::client(&host.kept, &self.course.spec.server, windows))
+            }
+            _ => None,
+        };
+        // A client that sends knows nothing of other clients behind its address.
+        let starting = (side == Side::Server && controller.wants_permit()).then(|| host.gate.ticket(peer));
+        let ticket = starting.clone();
+        let make: MakeController = Arc::new(move |setup| {
+            let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
+            controller.make(setup, fast, notes.clone())
+        });
+        let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
+        transport.congestion_controller_factory(factory);
+        if let Some(sink) = sink {
+            transport.qlog_factory(Arc::new(sink.clone()));
+        }
+        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens, starting }))
+    }
+
+    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        let (visit, progress) = self.course.begin(now, shared);
+        let number = self.course.visit();
+        let trace = shared.trace && visit.reported;
+        let record = |direction| Probe::new(trace && visit.direction == direction);
+        let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
+        let sinks = (shared.qlog && visit.reported).then(|| {
+            let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
+            (sink("client"), sink("server"))
+        });
+        let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
+
+        let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
+        let (transport, attached) = self.endpoint_parts(Side::Server, &server_probe, server_sink, now, shared)?;
+        let mut config = self.server_config.clone();
+        config.transport_config(Arc::new(transport));
+        let server_progress = progress.clone();
+        let server_conn = Arc::<Mutex<Option<Conn>>>::default();
+        let slot = server_conn.clone();
+        let verdict = attached.tokens.as_ref().and_then(Tokens::verdict).cloned();
+        let notes = |attached: &Attached| attached.remembered.as_ref().map(Remembered::notes);
+        let server_notes = notes(&attached);
+        *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
+            config: Arc::new(config),
+            attached,
+            app: Box::new(move |conn| {
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(conn.clone());
+                app::server(conn, &server_settings, server_progress)
+            }),
+        });
+
+        let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
+        let (transport, attached) = self.endpoint_parts(Side::Client, &client_probe, client_sink, now, shared)?;
+        let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
+        config.transport_config(Arc::new(transport));
+        let client_progress = progress.clone();
+        let client_notes = notes(&attached);
+        let remote = self.socket(Side::Server);
+        let conn = self
+            .client
+            .connect(now, config, remote, app::SERVER_NAME, attached, move |conn| {
+                app::client(conn, &client_settings, client_progress)
+            })
+            .map_err(|error| SimError::Connect { flow: self.course.spec.name.clone(), reason: error.to_string() })?;
+        if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
+            progress.failed("0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned());
+        }
+        let (probe, notes) = match visit.direction {
+            Direction::Download => (server_probe, server_notes),
+            Direction::Upload => (client_probe, client_notes),
+        };
+        self.running = Some(Running { conn, probe, notes, verdict, server_conn, sinks });
+        Ok(())
+    }
+
+    fn end_visit(&mut self, now: Time, shared: &Shared) {
+        let Some(running) = self.running.take() else { return };
+        let mut qlog = Vec::new();
+        if let Some((client, server)) = &running.sinks {
+            for (side, sink) in [("client", client), ("server", server)] {
+                qlog.push(QlogFile { name: self.qlog_name(self.course.visit(), side), bytes: sink.take() });
+            }
+        }
+        let direction = self.course.visit_under_way().map_or(Direction::Download, |visit| visit.direction);
+        let told = Told {
+            transport: "quic",
+            handshake: running.conn.connected_at(),
+            record: &mut running.probe.record(),
+            path: running.path(direction),
+            pep: None,
+            qlog,
+        };
+        self.course.end(now, shared, told);
+        running.conn.close(NO_ERROR, b"");
+        self.client.wake(now);
+    }
+
+    /// The position of what the data's sender has sent, where `way` is the data's and it is recorded.
+    fn position(&self, way: Way) -> f64 {
+        match &self.running {
+            Some(running) if self.trace && self.course.data_way() == Some(way) => {
+                running.probe.record().bytes_sent as f64
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+impl Flow for QuicFlow {
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
+    fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        if self.course.must_end(now) {
+            self.end_visit(now, shared);
+        }
+        if self.course.must_begin(now) {
+            self.begin_visit(now, shared)?;
+        }
+        if self.course.progress().is_some_and(|progress| progress.release(now)) {
+            self.client.wake(now);
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, now: Time, node: u16, packet: Packet<Datagram>) {
+        let Body::Udp(data) = packet.payload.body else { return };
+        let source = self.socket(self.side(node).peer());
+        self.epoch.set(now);
+        self.endpoint(node).handle_datagram(now, source, ecn_from_link(packet.ecn), data);
+    }
+
+    fn wake(&mut self, now: Time, node: u16) {
+        self.epoch.set(now);
+        self.endpoint(node).handle_timeout(now);
+    }
+
+    fn next_timeout(&self, node: u16) -> Option<Time> {
+        match node {
+            0 => self.client.next_timeout(),
+            node if node == self.last_node => self.server.next_timeout(),
+            _ => None,
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let pending = self.course.progress().and_then(crate::progress::Progress::next_release);
+        [self.course.next_deadline(), pending].into_iter().flatten().min()
+    }
+
+    fn poll_transmit(&mut self, now: Time, node: u16) -> Option<Packet<Datagram>> {
+        let (way, to) = if node == 0 { (Way::Up, self.last_node) } else { (Way::Down, 0) };
+        if self.batch.is_none() {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.clear();
+            let transmit = self.endpoint(node).poll_transmit(now, &mut buffer);
+            let batch = transmit.map(|transmit| Batch {
+                data: BytesMut::from(&buffer[..]),
+                transmit,
+                position: self.position(way),
+            });
+            self.buffer = buffer;
+            self.batch = batch;
+        }
+        let batch = self.batch.as_mut()?;
+        let segment = batch.data.split_to(batch.transmit.segment_size.min(batch.data.len()));
+        let (ecn, position) = (ecn_to_link(batch.transmit.ecn), batch.position - batch.data.len() as f64);
+        if batch.data.is_empty() {
+            self.batch = None;
+        }
+        let quic = segment.len() as u64;
+        let bytes = segment.len() as u32 + IP_UDP_HEADER;
+        let layers = ReturnBytes {
+            ip: u64::from(IP_HEADER),
+            udp: u64::from(UDP_HEADER),
+            quic,
+            total: u64::from(bytes),
+            ..ReturnBytes::default()
+        };
+        self.course.count_sent(way, layers);
+        let (flow, visit) = (self.course.index as u32, self.course.visit());
+        let payload = Datagram { flow, visit, way, to, position, body: Body::Udp(segment) };
+        Some(Packet { bytes, ecn, payload })
+    }
+
+    fn into_results(self: Box<Self>) -> FlowResults {
+        self.course.into_results()
+    }
+}
+
+fn half(seed: [u8; 32]) -> [u8; 16] {
+    std::array::from_fn(|index| seed[index])
+}

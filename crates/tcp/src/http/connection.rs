@@ -1,0 +1,195 @@
+//! One connection: both ends' TLS and HTTP, and between them a tape each way.
+
+use super::h2::Http2;
+use super::schedule::Schedule;
+use super::serial::Serial;
+use super::tape::Tape;
+use super::tls::{self, RECORD, RECORD_CONTENT, Tls};
+use super::{Note, Opening, Settings, Side, Version};
+use bentpipe_units::Time;
+
+/// What an application says to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Header of the request for an object.
+    Request(usize),
+    /// Header of its response.
+    Response(usize),
+    /// So much of its content.
+    Content(usize, u64),
+    /// Some of its content, without a frame or record around it.
+    Bare(usize),
+    /// What a side of HTTP/2 begins with.
+    Begin,
+    /// The peer's settings are in use.
+    SettingsAck,
+    /// Window for a stream.
+    StreamWindow(usize, u64),
+    /// Window for the connection.
+    ConnectionWindow(u64),
+}
+
+/// What stands on a tape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Tls(tls::Message),
+    App(Message),
+}
+
+/// A connection, both its ends.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Whether it is the one of which the client notes that it is ready.
+    first: bool,
+    /// Whether TCP is open at a side, in the order of [`Side::place`].
+    open: [bool; 2],
+    tls: Option<Tls>,
+    app: App,
+    /// What each side writes.
+    tapes: [Tape<Entry>; 2],
+}
+
+#[derive(Debug)]
+enum App {
+    Serial(Serial),
+    Http2(Http2),
+}
+
+/// What reading has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct News {
+    /// At least one message.
+    pub(super) any: bool,
+    /// Tickets for later connections.
+    pub(super) tickets: bool,
+}
+
+impl Connection {
+    /// A connection that TCP has not opened yet.
+    pub(super) fn new(settings: &Settings, opening: Opening, upload: bool, first: bool) -> Self {
+        let version = settings.version;
+        let http2 = version == Version::H2;
+        Self {
+            first,
+            open: [false; 2],
+            tls: (version != Version::Raw).then(|| Tls::new(opening, http2)),
+            app: if http2 {
+                App::Http2(Http2::new(settings, upload))
+            } else {
+                App::Serial(Serial::new(version, upload))
+            },
+            tapes: [Tape::default(), Tape::default()],
+        }
+    }
+
+    /// TCP is open at `side`.
+    pub(super) fn opened(&mut self, side: Side, schedule: &mut Schedule) {
+        let open = &mut self.open[side.place()];
+        if !*open && side == Side::Client && self.first && self.tls.is_none() {
+            schedule.note(Note::Ready);
+        }
+        *open = true;
+    }
+
+    /// Whether its client waits for TCP or TLS before it can ask for anything.
+    pub(super) fn is_coming(&self) -> bool {
+        !self.open[Side::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Side::Client))
+    }
+
+    /// Whether its client can ask for an object now.
+    pub(super) fn takes(&self) -> bool {
+        let place = match &self.app {
+            App::Serial(serial) => serial.is_idle(),
+            App::Http2(http2) => http2.has_place(),
+        };
+        place && !self.is_coming()
+    }
+
+    /// The client asks for an object.
+    pub(super) fn begin(&mut self, object: usize) {
+        match &mut self.app {
+            App::Serial(serial) => serial.begin(object),
+            App::Http2(http2) => http2.begin(object),
+        }
+    }
+
+    /// Writes up to `room` bytes of `side`, and returns how many.
+    pub(super) fn write(&mut self, side: Side, room: u64, schedule: &Schedule) -> u64 {
+        if !self.open[side.place()] {
+            return 0;
+        }
+        let mut written = 0;
+        loop {
+            written += self.tapes[side.place()].write(room - written);
+            if written == room {
+                return written;
+            }
+            let Some((bytes, entry)) = self.next(side, schedule) else { return written };
+            self.tapes[side.place()].push(bytes, entry);
+        }
+    }
+
+    fn next(&mut self, side: Side, schedule: &Schedule) -> Option<(u64, Entry)> {
+        if let Some((bytes, message)) = self.tls.as_mut().and_then(|tls| tls.next(side)) {
+            return Some((bytes, Entry::Tls(message)));
+        }
+        let most = self.tls.as_ref().map_or(RECORD_CONTENT, |tls| tls.allowance(side));
+        if most == 0 {
+            return None;
+        }
+        let (bytes, message) = match &mut self.app {
+            App::Serial(serial) => serial.next(side, most, schedule),
+            App::Http2(http2) => http2.next(side, most, schedule),
+        }?;
+        let record = match &mut self.tls {
+            Some(tls) => {
+                tls.sent(side, bytes);
+                RECORD
+            }
+            None => 0,
+        };
+        Some((bytes + record, Entry::App(message)))
+    }
+
+    /// In all, `bytes` have arrived at `side`.
+    pub(super) fn read(&mut self, now: Time, side: Side, bytes: u64, schedule: &mut Schedule) -> News {
+        let mut news = News::default();
+        let divisible = |entry: &Entry| matches!(entry, Entry::App(Message::Bare(_)));
+        while let Some((entry, length)) = self.tapes[side.other().place()].read(bytes, divisible) {
+            news.any = true;
+            let message = match entry {
+                Entry::Tls(message) => {
+                    news.tickets |= message == tls::Message::Tickets;
+                    if self.first && message == tls::Message::ServerFlight {
+                        schedule.note(Note::Ready);
+                    }
+                    if let Some(tls) = &mut self.tls {
+                        tls.read(message);
+                    }
+                    continue;
+                }
+                Entry::App(Message::Bare(object)) => Message::Content(object, length),
+                Entry::App(message) => message,
+            };
+            match &mut self.app {
+                App::Serial(serial) => serial.read(now, message, schedule),
+                App::Http2(http2) => http2.read(now, side, message, schedule),
+            }
+        }
+        news
+    }
+
+    /// Whether `side` has more to write than the windows of HTTP/2 let it. While a record waits for TCP, they are not what holds it back.
+    pub(super) fn is_blocked(&self, side: Side) -> bool {
+        match &self.app {
+            App::Serial(_) => false,
+            App::Http2(http2) => self.tapes[side.place()].pending() == 0 && http2.is_blocked(side),
+        }
+    }
+
+    /// Messages that were made and not read yet.
+    #[cfg(test)]
+    pub(super) fn messages_underway(&self) -> usize {
+        self.tapes.iter().map(Tape::len).sum()
+    }
+}

@@ -1,0 +1,276 @@
+//! HTTP/2 (RFC 9113): streams side by side on one connection, and the windows that hold them back.
+//!
+//! Both ends are here: one sends content (the server, or, in an upload, the client), the other returns windows. Each frame
+//! has a TLS record of its own, but for what a side begins with, which is one record.
+
+use super::connection::Message;
+use super::schedule::Schedule;
+use super::tls::RECORD_CONTENT;
+use super::{Settings, Side};
+use bentpipe_units::Time;
+use std::collections::VecDeque;
+
+/// Header of a frame (RFC 9113 §4.1).
+pub(super) const FRAME: u64 = 9;
+/// Window of the connection, and of streams, until the peer says otherwise (RFC 9113 §6.9.2).
+const INITIAL_WINDOW: u64 = 65_535;
+/// Largest window (RFC 9113 §6.9.1).
+const MAX_WINDOW: u64 = (1 << 31) - 1;
+/// Streams at the same time: the least that RFC 9113 §6.5.2 recommends to allow, and what Chrome takes before the server speaks.
+const MAX_STREAMS: usize = 100;
+/// The client's first words (RFC 9113 §3.4).
+const PREFACE: u64 = 24;
+/// One setting (RFC 9113 §6.5.1).
+const SETTING: u64 = 6;
+/// Settings that Chrome sends: table size, push, initial window, header list.
+const CLIENT_SETTINGS: u64 = FRAME + 4 * SETTING;
+/// Settings that nginx sends: streams, initial window, frame size.
+const SERVER_SETTINGS: u64 = FRAME + 3 * SETTING;
+/// WINDOW_UPDATE (RFC 9113 §6.9).
+const WINDOW_UPDATE: u64 = FRAME + 4;
+/// HEADERS of the first request on a connection: some two thirds of its text remain after Huffman coding (RFC 7541 appendix B).
+const FIRST_REQUEST: u64 = FRAME + 5 + 280;
+/// HEADERS of a later request: most of it is in the table (RFC 7541 §2.3), and path, `accept` and the like remain. The five bytes are
+/// the priority that browsers send.
+const REQUEST: u64 = FRAME + 5 + 60;
+/// HEADERS of the first response, likewise.
+const FIRST_RESPONSE: u64 = FRAME + 170;
+/// HEADERS of a later response: length, dates and tag differ.
+const RESPONSE: u64 = FRAME + 70;
+
+/// Both ends of a connection.
+#[derive(Debug)]
+pub(super) struct Http2 {
+    upload: bool,
+    stream_window: u64,
+    connection_window: u64,
+    /// Whether a side, in the order of [`Side::place`], has sent what it begins with.
+    begun: [bool; 2],
+    /// Acknowledgements and windows that a side returns.
+    control: [VecDeque<Message>; 2],
+    /// Requests, and responses, that wait to be written.
+    heads: [VecDeque<usize>; 2],
+    /// Whether the first of them was written.
+    coded: [bool; 2],
+    /// Streams that are open.
+    open: usize,
+    sending: Sending,
+    /// What arrived on streams, and of it what was not returned as window.
+    receiving: Vec<Receiving>,
+    /// The same of the connection.
+    unreturned: u64,
+}
+
+/// What the sender of content knows.
+#[derive(Debug)]
+struct Sending {
+    /// Streams with content left, the next in turn first.
+    streams: VecDeque<Stream>,
+    /// Window of the connection.
+    window: u64,
+    /// Window with which streams begin.
+    initial: u64,
+}
+
+#[derive(Debug)]
+struct Stream {
+    object: usize,
+    left: u64,
+    /// Negative where the peer's settings came late and were smaller (RFC 9113 §6.9.2).
+    window: i64,
+}
+
+#[derive(Debug)]
+struct Receiving {
+    object: usize,
+    got: u64,
+    unreturned: u64,
+}
+
+impl Http2 {
+    /// A connection that has not begun.
+    pub(super) fn new(settings: &Settings, upload: bool) -> Self {
+        Self {
+            upload,
+            // A window of nothing would never open.
+            stream_window: settings.stream_window.get().clamp(1, MAX_WINDOW),
+            // WINDOW_UPDATE can only raise it.
+            connection_window: settings.connection_window.get().clamp(INITIAL_WINDOW, MAX_WINDOW),
+            begun: [false; 2],
+            control: [VecDeque::new(), VecDeque::new()],
+            heads: [VecDeque::new(), VecDeque::new()],
+            coded: [false; 2],
+            open: 0,
+            sending: Sending { streams: VecDeque::new(), window: INITIAL_WINDOW, initial: INITIAL_WINDOW },
+            receiving: Vec::new(),
+            unreturned: 0,
+        }
+    }
+
+    /// Whether another stream may be opened.
+    pub(super) fn has_place(&self) -> bool {
+        self.open < MAX_STREAMS
+    }
+
+    /// Opens a stream.
+    pub(super) fn begin(&mut self, object: usize) {
+        self.open += 1;
+        self.heads[Side::Client.place()].push_back(object);
+    }
+
+    fn data_side(&self) -> Side {
+        if self.upload { Side::Client } else { Side::Server }
+    }
+
+    /// Whether `side` has content to send and no window for any of it.
+    pub(super) fn is_blocked(&self, side: Side) -> bool {
+        let streams = &self.sending.streams;
+        side == self.data_side()
+            && !streams.is_empty()
+            && (self.sending.window == 0 || streams.iter().all(|stream| stream.window <= 0))
+    }
+
+    /// What `side` writes next, of at most `most` bytes, and its bytes.
+    pub(super) fn next(&mut self, side: Side, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+        let place = side.place();
+        if !self.begun[place] {
+            let frames = match side {
+                Side::Client => PREFACE + CLIENT_SETTINGS,
+                Side::Server => SERVER_SETTINGS,
+            };
+            let bytes = frames + if self.connection_window > INITIAL_WINDOW { WINDOW_UPDATE } else { 0 };
+            self.begun[place] = bytes <= most;
+            return self.begun[place].then_some((bytes, Message::Begin));
+        }
+        if let Some(message) = self.control[place].front().copied() {
+            let bytes = if message == Message::SettingsAck { FRAME } else { WINDOW_UPDATE };
+            if bytes > most {
+                return None;
+            }
+            self.control[place].pop_front();
+            return Some((bytes, message));
+        }
+        if let Some(object) = self.heads[place].front().copied() {
+            let (bytes, message) = match (side, self.coded[place]) {
+                (Side::Client, false) => (FIRST_REQUEST, Message::Request(object)),
+                (Side::Client, true) => (REQUEST, Message::Request(object)),
+                (Side::Server, false) => (FIRST_RESPONSE, Message::Response(object)),
+                (Side::Server, true) => (RESPONSE, Message::Response(object)),
+            };
+            if bytes > most {
+                return None;
+            }
+            self.heads[place].pop_front();
+            self.coded[place] = true;
+            let left = schedule.bytes(object);
+            if side == self.data_side() && left > 0 {
+                let window = self.sending.initial.cast_signed();
+                self.sending.streams.push_back(Stream { object, left, window });
+            }
+            return Some((bytes, message));
+        }
+        if side != self.data_side() {
+            return None;
+        }
+        let (object, content) = self.sending.next(most.min(RECORD_CONTENT).saturating_sub(FRAME))?;
+        Some((FRAME + content, Message::Content(object, content)))
+    }
+
+    /// `side` has read a message.
+    pub(super) fn read(&mut self, now: Time, side: Side, message: Message, schedule: &mut Schedule) {
+        match message {
+            Message::Begin => {
+                self.control[side.place()].push_back(Message::SettingsAck);
+                if side == self.data_side() {
+                    self.sending.settings(self.stream_window);
+                    self.sending.window += self.connection_window - INITIAL_WINDOW;
+                }
+            }
+            Message::Request(object) => {
+                if self.upload && schedule.bytes(object) > 0 {
+                    self.receiving.push(Receiving { object, got: 0, unreturned: 0 });
+                } else {
+                    self.heads[Side::Server.place()].push_back(object);
+                }
+            }
+            Message::Response(object) if self.upload || schedule.bytes(object) == 0 => {
+                self.ended(now, object, schedule)
+            }
+            Message::Response(object) => self.receiving.push(Receiving { object, got: 0, unreturned: 0 }),
+            Message::Content(object, content) => self.content(now, side, object, content, schedule),
+            Message::StreamWindow(object, bytes) => {
+                if let Some(stream) = self.sending.streams.iter_mut().find(|stream| stream.object == object) {
+                    stream.window += bytes.cast_signed();
+                }
+            }
+            Message::ConnectionWindow(bytes) => self.sending.window += bytes,
+            Message::SettingsAck | Message::Bare(_) => {}
+        }
+    }
+
+    /// `side` has read content. Once more than half of a window was used up, it is given back, as Chrome does
+    /// (`SpdySession::IncreaseRecvWindowSize`, `SpdyStream::IncreaseRecvWindowSize`); what Chrome gives back by time, after 5 s, is
+    /// not played.
+    fn content(&mut self, now: Time, side: Side, object: usize, content: u64, schedule: &mut Schedule) {
+        let Some(place) = self.receiving.iter().position(|stream| stream.object == object) else { return };
+        let stream = &mut self.receiving[place];
+        stream.got += content;
+        stream.unreturned += content;
+        schedule.received(object, content);
+        let all = stream.got == schedule.bytes(object);
+        let control = &mut self.control[side.place()];
+        // A stream that has ended needs no window.
+        if !all && stream.unreturned > self.stream_window / 2 {
+            control.push_back(Message::StreamWindow(object, stream.unreturned));
+            stream.unreturned = 0;
+        }
+        self.unreturned += content;
+        if self.unreturned > self.connection_window / 2 {
+            control.push_back(Message::ConnectionWindow(self.unreturned));
+            self.unreturned = 0;
+        }
+        if all {
+            self.receiving.swap_remove(place);
+            if self.upload {
+                self.heads[Side::Server.place()].push_back(object);
+            } else {
+                self.ended(now, object, schedule);
+            }
+        }
+    }
+
+    fn ended(&mut self, now: Time, object: usize, schedule: &mut Schedule) {
+        self.open -= 1;
+        schedule.ended(now, object);
+    }
+}
+
+impl Sending {
+    /// The stream in turn that has a window, and how much of its content goes into a frame of at most `most`.
+    fn next(&mut self, most: u64) -> Option<(usize, u64)> {
+        let most = most.min(self.window);
+        if most == 0 {
+            return None;
+        }
+        let place = self.streams.iter().position(|stream| stream.window > 0)?;
+        let mut stream = self.streams.remove(place)?;
+        let content = most.min(stream.left).min(stream.window.cast_unsigned());
+        stream.left -= content;
+        stream.window -= content.cast_signed();
+        self.window -= content;
+        let object = stream.object;
+        if stream.left > 0 {
+            self.streams.push_back(stream);
+        }
+        Some((object, content))
+    }
+
+    /// The peer's window for streams is known: those under way are changed by the difference (RFC 9113 §6.9.2).
+    fn settings(&mut self, window: u64) {
+        let difference = window.cast_signed() - self.initial.cast_signed();
+        for stream in &mut self.streams {
+            stream.window += difference;
+        }
+        self.initial = window;
+    }
+}

@@ -1,0 +1,147 @@
+//! Pages that nobody wrote: as many objects as asked for, as large and as dependent on each other as those of real pages.
+//!
+//! Sizes and proportions are those of the median desktop page in the Web Almanac 2024 (HTTP Archive, chapter Page Weight, crawl of October
+//! 2024): images 1,054 kB in 18 requests, scripts 613 kB in 24, fonts 131 kB, style sheets 78 kB, HTML 18 kB. How many requests fetch
+//! fonts and style sheets is our choice: 4 and 8. A page of 66 objects comes to 2.3 MB on average that way; the chapter prints 66 requests and
+//! 2,311 kB for the median mobile page, 71 and 2,652 kB for desktop.
+//!
+//! Within a kind, sizes are log-normal around that average. How far they spread, what is found where, and how long it takes until a browser
+//! asks for what it found are our choice.
+
+use super::Object;
+use bentpipe_link::random::{Stream, stream};
+use bentpipe_units::{Bytes, Span};
+
+/// An object of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageObject {
+    /// What it would be called: `image-07.webp`.
+    pub name: String,
+    /// The object.
+    pub object: Object,
+}
+
+/// Objects of one kind.
+struct Kind {
+    stem: &'static str,
+    suffix: &'static str,
+    /// Requests for it on the page that the sizes were taken from.
+    requests: usize,
+    /// Bytes of all of them.
+    bytes: f64,
+    /// Time between what it was found in and the request: parsing HTML, building style rules, running scripts.
+    found: [Span; 3],
+}
+
+/// What objects are found in: places in [`Kind::found`].
+const HTML: usize = 0;
+const STYLE: usize = 1;
+const SCRIPT: usize = 2;
+
+const FOUND: [Span; 3] = [Span::from_millis(5), Span::from_millis(10), Span::from_millis(50)];
+const ROOT: Kind = Kind { stem: "index", suffix: "html", requests: 1, bytes: 18e3, found: [Span::ZERO; 3] };
+const STYLES: Kind = Kind { stem: "style", suffix: "css", requests: 8, bytes: 78e3, found: FOUND };
+const SCRIPTS: Kind = Kind { stem: "script", suffix: "js", requests: 24, bytes: 613e3, found: FOUND };
+const FONTS: Kind = Kind { stem: "font", suffix: "woff2", requests: 4, bytes: 131e3, found: FOUND };
+const IMAGES: Kind = Kind { stem: "image", suffix: "webp", requests: 18, bytes: 1054e3, found: FOUND };
+/// Requests of that page for anything but the root.
+const REST: usize = STYLES.requests + SCRIPTS.requests + FONTS.requests + IMAGES.requests;
+
+/// Standard deviation of the logarithm of sizes.
+const SPREAD: f64 = 1.0;
+/// Share of images that the root names, and of the others those that style sheets do; scripts fetch the rest.
+const IMAGES_IN_ROOT: f64 = 0.6;
+const IMAGES_IN_STYLES: f64 = 0.5;
+/// No object is smaller.
+const SMALLEST: u64 = 100;
+
+/// A page of `objects` objects, the root first; the same for the same `seed`.
+///
+/// The root names style sheets, scripts and most images; fonts and some images are found in style sheets, other images by scripts.
+pub fn page(objects: usize, seed: u64) -> Vec<PageObject> {
+    let mut page = Vec::with_capacity(objects);
+    let Some(rest) = objects.checked_sub(1) else { return page };
+    let mut random = stream(seed, 0, "page");
+    let share = |kind: &Kind| (rest * kind.requests + REST / 2) / REST;
+    let (styles, scripts, fonts) = (share(&STYLES), share(&SCRIPTS), share(&FONTS));
+    page.push(make(&ROOT, 1, None, &mut random));
+    let root = Some((0, HTML));
+    let one_of = |first: usize, count: usize, place: usize, random: &mut Stream| {
+        if count == 0 { root } else { Some((first + random.below(count as u64) as usize, place)) }
+    };
+    for number in 1..=styles {
+        page.push(make(&STYLES, number, root, &mut random));
+    }
+    for number in 1..=scripts {
+        page.push(make(&SCRIPTS, number, root, &mut random));
+    }
+    for number in 1..=fonts {
+        let style = one_of(1, styles, STYLE, &mut random);
+        page.push(make(&FONTS, number, style, &mut random));
+    }
+    for number in 1..=rest.saturating_sub(styles + scripts + fonts) {
+        let found = if random.chance(IMAGES_IN_ROOT) {
+            root
+        } else if random.chance(IMAGES_IN_STYLES) {
+            one_of(1, styles, STYLE, &mut random)
+        } else {
+            one_of(1 + styles, scripts, SCRIPT, &mut random)
+        };
+        page.push(make(&IMAGES, number, found, &mut random));
+    }
+    page
+}
+
+fn make(kind: &Kind, number: usize, found: Option<(usize, usize)>, random: &mut Stream) -> PageObject {
+    let mean = kind.bytes / kind.requests as f64;
+    // The mean of a log-normal distribution lies above its median by the square of the spread, halved.
+    let size = mean * libm::exp(SPREAD * random.normal() - SPREAD * SPREAD / 2.0);
+    let name = match found {
+        None => format!("{}.{}", kind.stem, kind.suffix),
+        Some(_) => format!("{}-{number:02}.{}", kind.stem, kind.suffix),
+    };
+    let object = Object {
+        bytes: Bytes::new((size as u64).max(SMALLEST)),
+        after: found.iter().map(|(index, _)| *index).collect(),
+        delay: found.map_or(Span::ZERO, |(_, place)| kind.found[place]),
+    };
+    PageObject { name, object }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_objects_asked_for_and_its_root_first() {
+        for objects in [0, 1, 2, 3, 10, 70, 1000] {
+            let page = page(objects, 1);
+            assert_eq!(page.len(), objects);
+            for (index, entry) in page.iter().enumerate() {
+                assert_eq!(entry.object.after.is_empty(), index == 0, "{}", entry.name);
+                assert!(entry.object.after.iter().all(|other| *other < index), "{}", entry.name);
+            }
+            let mut names: Vec<&str> = page.iter().map(|entry| entry.name.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), objects, "names differ");
+        }
+    }
+
+    #[test]
+    fn a_seed_makes_a_page_and_another_one_another() {
+        assert_eq!(page(70, 1), page(70, 1));
+        assert_ne!(page(70, 1), page(70, 2));
+    }
+
+    #[test]
+    fn pages_weigh_on_average_what_was_published() {
+        let pages = 400;
+        let total: u64 = (0..pages).flat_map(|seed| page(66, seed)).map(|entry| entry.object.bytes.get()).sum();
+        let mean = total as f64 / pages as f64;
+        // 1 of HTML, and 65 of the others in their proportions.
+        let expected: f64 = 18e3 + 65.0 / 54.0 * (78e3 + 613e3 + 131e3 + 1054e3);
+        // A page varies by some 0.4 MB: five standard errors, and what rounding the numbers of objects moves.
+        assert!((mean - expected).abs() < 5.0 * 0.4e6 / libm::sqrt(pages as f64) + 30e3, "{mean} {expected}");
+    }
+}

@@ -1,0 +1,230 @@
+//! Which objects may be asked for: after what they depend on, and a delay.
+
+use super::{Note, Object};
+use bentpipe_units::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Objects on their way from being known to having ended, and the notes about them.
+///
+/// Dependencies that can never be met do not count: on an object that does not exist, on itself, and, where objects wait for
+/// each other in a circle, those of the first of them in the list.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    bytes: Vec<u64>,
+    delays: Vec<Span>,
+    /// Objects that each one waits for still.
+    missing: Vec<usize>,
+    /// Objects that wait for each one.
+    dependents: Vec<Vec<usize>>,
+    /// Objects that wait for a time.
+    delayed: BinaryHeap<Reverse<(Time, usize)>>,
+    ready: VecDeque<usize>,
+    notes: VecDeque<Note>,
+    begun: bool,
+}
+
+impl Schedule {
+    /// A schedule of which the clock does not run yet.
+    pub(super) fn new(objects: Vec<Object>) -> Self {
+        let count = objects.len();
+        let mut after: Vec<Vec<usize>> = Vec::with_capacity(count);
+        let (mut bytes, mut delays) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (index, object) in objects.into_iter().enumerate() {
+            let mut on = object.after;
+            on.retain(|other| *other < count && *other != index);
+            on.sort_unstable();
+            on.dedup();
+            after.push(on);
+            bytes.push(object.bytes.get());
+            delays.push(object.delay);
+        }
+        break_circles(&mut after);
+        let missing = after.iter().map(Vec::len).collect();
+        let mut dependents = vec![Vec::new(); count];
+        for (index, on) in after.iter().enumerate() {
+            for other in on {
+                dependents[*other].push(index);
+            }
+        }
+        Self {
+            bytes,
+            delays,
+            missing,
+            dependents,
+            delayed: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            notes: VecDeque::new(),
+            begun: false,
+        }
+    }
+
+    /// The clock runs from the first call on; what is due by `now` becomes ready.
+    pub(super) fn advance(&mut self, now: Time) {
+        if !self.begun {
+            self.begun = true;
+            for index in 0..self.missing.len() {
+                if self.missing[index] == 0 {
+                    self.delayed.push(Reverse((now + self.delays[index], index)));
+                }
+            }
+        }
+        while let Some(Reverse((due, index))) = self.delayed.peek().copied() {
+            if due > now {
+                break;
+            }
+            self.delayed.pop();
+            self.ready.push_back(index);
+        }
+    }
+
+    /// When the next object becomes ready by itself.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        self.delayed.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// Objects that may be asked for and were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Takes the object that has been ready longest: it is asked for now.
+    pub(super) fn take(&mut self) -> Option<usize> {
+        let object = self.ready.pop_front()?;
+        self.notes.push_back(Note::Started(object));
+        Some(object)
+    }
+
+    /// Size of an object's content.
+    pub(super) fn bytes(&self, object: usize) -> u64 {
+        self.bytes.get(object).copied().unwrap_or(0)
+    }
+
+    /// Content of an object has arrived.
+    pub(super) fn received(&mut self, object: usize, bytes: u64) {
+        // What is not polled between two records is one note.
+        if let Some(Note::Received(last, sum)) = self.notes.back_mut()
+            && *last == object
+        {
+            *sum += bytes;
+            return;
+        }
+        self.notes.push_back(Note::Received(object, bytes));
+    }
+
+    /// The client knows an object to be complete.
+    pub(super) fn ended(&mut self, now: Time, object: usize) {
+        self.notes.push_back(Note::Ended(object));
+        for index in self.dependents.get(object).into_iter().flatten() {
+            self.missing[*index] -= 1;
+            if self.missing[*index] == 0 {
+                self.delayed.push(Reverse((now + self.delays[*index], *index)));
+            }
+        }
+        self.advance(now);
+    }
+
+    /// Adds a note.
+    pub(super) fn note(&mut self, note: Note) {
+        self.notes.push_back(note);
+    }
+
+    /// The oldest note.
+    pub(super) fn poll_note(&mut self) -> Option<Note> {
+        self.notes.pop_front()
+    }
+}
+
+/// Follows the dependencies from those without any (Kahn 1962); wherever that leaves some, the first of these loses its own.
+fn break_circles(after: &mut [Vec<usize>]) {
+    let mut missing: Vec<usize> = after.iter().map(Vec::len).collect();
+    let mut dependents = vec![Vec::new(); after.len()];
+    for (index, on) in after.iter().enumerate() {
+        for other in on {
+            dependents[*other].push(index);
+        }
+    }
+    let mut done = vec![false; after.len()];
+    let mut free: Vec<usize> = (0..after.len()).filter(|index| missing[*index] == 0).collect();
+    let mut first = 0;
+    loop {
+        while let Some(index) = free.pop() {
+            done[index] = true;
+            for other in &dependents[index] {
+                // Of one that has lost its dependencies, these do not count again.
+                if missing[*other] > 0 {
+                    missing[*other] -= 1;
+                    if missing[*other] == 0 {
+                        free.push(*other);
+                    }
+                }
+            }
+        }
+        while done.get(first) == Some(&true) {
+            first += 1;
+        }
+        if first == after.len() {
+            return;
+        }
+        after[first].retain(|other| done[*other]);
+        missing[first] = 0;
+        free.push(first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_units::Bytes;
+
+    fn object(after: &[usize], delay_ms: u64) -> Object {
+        Object { bytes: Bytes::new(1), after: after.to_vec(), delay: Span::from_millis(delay_ms) }
+    }
+
+    fn taken(schedule: &mut Schedule) -> Vec<usize> {
+        std::iter::from_fn(|| schedule.take()).collect()
+    }
+
+    #[test]
+    fn an_object_waits_for_all_that_it_needs_and_then_its_delay() {
+        let mut schedule = Schedule::new(vec![object(&[], 0), object(&[], 5), object(&[0, 1], 10)]);
+        schedule.advance(Time::from_millis(100));
+        assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![0], Some(Time::from_millis(105))));
+        schedule.ended(Time::from_millis(101), 0);
+        schedule.advance(Time::from_millis(105));
+        assert_eq!(taken(&mut schedule), [1]);
+        schedule.ended(Time::from_millis(120), 1);
+        assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![], Some(Time::from_millis(130))));
+        schedule.advance(Time::from_millis(130));
+        assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![2], None));
+    }
+
+    #[test]
+    fn dependencies_that_cannot_be_met_do_not_count() {
+        let circle = [object(&[7, 0], 0), object(&[3, 0], 0), object(&[1], 0), object(&[2], 0)];
+        let mut schedule = Schedule::new(circle.to_vec());
+        schedule.advance(Time::ZERO);
+        // 1, 2 and 3 wait for each other: 1 is the first, and keeps only what can be met.
+        for expected in [0, 1, 2, 3] {
+            assert_eq!(taken(&mut schedule), [expected]);
+            schedule.ended(Time::ZERO, expected);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_object_is_taken_once_whatever_depends_on_what(after in proptest::collection::vec(
+            proptest::collection::vec(0_usize..12, 0..5), 0..10,
+        )) {
+            let mut schedule = Schedule::new(after.iter().map(|on| object(on, 0)).collect());
+            schedule.advance(Time::ZERO);
+            let mut seen = Vec::new();
+            while let Some(next) = schedule.take() {
+                seen.push(next);
+                schedule.ended(Time::ZERO, next);
+            }
+            seen.sort_unstable();
+            proptest::prop_assert_eq!(seen, (0..after.len()).collect::<Vec<_>>());
+        }
+    }
+}

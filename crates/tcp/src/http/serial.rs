@@ -1,0 +1,150 @@
+//! One exchange at a time on a connection that is kept: HTTP/1.1 (RFC 9112), and bare requests.
+
+use super::connection::Message;
+use super::schedule::Schedule;
+use super::tls::RECORD_CONTENT;
+use super::{Side, Version};
+use bentpipe_units::Time;
+
+/// Header of a request as a browser sends it for a part of a page: 470 bytes. The fields are those of Chrome 130 on Linux, without
+/// cookies and client hints; names and path are made up. A PUT has lines about its content in place of some of these, and is
+/// taken to be as long.
+const H1_REQUEST: &str = concat!(
+    "GET /assets/images/photo-0001.webp HTTP/1.1\r\n",
+    "Host: www.example.com\r\n",
+    "Connection: keep-alive\r\n",
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36\r\n",
+    "Accept: image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8\r\n",
+    "Sec-Fetch-Site: same-origin\r\n",
+    "Sec-Fetch-Mode: no-cors\r\n",
+    "Sec-Fetch-Dest: image\r\n",
+    "Referer: https://www.example.com/\r\n",
+    "Accept-Encoding: gzip, deflate, br, zstd\r\n",
+    "Accept-Language: en-US,en;q=0.9\r\n",
+    "\r\n",
+);
+/// Header of a response as nginx sends it for a file, with caching and transport security switched on: 316 bytes.
+const H1_RESPONSE: &str = concat!(
+    "HTTP/1.1 200 OK\r\n",
+    "Server: nginx\r\n",
+    "Date: Tue, 01 Oct 2024 12:00:00 GMT\r\n",
+    "Content-Type: image/webp\r\n",
+    "Content-Length: 1000000\r\n",
+    "Last-Modified: Tue, 01 Oct 2024 10:00:00 GMT\r\n",
+    "Connection: keep-alive\r\n",
+    "ETag: \"66fbc8a0-f4240\"\r\n",
+    "Strict-Transport-Security: max-age=31536000\r\n",
+    "Cache-Control: max-age=31536000\r\n",
+    "Accept-Ranges: bytes\r\n",
+    "\r\n",
+);
+/// A bare request: direction, object, size, as on QUIC's bare streams.
+const RAW_REQUEST: u64 = 1 + 8 + 8;
+/// The bare answer where no content says that all is done: to an upload, and to a request for nothing.
+const RAW_RESPONSE: u64 = 1;
+
+/// Both ends of a connection that has one exchange at a time.
+#[derive(Debug)]
+pub(super) struct Serial {
+    raw: bool,
+    upload: bool,
+    work: Option<Work>,
+}
+
+/// The exchange under way.
+#[derive(Debug)]
+struct Work {
+    object: usize,
+    /// Whether the request waits to be written, and the response.
+    request: bool,
+    response: bool,
+    /// Content that waits to be written by the side whose turn it is.
+    content: u64,
+    /// Content that was read.
+    got: u64,
+}
+
+impl Serial {
+    /// A connection without an exchange.
+    pub(super) fn new(version: Version, upload: bool) -> Self {
+        Self { raw: version == Version::Raw, upload, work: None }
+    }
+
+    /// Whether another exchange may begin.
+    pub(super) fn is_idle(&self) -> bool {
+        self.work.is_none()
+    }
+
+    /// Begins an exchange.
+    pub(super) fn begin(&mut self, object: usize) {
+        self.work = Some(Work { object, request: true, response: false, content: 0, got: 0 });
+    }
+
+    /// What `side` writes next, of at most `most` bytes of content, and its bytes.
+    pub(super) fn next(&mut self, side: Side, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+        let (raw, upload) = (self.raw, self.upload);
+        let work = self.work.as_mut()?;
+        let head = match side {
+            Side::Client if work.request => {
+                Some((if raw { RAW_REQUEST } else { H1_REQUEST.len() as u64 }, Message::Request(work.object)))
+            }
+            Side::Server if work.response => {
+                Some((if raw { RAW_RESPONSE } else { H1_RESPONSE.len() as u64 }, Message::Response(work.object)))
+            }
+            Side::Client | Side::Server => None,
+        };
+        if let Some((bytes, message)) = head {
+            if bytes > most {
+                return None;
+            }
+            match side {
+                Side::Client => {
+                    work.request = false;
+                    work.content = if upload { schedule.bytes(work.object) } else { 0 };
+                }
+                Side::Server => work.response = false,
+            }
+            return Some((bytes, message));
+        }
+        // Between the request and its arrival, `content` is the client's; afterwards, of a download, the server's.
+        let writer = if upload { Side::Client } else { Side::Server };
+        let bytes = work.content.min(most).min(RECORD_CONTENT);
+        if side != writer || bytes == 0 {
+            return None;
+        }
+        work.content -= bytes;
+        Some((bytes, if raw { Message::Bare(work.object) } else { Message::Content(work.object, bytes) }))
+    }
+
+    /// `side` has read a message.
+    pub(super) fn read(&mut self, now: Time, message: Message, schedule: &mut Schedule) {
+        let (raw, upload) = (self.raw, self.upload);
+        let Some(work) = &mut self.work else { return };
+        let object = work.object;
+        let bytes = schedule.bytes(object);
+        match message {
+            Message::Request(_) if upload => work.response = bytes == 0,
+            Message::Request(_) => {
+                work.response = !raw || bytes == 0;
+                work.content = bytes;
+            }
+            Message::Response(_) if upload || bytes == 0 => {
+                self.work = None;
+                schedule.ended(now, object);
+            }
+            Message::Content(_, content) => {
+                work.got += content;
+                let all = work.got == bytes;
+                schedule.received(object, content);
+                if all && upload {
+                    work.response = true;
+                } else if all {
+                    self.work = None;
+                    schedule.ended(now, object);
+                }
+            }
+            // `Bare` reaches this as `Content`; the rest is HTTP/2's.
+            _ => {}
+        }
+    }
+}

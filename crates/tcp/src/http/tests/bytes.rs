@@ -1,0 +1,98 @@
+//! Known exchanges, byte by byte.
+
+use super::*;
+
+const RECORD: u64 = 22;
+const FRAME: u64 = 9;
+
+#[test]
+fn a_download_over_http2_has_the_bytes_of_its_records() {
+    let played = play(settings(Version::H2), Opening::Full, false, vec![object(100_000)]);
+    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, request.
+    let client = 517 + 64 + (RECORD + 24 + FRAME + 24 + FRAME + 4) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280);
+    // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA frames.
+    let server = 2474
+        + 478
+        + (RECORD + FRAME + 18 + FRAME + 4)
+        + (RECORD + FRAME)
+        + (RECORD + FRAME + 170)
+        + (100_000 + 7 * (RECORD + FRAME));
+    assert_eq!(played.written, [client, server]);
+}
+
+#[test]
+fn a_second_request_over_http2_is_smaller() {
+    let one = play(settings(Version::H2), Opening::Full, false, vec![object(1)]);
+    let two = play(settings(Version::H2), Opening::Full, false, vec![object(1), object(1)]);
+    let more = [RECORD + FRAME + 5 + 60, RECORD + FRAME + 70 + RECORD + FRAME + 1];
+    assert_eq!([two.written[0] - one.written[0], two.written[1] - one.written[1]], more);
+}
+
+#[test]
+fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
+    let rfc = *"rfc".parse::<WindowsName>().unwrap().preset();
+    let settings = Settings {
+        stream_window: rfc.stream_window,
+        connection_window: rfc.connection_window,
+        ..settings(Version::H2)
+    };
+    let written = |bytes| play(settings, Opening::Full, false, vec![object(bytes)]).written[0];
+    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case the stream ends with it.
+    let update = RECORD + FRAME + 4;
+    assert_eq!([written(40_000) - written(1), written(3 * 16_375 + 1) - written(1)], [update, 2 * update]);
+}
+
+#[test]
+fn a_download_over_http1_has_the_bytes_of_its_records() {
+    let played = play(settings(Version::H1), Opening::Resumed, false, vec![object(100_000)]);
+    let client = 543 + 64 + RECORD + 470;
+    // EncryptedExtensions names the longer protocol.
+    let server = 238 + 6 + 478 + (RECORD + 316) + 100_000 + 7 * RECORD;
+    assert_eq!(played.written, [client, server]);
+}
+
+#[test]
+fn an_upload_over_http1_has_the_bytes_of_its_records() {
+    let played = play(settings(Version::H1), Opening::Full, true, vec![object(100_000)]);
+    let client = 517 + 64 + (RECORD + 470) + 100_000 + 7 * RECORD;
+    assert_eq!(played.written, [client, 2474 + 6 + 478 + RECORD + 316]);
+}
+
+#[test]
+fn bare_exchanges_are_a_request_and_content() {
+    assert_eq!(play(settings(Version::Raw), Opening::Full, false, vec![object(100_000)]).written, [17, 100_000]);
+    assert_eq!(play(settings(Version::Raw), Opening::Full, true, vec![object(100_000)]).written, [100_017, 1]);
+    assert_eq!(play(settings(Version::Raw), Opening::Full, false, vec![object(0)]).written, [17, 1]);
+}
+
+#[test]
+fn bare_content_is_there_as_soon_as_it_comes() {
+    let mut exchange = Exchange::new(&settings(Version::Raw), Opening::Full, false, vec![object(10_000)]);
+    assert_eq!(exchange.poll_open(Time::ZERO), Some(0));
+    exchange.on_open(Time::ZERO, 0, Side::Client);
+    exchange.on_open(Time::ZERO, 0, Side::Server);
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Side::Client, 1000), 17);
+    exchange.on_received(Time::ZERO, 0, Side::Server, 17);
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Side::Server, 5000), 5000);
+    exchange.on_received(Time::ZERO, 0, Side::Client, 1448);
+    let notes: Vec<Note> = std::iter::from_fn(|| exchange.poll_note()).collect();
+    assert_eq!(notes, [Note::Ready, Note::Started(0), Note::Received(0, 1448)]);
+}
+
+#[test]
+fn content_in_a_record_is_there_with_its_last_byte() {
+    let mut exchange = Exchange::new(&settings(Version::H1), Opening::EarlyData, false, vec![object(1000)]);
+    exchange.poll_open(Time::ZERO);
+    exchange.on_open(Time::ZERO, 0, Side::Client);
+    exchange.on_open(Time::ZERO, 0, Side::Server);
+    let request = exchange.to_write(Time::ZERO, 0, Side::Client, u64::MAX);
+    exchange.on_received(Time::ZERO, 0, Side::Server, request);
+    let all = exchange.to_write(Time::ZERO, 0, Side::Server, u64::MAX);
+    exchange.on_received(Time::ZERO, 0, Side::Client, all - 1);
+    let received = |exchange: &mut Exchange| {
+        std::iter::from_fn(|| exchange.poll_note()).any(|note| note == Note::Received(0, 1000))
+    };
+    assert!(!received(&mut exchange));
+    exchange.on_received(Time::ZERO, 0, Side::Client, all);
+    assert!(received(&mut exchange));
+}

@@ -1,0 +1,382 @@
+//! Whole exchanges over a loopback that delivers what is written after a delay, in pieces of any size.
+
+mod bytes;
+mod pages;
+mod windows;
+
+use super::*;
+use std::collections::BTreeMap;
+
+/// One way.
+const DELAY: Span = Span::from_millis(300);
+/// Windows that hold nothing back.
+const WIDE: Bytes = Bytes::new((1 << 31) - 1);
+
+/// What the loopback will do.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Open(usize, Side),
+    /// Bytes that the reader at that side gets.
+    Arrive(usize, Side, u64),
+}
+
+/// Two hosts, a link without a limit, and what went over it.
+struct Loopback {
+    exchange: Exchange,
+    /// Bytes handed over at a time, in both senses.
+    piece: u64,
+    now: Time,
+    events: BTreeMap<(Time, u64), Event>,
+    sequence: u64,
+    opened: usize,
+    /// Bytes that arrived, by connection and reader.
+    arrived: Vec<[u64; 2]>,
+    /// Bytes written by each side.
+    written: [u64; 2],
+    /// Bytes that one side wrote at one time.
+    bursts: Vec<(Time, Side, u64)>,
+    notes: Vec<(Time, Note)>,
+    blocked: Vec<Time>,
+}
+
+impl Loopback {
+    fn new(exchange: Exchange, piece: u64) -> Self {
+        Self {
+            exchange,
+            piece,
+            now: Time::ZERO,
+            events: BTreeMap::new(),
+            sequence: 0,
+            opened: 0,
+            arrived: Vec::new(),
+            written: [0; 2],
+            bursts: Vec::new(),
+            notes: Vec::new(),
+            blocked: Vec::new(),
+        }
+    }
+
+    fn after(&mut self, delay: Span, event: Event) {
+        self.sequence += 1;
+        self.events.insert((self.now + delay, self.sequence), event);
+    }
+
+    /// Plays until nothing is left to do.
+    fn run(mut self) -> Self {
+        loop {
+            self.settle();
+            let event = self.events.first_key_value().map(|((due, _), _)| *due);
+            let Some(next) = event.into_iter().chain(self.exchange.next_timeout()).min() else { return self };
+            assert!(next >= self.now, "{next} {}", self.now);
+            self.now = next;
+            while let Some(entry) = self.events.first_entry()
+                && entry.key().0 == next
+            {
+                let event = entry.remove();
+                self.happens(event);
+            }
+            self.exchange.handle_timeout(next);
+        }
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Open(connection, side) => self.exchange.on_open(self.now, connection, side),
+            Event::Arrive(connection, side, bytes) => {
+                let total = self.arrived[connection][side.place()] + bytes;
+                while self.arrived[connection][side.place()] < total {
+                    let arrived = &mut self.arrived[connection][side.place()];
+                    *arrived = total.min(*arrived + self.piece);
+                    self.exchange.on_received(self.now, connection, side, *arrived);
+                }
+            }
+        }
+    }
+
+    /// Lets both sides write all they have, and notes down what was achieved.
+    fn settle(&mut self) {
+        while let Some(connection) = self.exchange.poll_open(self.now) {
+            assert_eq!(connection, self.opened, "connections are numbered in turn");
+            self.opened += 1;
+            self.arrived.push([0; 2]);
+            self.after(DELAY * 2, Event::Open(connection, Side::Client));
+            self.after(DELAY * 3, Event::Open(connection, Side::Server));
+        }
+        for connection in 0..self.opened {
+            for side in [Side::Client, Side::Server] {
+                let mut burst = 0;
+                loop {
+                    let bytes = self.exchange.to_write(self.now, connection, side, self.piece);
+                    assert!(bytes <= self.piece);
+                    if bytes == 0 {
+                        break;
+                    }
+                    burst += bytes;
+                }
+                if burst > 0 {
+                    self.written[side.place()] += burst;
+                    self.bursts.push((self.now, side, burst));
+                    self.after(DELAY, Event::Arrive(connection, side.other(), burst));
+                }
+                if self.exchange.is_blocked(connection, side) {
+                    self.blocked.push(self.now);
+                }
+            }
+        }
+        while let Some(note) = self.exchange.poll_note() {
+            self.notes.push((self.now, note));
+        }
+    }
+
+    /// When something was noted.
+    fn when(&self, wanted: Note) -> Time {
+        let mut found = self.notes.iter().filter(|(_, note)| *note == wanted);
+        let (time, _) = found.next().unwrap_or_else(|| panic!("{wanted:?} is not in {:?}", self.notes));
+        assert!(found.next().is_none(), "{wanted:?} more than once");
+        *time
+    }
+
+    /// How often or how much of what was noted when, whatever the order within a point in time.
+    fn summary(&self) -> BTreeMap<(Time, char, usize), u64> {
+        let mut summary = BTreeMap::new();
+        for (time, note) in &self.notes {
+            let (kind, object, count) = match *note {
+                Note::Ready => ('r', 0, 1),
+                Note::Started(object) => ('s', object, 1),
+                Note::Received(object, bytes) => ('b', object, bytes),
+                Note::Ended(object) => ('e', object, 1),
+            };
+            *summary.entry((*time, kind, object)).or_default() += count;
+        }
+        summary
+    }
+
+    /// Bytes noted as received of an object.
+    fn received(&self, object: usize) -> u64 {
+        let of_object = self.notes.iter().map(|(_, note)| match note {
+            Note::Received(other, bytes) if *other == object => *bytes,
+            _ => 0,
+        });
+        of_object.sum()
+    }
+}
+
+fn settings(version: Version) -> Settings {
+    Settings { version, connections: 6, stream_window: WIDE, connection_window: WIDE }
+}
+
+fn object(bytes: u64) -> Object {
+    Object { bytes: Bytes::new(bytes), after: Vec::new(), delay: Span::ZERO }
+}
+
+fn play(settings: Settings, opening: Opening, upload: bool, objects: Vec<Object>) -> Loopback {
+    Loopback::new(Exchange::new(&settings, opening, upload, objects), 1 << 40).run()
+}
+
+/// `halves` times the delay of one way.
+fn halves(halves: u64) -> Time {
+    Time::ZERO + DELAY * halves
+}
+
+const VERSIONS: [Version; 3] = [Version::H1, Version::H2, Version::Raw];
+const OPENINGS: [Opening; 3] = [Opening::Full, Opening::Resumed, Opening::EarlyData];
+
+#[test]
+fn each_opening_takes_the_round_trips_that_it_must() {
+    // TCP is open at the client after one round trip, TLS after another, and content comes a round trip after the request.
+    for (version, opening, ready, ended) in [
+        (Version::H1, Opening::Full, 4, 6),
+        (Version::H1, Opening::Resumed, 4, 6),
+        (Version::H1, Opening::EarlyData, 4, 4),
+        (Version::H2, Opening::Full, 4, 6),
+        (Version::H2, Opening::Resumed, 4, 6),
+        (Version::H2, Opening::EarlyData, 4, 4),
+        (Version::Raw, Opening::Full, 2, 4),
+    ] {
+        let played = play(settings(version), opening, false, vec![object(10_000)]);
+        assert_eq!(played.when(Note::Ready), halves(ready), "{version:?} {opening:?}");
+        assert_eq!(played.when(Note::Ended(0)), halves(ended), "{version:?} {opening:?}");
+        assert_eq!(played.when(Note::Started(0)), halves(ended - 2), "{version:?} {opening:?}");
+    }
+}
+
+#[test]
+fn uploads_end_with_the_response() {
+    for version in VERSIONS {
+        // A small one goes as a whole as early data.
+        for (opening, ended) in [(Opening::Full, 6), (Opening::EarlyData, 4)] {
+            let played = play(settings(version), opening, true, vec![object(10_000)]);
+            let ended = if version == Version::Raw { 4 } else { ended };
+            assert_eq!(played.when(Note::Ended(0)), halves(ended), "{version:?} {opening:?}");
+            assert_eq!(played.when(Note::Received(0, 10_000)), halves(ended - 1), "{version:?} {opening:?}");
+        }
+    }
+}
+
+#[test]
+fn what_early_data_does_not_take_waits_for_the_handshake() {
+    for version in [Version::H1, Version::H2] {
+        let played = play(settings(version), Opening::EarlyData, true, vec![object(50_000)]);
+        assert_eq!(played.when(Note::Ended(0)), halves(6), "{version:?}");
+        let (_, _, first) = played.bursts[0];
+        // ClientHello and at most 16,384 bytes in up to four records.
+        assert!(first <= 547 + 12 + 16_384 + 4 * 22 && first > 16_384, "{version:?} {first}");
+    }
+}
+
+#[test]
+fn empty_objects_end_too() {
+    for version in VERSIONS {
+        for upload in [false, true] {
+            let played = play(settings(version), Opening::Full, upload, vec![object(0), object(0)]);
+            played.when(Note::Ended(0));
+            played.when(Note::Ended(1));
+        }
+    }
+}
+
+#[test]
+fn nothing_to_do_opens_a_connection_and_is_ready() {
+    for version in VERSIONS {
+        let played = play(settings(version), Opening::Full, false, Vec::new());
+        assert_eq!((played.opened, played.notes.len()), (1, 1));
+        played.when(Note::Ready);
+    }
+}
+
+#[test]
+fn calls_for_what_does_not_exist_change_nothing() {
+    let mut exchange = Exchange::new(&settings(Version::H2), Opening::Full, false, vec![object(1)]);
+    exchange.on_open(Time::ZERO, 7, Side::Client);
+    exchange.on_received(Time::ZERO, 7, Side::Client, 100);
+    exchange.on_received(Time::ZERO, 0, Side::Client, u64::MAX);
+    assert_eq!(exchange.to_write(Time::ZERO, 7, Side::Server, 100), 0);
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Side::Client, 100), 0, "TCP is not open");
+    assert!(!exchange.is_blocked(7, Side::Server));
+    assert_eq!(exchange.poll_note(), None);
+}
+
+#[test]
+fn content_queued_ahead_follows_the_room_and_not_the_object() {
+    for version in VERSIONS {
+        let exchange = Exchange::new(&settings(version), Opening::EarlyData, false, vec![object(1 << 40)]);
+        let mut loopback = Loopback::new(exchange, 100_000);
+        loopback.settle();
+        for (half, side) in [(2, Side::Client), (3, Side::Server)] {
+            loopback.now = halves(half);
+            loopback.exchange.on_open(loopback.now, 0, side);
+        }
+        let mut request = 0;
+        loop {
+            let bytes = loopback.exchange.to_write(loopback.now, 0, Side::Client, 100_000);
+            if bytes == 0 {
+                break;
+            }
+            request += bytes;
+        }
+        loopback.exchange.on_received(loopback.now, 0, Side::Server, request);
+        let mut sent = 0;
+        for _ in 0..100 {
+            assert_eq!(loopback.exchange.to_write(loopback.now, 0, Side::Server, 100_000), 100_000);
+            sent += 100_000;
+            // Ten records of room, and no more than a handful beside them.
+            assert!(loopback.exchange.messages_underway() <= 20, "{}", loopback.exchange.messages_underway());
+            loopback.exchange.on_received(loopback.now, 0, Side::Client, sent);
+        }
+        assert!(loopback.exchange.poll_note().is_some());
+    }
+}
+
+/// Anything that a caller could call, in any order.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Poll,
+    Open(usize, bool),
+    Receive(usize, bool, u64),
+    Write(usize, bool, u64),
+    Timeout,
+}
+
+fn calls() -> impl proptest::strategy::Strategy<Value = Vec<Call>> {
+    use proptest::prelude::*;
+    let bytes = || prop_oneof![0_u64..3000, Just(u64::MAX), Just(1 << 20)];
+    let call = prop_oneof![
+        Just(Call::Poll),
+        (0_usize..4, any::<bool>()).prop_map(|(connection, client)| Call::Open(connection, client)),
+        (0_usize..4, any::<bool>(), bytes())
+            .prop_map(|(connection, client, bytes)| Call::Receive(connection, client, bytes)),
+        // Nobody has room without end.
+        (0_usize..4, any::<bool>(), 0_u64..100_000)
+            .prop_map(|(connection, client, room)| Call::Write(connection, client, room)),
+        Just(Call::Timeout),
+    ];
+    proptest::collection::vec(call, 0..200)
+}
+
+proptest::proptest! {
+    #[test]
+    fn calls_in_any_order_neither_panic_nor_make_content(
+        version in proptest::sample::select(&VERSIONS[..]),
+        opening in proptest::sample::select(&OPENINGS[..]),
+        upload in proptest::bool::ANY,
+        window in 0_u64..100_000,
+        objects in proptest::collection::vec((0_u64..100_000, proptest::collection::vec(0_usize..6, 0..3)), 0..6),
+        calls in calls(),
+    ) {
+        let settings = Settings { connections: 3, stream_window: Bytes::new(window), ..settings(version) };
+        let list: Vec<Object> =
+            objects.iter().map(|(bytes, after)| Object { after: after.clone(), ..object(*bytes) }).collect();
+        let mut exchange = Exchange::new(&settings, opening, upload, list);
+        let side = |client| if client { Side::Client } else { Side::Server };
+        for (step, call) in calls.into_iter().enumerate() {
+            let now = Time::from_millis(step as u64);
+            match call {
+                Call::Poll => assert!(exchange.poll_open(now).is_none_or(|connection| connection < 3)),
+                Call::Open(connection, client) => exchange.on_open(now, connection, side(client)),
+                Call::Receive(connection, client, bytes) => exchange.on_received(now, connection, side(client), bytes),
+                Call::Write(connection, client, room) => {
+                    let before = exchange.is_blocked(connection, side(client));
+                    let bytes = exchange.to_write(now, connection, side(client), room);
+                    assert!(bytes <= room);
+                    // One that is held back has nothing but frames that windows do not count.
+                    assert!(!before || bytes < 20_000, "{bytes}");
+                }
+                Call::Timeout => exchange.handle_timeout(now),
+            }
+        }
+        let mut got = vec![0; objects.len()];
+        while let Some(note) = exchange.poll_note() {
+            match note {
+                Note::Received(object, bytes) => got[object] += bytes,
+                Note::Ended(object) => assert_eq!(got[object], objects[object].0),
+                Note::Ready | Note::Started(_) => {}
+            }
+        }
+        assert!(got.iter().zip(&objects).all(|(got, (bytes, _))| got <= bytes));
+    }
+
+    #[test]
+    fn results_do_not_depend_on_the_pieces_that_bytes_come_in(
+        piece in 1_u64..5_000,
+        version in proptest::sample::select(&VERSIONS[..]),
+        opening in proptest::sample::select(&OPENINGS[..]),
+        upload in proptest::bool::ANY,
+        sizes in proptest::collection::vec(0_u64..40_000, 1..9),
+        window in 1_u64..50_000,
+    ) {
+        let narrow = Settings { stream_window: Bytes::new(window), ..settings(version) };
+        let objects: Vec<Object> = sizes
+            .iter()
+            .enumerate()
+            .map(|(index, bytes)| Object { after: (index > 2).then(|| index - 2).into_iter().collect(), ..object(*bytes) })
+            .collect();
+        let whole = play(narrow, opening, upload, objects.clone());
+        let pieces = Loopback::new(Exchange::new(&narrow, opening, upload, objects), piece).run();
+        proptest::prop_assert_eq!(whole.summary(), pieces.summary());
+        proptest::prop_assert_eq!(whole.written, pieces.written);
+        for (index, bytes) in sizes.iter().enumerate() {
+            proptest::prop_assert_eq!(pieces.received(index), *bytes);
+            pieces.when(Note::Ended(index));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! How much the peer may send: the window, its right edge, and how the buffer behind it grows.
+
+use crate::settings::Settings;
+use bentpipe_units::{Span, Time};
+
+/// Largest value of the window field.
+const FIELD: u64 = 65_535;
+/// Largest shift (RFC 7323 §2.3).
+const MOST_SCALE: u32 = 14;
+/// Segments of a sender's first flight that the growth begins from and leaves room for (RFC 6928).
+const FIRST_FLIGHT: u64 = 10;
+/// Segments of room above twice what was taken (as Linux has it).
+const ROOM: u64 = 16;
+
+/// The window's scale for a buffer that may grow to `settings.receive_buffer`: the smallest that can say nearly all of it
+/// (as Linux chooses it, from the whole buffer and not from the share that is advertised).
+pub(super) fn scale(settings: &Settings) -> u8 {
+    let scale = settings.receive_buffer.get().checked_ilog2().unwrap_or(0).saturating_sub(15).min(MOST_SCALE);
+    u8::try_from(scale).unwrap_or(0)
+}
+
+/// The window of one direction. Positions as in [`crate::Segment`].
+#[derive(Debug)]
+pub(super) struct Window {
+    scale: u8,
+    /// Per thousand of the buffer.
+    share: u64,
+    /// Payload of a full segment.
+    segment: u64,
+    /// The buffer now, and at its largest.
+    buffer: u64,
+    largest: u64,
+    autotune: bool,
+    /// What has been promised: the peer may send until before it. Never moves back (RFC 9293 §3.8.6).
+    edge: u64,
+    /// What the peer may have understood, its window field being rounded up: less than one unit of the field beyond `edge`.
+    shown: u64,
+    /// The round trip as this side sees it.
+    rtt: Option<Span>,
+    /// When the present round of the growth began, and what the application had taken then.
+    round_began: Time,
+    round_consumed: u64,
+    /// The most that the application has taken in a round.
+    taken: u64,
+}
+
+impl Window {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let largest = settings.receive_buffer.get();
+        let buffer = if settings.autotune { settings.receive_buffer_start.get().min(largest) } else { largest };
+        let segment = u64::from(settings.segment).max(1);
+        let mut window = Self {
+            scale: scale(settings),
+            share: u64::from(settings.window_share).min(1000),
+            segment,
+            buffer,
+            largest,
+            autotune: settings.autotune,
+            edge: 0,
+            shown: 0,
+            rtt: None,
+            round_began: Time::ZERO,
+            round_consumed: 0,
+            taken: 0,
+        };
+        window.taken = window.limit().min(FIRST_FLIGHT * segment).max(1);
+        window
+    }
+
+    /// The handshake is over; data starts at `first`. The windows of SYN segments were not scaled (RFC 7323 §2.2).
+    pub(super) fn open(&mut self, now: Time, first: u64) {
+        self.edge = first + self.unscaled();
+        self.shown = self.edge;
+        self.round_began = now;
+    }
+
+    /// What a SYN says.
+    pub(super) fn unscaled(&self) -> u64 {
+        self.limit().min(FIELD)
+    }
+
+    /// The most that the present buffer lets the peer have on its way, in bytes.
+    pub(super) fn limit(&self) -> u64 {
+        (self.buffer.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
+    }
+
+    /// The most that it can ever be.
+    pub(super) fn largest_limit(&self) -> u64 {
+        (self.largest.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
+    }
+
+    /// Position before which arriving data has its place.
+    pub(super) fn accepts_before(&self) -> u64 {
+        self.shown
+    }
+
+    /// The window to write beside the acknowledgement of everything before `next`, while the application waits for the
+    /// byte at `consumed`.
+    pub(super) fn advertise(&mut self, next: u64, consumed: u64) -> u64 {
+        let target = consumed.saturating_add(self.limit());
+        // RFC 1122 §4.2.3.3: the edge stays where it is until it can move by a segment or half the buffer.
+        if target.saturating_sub(self.edge) >= (self.limit() / 2).min(self.segment).max(1) {
+            self.edge = target;
+        }
+        // RFC 7323 §2.4: the field's unit makes a choice between saying too much and taking back. Less than a unit too much
+        // is said, and, since the promise itself stays, never more.
+        let left = self.edge.saturating_sub(next);
+        let unit = 1u64 << self.scale;
+        let window = left.div_ceil(unit).min(FIELD) << self.scale;
+        self.shown = self.shown.max(next.saturating_add(window));
+        window
+    }
+
+    /// Whether the peer has to be told that the window has opened: it had shrunk to half of what it may be or less, and
+    /// what can be said now is twice as much, two segments more at least or half the buffer.
+    pub(super) fn wants_update(&self, next: u64, consumed: u64) -> bool {
+        let limit = self.limit();
+        let left = self.edge.saturating_sub(next);
+        let target = consumed.saturating_add(limit);
+        let growth = target.saturating_sub(self.edge);
+        left <= limit / 2
+            && growth >= (limit / 2).min(2 * self.segment).max(1)
+            && target.saturating_sub(next) >= left.saturating_mul(2)
+    }
+
+    /// A round trip has been seen. A shorter one counts at once, a longer one by an eighth: waiting for the application makes
+    /// them longer, nothing makes them shorter.
+    pub(super) fn on_rtt(&mut self, sample: Span) {
+        self.rtt = Some(match self.rtt {
+            Some(rtt) if sample > rtt => rtt + sample.saturating_sub(rtt) / 8,
+            _ => sample,
+        });
+    }
+
+    /// The round trip, where one was seen.
+    pub(super) fn rtt(&self) -> Option<Span> {
+        self.rtt
+    }
+
+    /// The application has taken `consumed` bytes so far. Once each round trip the buffer is made large enough for a sender
+    /// that doubles (dynamic right-sizing, with Linux's measures): twice what was taken, and as much more as the taking has
+    /// itself grown.
+    pub(super) fn on_consumed(&mut self, now: Time, consumed: u64) {
+        let Some(rtt) = self.rtt else { return };
+        if !self.autotune || now.since(self.round_began) < rtt {
+            return;
+        }
+        let taken = consumed.saturating_sub(self.round_consumed);
+        if taken > self.taken {
+            let steady = taken.saturating_mul(2).saturating_add(ROOM * self.segment);
+            let growing = steady.saturating_mul(taken - self.taken) / self.taken;
+            let window = steady.saturating_add(growing.saturating_mul(2));
+            let buffer = window.saturating_mul(1000) / self.share.max(1);
+            self.buffer = self.buffer.max(buffer.min(self.largest));
+            self.taken = taken;
+        }
+        self.round_began = now;
+        self.round_consumed = consumed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_units::Bytes;
+    use proptest::prelude::*;
+
+    fn fixed(bytes: u64) -> Settings {
+        Settings { receive_buffer: Bytes::new(bytes), window_share: 1000, autotune: false, ..Settings::default() }
+    }
+
+    #[test]
+    fn the_scale_is_that_of_linux() {
+        let of = |bytes| scale(&fixed(bytes));
+        assert_eq!(of(6 << 20), 7);
+        assert_eq!(of(65_535), 0);
+        assert_eq!(of(65_536), 1);
+        assert_eq!(of(64 << 20), 11);
+        assert_eq!((of(0), of(u64::MAX)), (0, 14));
+    }
+
+    #[test]
+    fn data_that_is_not_taken_closes_the_window_and_taking_it_opens_it_again() {
+        let mut window = Window::new(&fixed(64_000));
+        window.open(Time::ZERO, 1);
+        assert_eq!(window.advertise(1, 1), 64_000);
+        assert_eq!(window.advertise(10_001, 1), 54_000);
+        assert_eq!(window.advertise(64_001, 1), 0);
+        assert!(!window.wants_update(64_001, 1 + 2 * 1448 - 1));
+        assert!(window.wants_update(64_001, 1 + 2 * 1448));
+        assert_eq!(window.advertise(64_001, 1 + 2 * 1448), 2 * 1448);
+    }
+
+    #[test]
+    fn an_edge_that_could_move_by_less_than_a_segment_stays() {
+        let mut window = Window::new(&fixed(64_000));
+        window.open(Time::ZERO, 1);
+        window.advertise(1, 1);
+        assert_eq!(window.advertise(10_001, 1448), 54_000);
+        assert_eq!(window.advertise(10_001, 1449), 54_000 + 1448);
+    }
+
+    #[test]
+    fn no_update_is_sent_while_the_window_is_wide() {
+        let mut window = Window::new(&fixed(64_000));
+        window.open(Time::ZERO, 1);
+        window.advertise(1, 1);
+        assert!(!window.wants_update(20_001, 20_001));
+        assert!(window.wants_update(40_001, 40_001));
+    }
+
+    #[test]
+    fn a_buffer_smaller_than_a_segment_still_opens() {
+        let mut window = Window::new(&fixed(100));
+        window.open(Time::ZERO, 1);
+        assert_eq!(window.advertise(101, 1), 0);
+        assert!(!window.wants_update(101, 50));
+        assert!(window.wants_update(101, 51));
+        assert_eq!(window.advertise(101, 51), 50);
+    }
+
+    #[test]
+    fn the_buffer_grows_ahead_of_a_sender_that_doubles_and_no_further_than_its_largest() {
+        let settings = Settings::default();
+        let mut window = Window::new(&settings);
+        let rtt = Span::from_millis(600);
+        window.open(Time::ZERO, 1);
+        window.on_rtt(rtt);
+        let (mut sent, mut now) = (0u64, Time::ZERO + rtt);
+        for round in 0..12 {
+            let flight = (10 * 1448) << round;
+            // The sender may send this flight only where the window had been opened by the acknowledgements of the one before.
+            let allowed = window.advertise(1 + sent, 1 + sent);
+            if flight <= 3 << 20 {
+                assert!(flight <= allowed, "round {round}: {flight} > {allowed}");
+            }
+            let flight = flight.min(allowed);
+            for n in 1..=100 {
+                window.on_consumed(now + rtt * (n - 1) / 100, sent + flight * n / 100);
+            }
+            sent += flight;
+            now += rtt;
+        }
+        assert_eq!(window.limit(), 3 << 20);
+    }
+
+    #[test]
+    fn the_buffer_stays_where_the_application_takes_little() {
+        let mut window = Window::new(&Settings::default());
+        window.open(Time::ZERO, 1);
+        window.on_rtt(Span::from_millis(100));
+        for n in 1..1000u64 {
+            window.on_consumed(Time::from_millis(n * 10), n * 1000);
+        }
+        assert_eq!(window.limit(), 64 << 10);
+    }
+
+    proptest! {
+        /// What a peer has been promised it can send whatever comes, and it is never promised more than fits.
+        #[test]
+        fn the_edge_never_moves_back_and_never_beyond_the_buffer(
+            bytes in 100u64..10_000_000,
+            steps in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), 1..60),
+        ) {
+            let mut window = Window::new(&fixed(bytes));
+            let unit = 1 << window.scale;
+            window.open(Time::ZERO, 1);
+            let (mut next, mut consumed, mut promised) = (1u64, 1u64, window.edge);
+            for (arrive, take) in steps {
+                next += ((window.accepts_before() - next) as f64 * arrive) as u64;
+                consumed += ((next - consumed) as f64 * take) as u64;
+                let said = window.advertise(next, consumed);
+                prop_assert!(said.is_multiple_of(unit));
+                prop_assert!(next + said >= promised, "{next} + {said} < {promised}");
+                prop_assert!(window.edge >= promised);
+                prop_assert!(next + said < consumed + bytes + unit);
+                promised = window.edge;
+            }
+        }
+    }
+}
