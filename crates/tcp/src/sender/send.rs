@@ -149,7 +149,7 @@ impl Sender {
             let packet = self.transmit(now, segment.bytes());
             self.board.sent_again(index, &packet);
             if let Some(original) = original {
-                self.board.keep_original(index, original);
+                self.board.keep_in_flight(index, original);
             }
             self.counts.data_segments += u64::from(segment.len > 0);
             self.counts.retransmitted += 1;
