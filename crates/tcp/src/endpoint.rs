@@ -10,9 +10,6 @@ use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
-/// Largest window that a SYN can say: its field is not scaled (RFC 7323 §2.2).
-const UNSCALED: u64 = 65_535;
-
 /// Makes the controller of a connection that begins.
 pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
 
@@ -92,8 +89,6 @@ pub struct Endpoint {
     syn: Syn,
     sender: Option<Box<Sender>>,
     receiver: Receiver,
-    /// Stamp of the peer's SYN, to be echoed until data has come.
-    peer_syn: Time,
     /// ECN was agreed, as far as is known.
     ecn: bool,
     written: u64,
@@ -141,7 +136,6 @@ impl Endpoint {
             syn: Syn::default(),
             sender: None,
             receiver,
-            peer_syn: Time::ZERO,
             ecn,
             written: 0,
             finishing: false,
@@ -235,9 +229,12 @@ impl Endpoint {
         if matches!(self.end, Some(End::Reset | End::TimedOut)) {
             return None;
         }
-        let sender = self.sender.as_ref().and_then(|sender| sender.next_timeout(self.now));
-        let receiver = self.receiver.next_timeout().filter(|_| self.is_open());
-        [self.syn.due, sender, receiver].into_iter().flatten().min()
+        // Asked for at each event of a simulation: no more than a few comparisons.
+        let next = match &self.sender {
+            None => self.syn.due.unwrap_or(Time::MAX),
+            Some(sender) => sender.next_timeout(self.now).min(self.receiver.next_timeout().unwrap_or(Time::MAX)),
+        };
+        (next < Time::MAX).then_some(next)
     }
 
     /// Whether the handshake is complete on this side, so that data may be sent.
@@ -333,7 +330,7 @@ impl Endpoint {
         if syn && !ack {
             self.state = State::SynReceived;
             self.syn.wanted = true;
-            self.peer_syn = segment.stamp;
+            self.receiver.on_stamp(segment);
             self.ecn &= ece && cwr;
         }
     }
@@ -341,7 +338,7 @@ impl Endpoint {
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
         let Flags { syn, ack, ece, cwr, .. } = segment.flags;
         if syn && ack && segment.ack == 1 {
-            self.peer_syn = segment.stamp;
+            self.receiver.on_stamp(segment);
             self.ecn &= ece && !cwr;
             self.open(now, segment);
             self.ack_wanted = true;
@@ -385,12 +382,14 @@ impl Endpoint {
                 self.receiver.on_rtt(srtt);
             }
         }
+        if segment.flags.cwr {
+            self.receiver.on_cwr();
+        }
         if segment.len > 0 || segment.flags.fin {
-            if segment.flags.cwr {
-                self.receiver.on_cwr();
-            }
             self.receiver.on_data(now, segment, ecn);
-        } else if segment.seq < self.receiver.next_expected() {
+        } else if segment.seq >= self.receiver.next_expected() {
+            self.receiver.on_stamp(segment);
+        } else {
             // Unacceptable, so answered (RFC 9293 §3.10.7.4): this is how the peer asks for the window.
             self.ack_wanted = true;
         }
@@ -407,9 +406,7 @@ impl Endpoint {
             ..Segment::default()
         };
         self.receiver.fill(now, &mut segment);
-        segment.window = segment.window.min(UNSCALED);
         segment.ack = u64::from(answer);
-        segment.echo = self.peer_syn;
         self.syn.sent_at = now;
         let backoff: Span = self.settings.initial_rto * (1 << self.syn.sent.min(20));
         self.syn.due = Some(now + backoff.min(self.settings.max_rto));
@@ -422,9 +419,6 @@ impl Endpoint {
         let flags = Flags { ack: true, fin, cwr, ..Flags::default() };
         let mut segment = Segment { seq, len, stamp: now, flags, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
-        if segment.echo == Time::ZERO {
-            segment.echo = self.peer_syn;
-        }
         self.ack_wanted = false;
         Transmit { segment, ecn: if ecn_capable { Ecn::Ect0 } else { Ecn::NotEct } }
     }

@@ -64,6 +64,10 @@ impl Sender {
             self.rto_due = (!self.board.is_empty()).then(|| now + self.rto.timeout());
         }
         self.window_probes = 0;
+        debug_assert!(
+            !self.board.is_empty() || self.in_flight().is_zero(),
+            "nothing is outstanding, and the ledger has more"
+        );
         if told.delivered > 0 {
             self.take_sample(now, advanced, segment.echo, &told);
             self.tell_ack(now);

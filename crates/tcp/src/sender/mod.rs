@@ -97,7 +97,7 @@ pub(crate) struct Sender {
     /// A FIN follows.
     finishing: bool,
     limit: Limit,
-    /// Whether the probe was told that the peer's window alone holds data back.
+    /// Whether the peer's window alone held data back when the probe was last told.
     held_back: bool,
     /// Whether something has happened since the probe was told how things stand.
     changed: bool,

@@ -220,6 +220,11 @@ impl Scoreboard {
         self.originals.entry(index).or_insert(packet);
     }
 
+    /// Keeps a transmission that is still in flight, beside the one that repeats it.
+    pub(crate) fn keep_in_flight(&mut self, index: u64, packet: Packet) {
+        self.originals.insert(index, packet);
+    }
+
     /// The transmission that was kept.
     pub(crate) fn original(&self, index: u64) -> Option<&Packet> {
         self.originals.get(&index)

@@ -23,13 +23,16 @@ impl Sender {
         }
     }
 
-    /// When something is due.
-    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+    /// When something is due; [`Time::MAX`] for never.
+    pub(crate) fn next_timeout(&self, now: Time) -> Time {
         if self.gave_up {
-            return None;
+            return Time::MAX;
         }
-        let release = self.pacer.blocked(now).filter(|_| self.limit == Limit::Pacing);
-        [self.rto_due, self.tlp.due, self.rack.due, self.persist_due, release].into_iter().flatten().min()
+        let never = Time::MAX;
+        let release = if self.limit == Limit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
+        let loss = self.tlp.due.unwrap_or(never).min(self.rack.due.unwrap_or(never));
+        let silence = self.rto_due.unwrap_or(never).min(self.persist_due.unwrap_or(never));
+        release.min(loss).min(silence)
     }
 
     fn next(&mut self, now: Time) -> Result<Outgoing, Limit> {
@@ -146,7 +149,7 @@ impl Sender {
             let packet = self.transmit(now, segment.bytes());
             self.board.sent_again(index, &packet);
             if let Some(original) = original {
-                self.board.keep_original(index, original);
+                self.board.keep_in_flight(index, original);
             }
             self.counts.data_segments += u64::from(segment.len > 0);
             self.counts.retransmitted += 1;
@@ -235,8 +238,9 @@ impl Sender {
             self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
         }
         if let Some(probe) = &self.probe
-            && self.held_back != (limit == Limit::Peer)
+            && (self.held_back || limit == Limit::Peer)
         {
+            // Also while it lasts, so that what is counted is never far behind.
             self.held_back = limit == Limit::Peer;
             probe.held_back(self.held_back, now);
         }

@@ -1,0 +1,171 @@
+//! What holds a sender back: the peer's window, idleness, marks, pacing.
+
+mod support;
+
+use bentpipe_congestion::Probe;
+use bentpipe_link::Ecn;
+use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_units::{Bytes, Span, Time};
+use support::{CLIENT, Fate, Pair, SERVER};
+
+const ONE_WAY: Span = Span::from_millis(50);
+
+fn settings() -> Settings {
+    Settings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..Settings::default() }
+}
+
+fn fixed(buffer: u64) -> Settings {
+    let buffer = Bytes::new(buffer);
+    Settings { receive_buffer: buffer, receive_buffer_start: buffer, window_share: 1000, autotune: false, ..settings() }
+}
+
+#[test]
+fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congestion_window() {
+    let probe = Probe::new(true);
+    let window = 40 * 1448;
+    let directions = Pair::path(1000, ONE_WAY);
+    let mut pair = Pair::probed([fixed(window), settings()], "newreno", &directions, 1, Some(probe.clone()));
+    pair.applications[SERVER].to_write = 1448 * 10_000;
+    pair.run(Time::from_secs(2));
+    let before = pair.ends[CLIENT].received();
+    pair.run(Time::from_secs(22));
+    let rate = (pair.ends[CLIENT].received() - before) as f64 / 20.0;
+    // A segment and an acknowledgement take 12.4 us to send.
+    let expected = window as f64 / 0.100_012;
+    assert!((rate / expected - 1.0).abs() < 0.01, "{rate} {expected}");
+    let record = probe.record();
+    // It grew while it was the limit, and no longer.
+    let last = record.series.as_ref().unwrap().cwnd.last().unwrap().1;
+    assert!(last < 2.1 * window as f64, "{last}");
+    // All the time, but for slow start.
+    assert!(record.window_blocked > Span::from_secs(21), "{}", record.window_blocked);
+}
+
+#[test]
+fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
+    let mut pair = Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
+    pair.download(500_000);
+    pair.applications[CLIENT].reads = false;
+    pair.run(Time::from_secs(40));
+    assert_eq!(pair.ends[SERVER].end(), None);
+    let received = pair.ends[CLIENT].received();
+    assert!(received <= 64 * 1024 && received > 62 * 1024, "{received}");
+    let probes: Vec<Time> = pair
+        .log
+        .iter()
+        .filter(|sent| sent.from == SERVER && sent.at > Time::from_secs(1) && sent.segment.len == 0)
+        .map(|sent| sent.at)
+        .collect();
+    let gaps: Vec<f64> = probes.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
+    assert!(gaps.len() >= 4 && gaps.windows(2).all(|pair| pair[1] > 1.5 * pair[0]), "{gaps:?}");
+    // The announcement that the window is open again is lost: a probe finds out.
+    let opened = pair.now;
+    pair.fates(move |sent| if sent.from == CLIENT && sent.at == opened { Fate::Drop } else { Fate::Pass });
+    pair.applications[CLIENT].reads = true;
+    assert!(pair.finish(opened + Span::from_secs(120)), "{:?}", pair.ends[SERVER]);
+    assert_eq!((pair.ends[CLIENT].received(), pair.ends[SERVER].record().timeouts), (500_000, 0));
+}
+
+#[test]
+fn a_closed_window_is_borne_for_as_long_as_the_peer_answers() {
+    let mut pair = Pair::new([fixed(64 * 1024), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
+    pair.applications[SERVER].to_write = 500_000;
+    pair.applications[CLIENT].reads = false;
+    pair.run(Time::from_secs(10_000));
+    assert_eq!(pair.ends[SERVER].end(), None);
+    pair.fates(|_| Fate::Drop);
+    pair.run(Time::from_secs(20_000));
+    assert_eq!(pair.ends[SERVER].end(), Some(bentpipe_tcp::End::TimedOut));
+}
+
+#[test]
+fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
+    for (idle_restart, kept) in [(true, 0.25), (false, 1.0)] {
+        let probe = Probe::new(true);
+        let server = Settings { idle_restart, ..settings() };
+        let mut pair =
+            Pair::probed([settings(), server], "newreno", &Pair::path(1000, ONE_WAY), 1, Some(probe.clone()));
+        pair.applications[SERVER].to_write = 1448 * 640;
+        pair.run(Time::from_secs(1));
+        let last = pair.data().last().unwrap().at;
+        let window = |probe: &Probe| probe.record().series.as_ref().unwrap().cwnd.last().unwrap().1;
+        let before = window(&probe);
+        // The timeout is a little above 300 ms: 750 ms are two and a half of it.
+        pair.run(last + Span::from_millis(750));
+        pair.applications[SERVER].to_write = 1448;
+        pair.run(last + Span::from_millis(760));
+        let after = window(&probe);
+        assert!((after / before - kept).abs() < 0.01, "{before} {after}");
+        pair.run(last + Span::from_secs(100));
+        pair.applications[SERVER].to_write = 1448;
+        pair.run(last + Span::from_secs(101));
+        assert!(!idle_restart || window(&probe) < 11.5 * 1448.0, "{}", window(&probe));
+    }
+}
+
+#[test]
+fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
+    let ecn = Settings { ecn: true, ..settings() };
+    let probe = Probe::new(true);
+    let mut pair = Pair::probed([ecn.clone(), ecn], "newreno", &Pair::path(100, ONE_WAY), 1, Some(probe.clone()));
+    let mut seen = 0;
+    pair.fates(move |sent| {
+        let data = sent.from == SERVER && sent.segment.len > 0;
+        seen += u64::from(data);
+        // Each of a part of one round trip.
+        if data && (150..180).contains(&seen) { Fate::Mark } else { Fate::Pass }
+    });
+    pair.download(1448 * 2000);
+    assert!(pair.finish(Time::from_secs(20)));
+    let record = probe.record();
+    assert_eq!((record.congestion_events, record.packets_declared_lost), (1, 0));
+    let cwnd = &record.series.as_ref().unwrap().cwnd;
+    let drops: Vec<f64> =
+        cwnd.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1 / pair[0].1).collect();
+    assert!(drops.len() == 1 && (drops[0] - 0.5).abs() < 0.02, "{drops:?}");
+    let told = pair.data().filter(|sent| sent.segment.flags.cwr).count();
+    assert_eq!(told, 1);
+    let echoes =
+        pair.log.iter().filter(|sent| sent.from == CLIENT && sent.segment.flags.ece && !sent.segment.flags.syn);
+    let times: Vec<Time> = echoes.map(|sent| sent.at).collect();
+    let lasted = times[times.len() - 1].since(times[0]);
+    assert!((Span::from_millis(95)..Span::from_millis(160)).contains(&lasted), "{lasted}");
+    assert!(pair.data().all(|sent| sent.ecn == Ecn::Ect0));
+}
+
+#[test]
+fn marks_are_asked_for_only_where_both_ends_agree() {
+    for which in [CLIENT, SERVER] {
+        let mut both = [settings(), settings()];
+        both[which].ecn = true;
+        let mut pair = Pair::new(both, "newreno", &Pair::path(100, ONE_WAY), 1);
+        pair.download(100_000);
+        assert!(pair.finish(Time::from_secs(20)));
+        assert!(pair.log.iter().all(|sent| sent.ecn == Ecn::NotEct));
+    }
+}
+
+#[test]
+fn a_controller_with_a_rate_sends_at_it_and_others_do_not_wait() {
+    // Longest time without a segment while slow start of the fourth round trip is sent, in shares of a round trip.
+    let gap = |name: &str| {
+        let mut pair = Pair::new([settings(), settings()], name, &Pair::path(1000, ONE_WAY), 1);
+        pair.applications[SERVER].to_write = 1448 * 3000;
+        pair.run(Time::from_millis(640));
+        let times: Vec<Time> = pair.data().map(|sent| sent.at).filter(|at| *at > Time::from_millis(350)).collect();
+        times.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap_or_default()
+    };
+    assert!(gap("newreno") > Span::from_millis(80), "{}", gap("newreno"));
+    assert!(gap("bbr3") < Span::from_millis(60), "{}", gap("bbr3"));
+}
+
+#[test]
+fn segments_are_whole_but_for_the_last_and_the_window_begins_with_ten() {
+    let mut pair = Pair::new([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1);
+    pair.download(1448 * 50 + 17);
+    assert!(pair.finish(Time::from_secs(20)));
+    let lengths: Vec<u32> = pair.data().map(|sent| sent.segment.len).collect();
+    assert!(lengths[..50].iter().all(|len| *len == 1448) && lengths[50..] == [17], "{lengths:?}");
+    let first = pair.data().next().unwrap().at;
+    assert_eq!(pair.data().filter(|sent| sent.at == first).count(), 10);
+}

@@ -1,0 +1,264 @@
+//! How losses are found and repaired, one mechanism each.
+
+mod support;
+
+use bentpipe_congestion::Probe;
+use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_units::{Rate, Span, Time};
+use std::collections::BTreeSet;
+use support::{CLIENT, Fate, Pair, SERVER, Sent};
+
+/// One way; the round trip is twice that, and a little for sending at 100 Mbps.
+const ONE_WAY: Span = Span::from_millis(50);
+
+fn settings() -> Settings {
+    // An acknowledgement for each segment, so that times can be told exactly.
+    Settings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..Settings::default() }
+}
+
+fn pair(probe: Option<Probe>) -> Pair {
+    Pair::probed([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1, probe)
+}
+
+/// Lets the server's data segments with these places in the order of their first sending have that fate, once each.
+fn once(places: impl IntoIterator<Item = u64>, fate: Fate) -> impl FnMut(&Sent) -> Fate {
+    let mut places: BTreeSet<u64> = places.into_iter().map(|place| 1 + 1448 * place).collect();
+    move |sent| {
+        let hit = sent.from == SERVER && sent.segment.len > 0 && places.remove(&sent.segment.seq);
+        if hit { fate } else { Fate::Pass }
+    }
+}
+
+fn times(pair: &Pair, place: u64) -> Vec<Time> {
+    pair.data().filter(|sent| sent.segment.seq == 1 + 1448 * place).map(|sent| sent.at).collect()
+}
+
+fn between(earlier: Time, later: Time, from_ms: u64, to_ms: u64) -> bool {
+    (Span::from_millis(from_ms)..=Span::from_millis(to_ms)).contains(&later.since(earlier))
+}
+
+#[test]
+fn a_lost_segment_is_sent_again_a_round_trip_later_and_once() {
+    let probe = Probe::new(false);
+    let mut pair = pair(Some(probe.clone()));
+    pair.fates(once([40], Fate::Drop));
+    pair.download(1448 * 200);
+    assert!(pair.finish(Time::from_secs(20)));
+    let times = times(&pair, 40);
+    assert_eq!((times.len(), pair.ends[SERVER].record().timeouts), (2, 0));
+    assert!(between(times[0], times[1], 100, 105), "{times:?}");
+    assert_eq!(pair.ends[SERVER].record().retransmitted, 1);
+    let record = probe.record();
+    assert_eq!((record.congestion_events, record.spurious_events, record.packets_declared_lost), (1, 0, 1));
+}
+
+#[test]
+fn many_losses_of_a_window_are_repaired_in_one_recovery() {
+    let probe = Probe::new(false);
+    let mut pair = pair(Some(probe.clone()));
+    let lost: Vec<u64> = (70..140).step_by(3).collect();
+    pair.fates(once(lost.clone(), Fate::Drop));
+    pair.download(1448 * 400);
+    assert!(pair.finish(Time::from_secs(20)));
+    let record = pair.ends[SERVER].record();
+    assert_eq!((record.retransmitted, record.timeouts), (lost.len() as u64, 0));
+    assert_eq!(pair.ends[CLIENT].record().duplicates, 0);
+}
+
+#[test]
+fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
+    let mut pair = pair(None);
+    pair.fates(once([199], Fate::Drop));
+    pair.download(1448 * 200);
+    assert!(pair.finish(Time::from_secs(20)));
+    let times = times(&pair, 199);
+    let record = pair.ends[SERVER].record();
+    assert_eq!((times.len(), record.retransmitted, record.timeouts), (2, 1, 0));
+    // A round trip until the last acknowledgement, and then two, and 200 ms of grace for being alone in flight: but the retransmission timer
+    // would expire before that, and the probe takes its place (RFC 8985 §7.2).
+    assert!(between(times[0], times[1], 400, 410), "{times:?}");
+}
+
+#[test]
+fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
+    let probe = Probe::new(false);
+    let mut pair = pair(Some(probe.clone()));
+    pair.fates(once(195..200, Fate::Drop));
+    pair.download(1448 * 200);
+    assert!(pair.finish(Time::from_secs(20)));
+    let record = pair.ends[SERVER].record();
+    assert_eq!((record.retransmitted, record.timeouts), (5, 0));
+    // The probe, and a round trip later the other four.
+    assert!(between(times(&pair, 195)[0], times(&pair, 195)[1], 390, 420), "{:?}", times(&pair, 195));
+    assert!(probe.record().congestion_events >= 1);
+}
+
+#[test]
+fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
+    let probe = Probe::new(true);
+    let mut pair = pair(Some(probe.clone()));
+    pair.fates(once([99], Fate::Drop));
+    pair.applications[SERVER].to_write = 1448 * 100;
+    pair.run(Time::from_secs(3));
+    let record = probe.record();
+    assert_eq!((record.congestion_events, record.packets_declared_lost, record.spurious_events), (1, 1, 0));
+    // 100 segments acknowledged double a window of 10 as far as it was in use; half of that is left.
+    let cwnd = &record.series.as_ref().unwrap().cwnd;
+    let (before, after) = (cwnd[cwnd.len() - 2].1, cwnd[cwnd.len() - 1].1);
+    assert!((after / before - 0.5).abs() < 0.02, "{before} {after}");
+}
+
+#[test]
+fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
+    let probe = Probe::new(false);
+    let mut pair = pair(Some(probe.clone()));
+    let end = 1 + 1448 * 100;
+    let mut lost = false;
+    pair.fates(move |sent| {
+        let last = sent.from == CLIENT && sent.segment.ack == end && !std::mem::replace(&mut lost, true);
+        if last { Fate::Drop } else { Fate::Pass }
+    });
+    pair.applications[SERVER].to_write = 1448 * 100;
+    pair.run(Time::from_secs(3));
+    assert_eq!(pair.ends[SERVER].acknowledged(), 1448 * 100);
+    assert_eq!(pair.ends[SERVER].record().retransmitted, 1);
+    let record = probe.record();
+    assert_eq!((record.congestion_events, record.packets_declared_lost), (0, 0));
+}
+
+#[test]
+fn a_lost_retransmission_is_found_a_round_trip_after_it() {
+    let mut pair = pair(None);
+    let mut transmissions = 0;
+    pair.fates(move |sent| {
+        let hit = sent.from == SERVER && sent.segment.seq == 1 + 1448 * 40;
+        transmissions += u32::from(hit);
+        if hit && transmissions <= 3 { Fate::Drop } else { Fate::Pass }
+    });
+    pair.download(1448 * 2000);
+    assert!(pair.finish(Time::from_secs(20)));
+    let times = times(&pair, 40);
+    let record = pair.ends[SERVER].record();
+    assert_eq!((times.len(), record.retransmitted, record.timeouts), (4, 3, 0));
+    for pair in times.windows(2) {
+        assert!(between(pair[0], pair[1], 99, 115), "{times:?}");
+    }
+}
+
+#[test]
+fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
+    let mut pair = pair(None);
+    pair.applications[SERVER].to_write = 1448 * 5000;
+    pair.run(Time::from_millis(1000));
+    let away = pair.now;
+    pair.fates(move |sent| if sent.at < away + Span::from_secs(10) { Fate::Drop } else { Fate::Pass });
+    pair.applications[SERVER].finish = true;
+    pair.applications[CLIENT].finish = true;
+    assert!(pair.finish(Time::from_secs(60)));
+    let mut outage: Vec<Time> =
+        pair.data().map(|sent| sent.at).filter(|at| *at > away + Span::from_millis(150)).collect();
+    // The window collapses to two segments, which leave together.
+    outage.dedup();
+    let gaps: Vec<u64> = outage.windows(2).take(5).map(|pair| pair[1].since(pair[0]).as_nanos() / 1_000_000).collect();
+    let doubling = gaps[..4].windows(2).all(|pair| (pair[0] * 2).abs_diff(pair[1]) <= 2);
+    assert!(doubling, "{gaps:?}");
+    assert!(pair.ends[SERVER].record().timeouts >= 5);
+}
+
+#[test]
+fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
+    let probe = Probe::new(true);
+    let mut pair = pair(Some(probe.clone()));
+    pair.applications[SERVER].to_write = 1448 * 20_000;
+    pair.run(Time::from_millis(1000));
+    let away = pair.now;
+    pair.fates(move |sent| if sent.at < away + Span::from_secs(10) { Fate::Drop } else { Fate::Pass });
+    pair.run(Time::from_millis(11_000));
+    let record = probe.record();
+    let series = record.series.as_ref().unwrap();
+    let before = series.cwnd.iter().rev().find(|(at, _)| *at < away).unwrap().1;
+    assert_eq!(series.ssthresh.len(), 1, "{:?}", series.ssthresh);
+    assert!(series.ssthresh[0].1 >= before / 2.0);
+    assert_eq!(series.cwnd.last().unwrap().1, 2.0 * 1448.0);
+}
+
+#[test]
+fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
+    let probe = Probe::new(false);
+    let mut pair = pair(Some(probe.clone()));
+    // The first is not yet known for reordering, so that it may not lie three segments back; later ones may.
+    let mut seen = 0;
+    pair.fates(move |sent| {
+        let data = sent.from == SERVER && sent.segment.len > 0;
+        seen += u64::from(data);
+        match seen {
+            20 if data => Fate::Late(Span::from_micros(200)),
+            n if data && n > 100 && n.is_multiple_of(25) => Fate::Late(Span::from_millis(20)),
+            _ => Fate::Pass,
+        }
+    });
+    pair.download(1448 * 2000);
+    assert!(pair.finish(Time::from_secs(20)));
+    let record = pair.ends[SERVER].record();
+    assert_eq!((record.retransmitted, record.timeouts), (0, 0));
+    assert_eq!(probe.record().congestion_events, 0);
+}
+
+#[test]
+fn a_recovery_for_a_late_segment_is_taken_back() {
+    let probe = Probe::new(true);
+    let mut pair = pair(Some(probe.clone()));
+    pair.fates(once([60], Fate::Late(Span::from_millis(20))));
+    pair.download(1448 * 1000);
+    assert!(pair.finish(Time::from_secs(20)));
+    let record = probe.record();
+    assert_eq!((record.congestion_events, record.spurious_events), (1, 1));
+    let series = record.series.as_ref().unwrap();
+    let reduced = series.cwnd.windows(2).position(|pair| pair[1].1 < pair[0].1).unwrap();
+    let before = series.cwnd[reduced].1;
+    let restored = series.cwnd[reduced + 1..].iter().find(|(_, window)| *window >= before).unwrap();
+    assert!(restored.0.since(series.cwnd[reduced + 1].0) <= Span::from_millis(25), "{restored:?}");
+    assert!(pair.ends[SERVER].record().retransmitted <= 1);
+}
+
+#[test]
+fn a_timeout_for_a_path_that_paused_is_taken_back() {
+    let probe = Probe::new(true);
+    let mut pair = pair(Some(probe.clone()));
+    pair.applications[SERVER].to_write = 1448 * 10_000;
+    pair.run(Time::from_millis(800));
+    let paused = pair.now;
+    let until = paused + Span::from_millis(1000);
+    // A pause: everything waits, in order, and arrives.
+    pair.fates(move |sent| if sent.at < until { Fate::Late(until.since(sent.at)) } else { Fate::Pass });
+    pair.applications[SERVER].finish = true;
+    pair.applications[CLIENT].finish = true;
+    assert!(pair.finish(Time::from_secs(30)));
+    assert_eq!(pair.ends[SERVER].record().timeouts, 1);
+    let record = probe.record();
+    assert_eq!(record.spurious_events, 1);
+    let series = record.series.as_ref().unwrap();
+    let before = series.cwnd.iter().rev().find(|(at, _)| *at <= paused).unwrap().1;
+    let after = series.cwnd.iter().find(|(at, _)| *at > until + Span::from_millis(110)).unwrap().1;
+    assert!(after >= before, "{before} {after}");
+    // What timed out and the probe were sent again, and nothing of the rest of the flight.
+    assert!(pair.ends[SERVER].record().retransmitted <= 4, "{:?}", pair.ends[SERVER].record());
+}
+
+#[test]
+fn while_the_window_is_halved_every_second_delivery_lets_a_segment_go() {
+    let probe = Probe::new(true);
+    let mut directions = Pair::path(1000, ONE_WAY);
+    // A bottleneck that spaces acknowledgements.
+    directions[SERVER].rate = bentpipe_link::RateConfig::Constant(Rate::from_mbps(20));
+    let mut pair = Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(probe.clone()));
+    pair.fates(once([400], Fate::Drop));
+    pair.applications[SERVER].to_write = 1448 * 3000;
+    pair.run(Time::from_secs(3));
+    let again = times(&pair, 400)[1];
+    let done = again + Span::from_millis(100);
+    let delivered = pair.log.iter().filter(|sent| sent.from == CLIENT && (again..done).contains(&(sent.at + ONE_WAY)));
+    let (delivered, sent) = (delivered.count(), pair.data().filter(|sent| (again..done).contains(&sent.at)).count());
+    assert!(delivered > 100, "{delivered}");
+    assert!((sent as f64 / delivered as f64 - 0.5).abs() < 0.03, "{sent} of {delivered}");
+}
