@@ -1,5 +1,7 @@
 //! Endpoints and proxies stand whatever a peer sends, and hold no more than they said.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_congestion::{FastStart, Recipe};
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{Endpoint, Face, Flags, MakeController, Relay, Sack, Segment, Settings};

@@ -1,5 +1,7 @@
 //! The proxy between a client and a server: what one writes the other reads, and a slow one is felt by the other.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_congestion::{FastStart, Recipe, StartName};
 use bentpipe_link::Ecn;
 use bentpipe_link::random::{Stream, stream};
