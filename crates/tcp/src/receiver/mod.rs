@@ -115,9 +115,12 @@ impl Receiver {
         }
     }
 
-    /// The sender side's smoothed round trip, where there is one.
+    /// The sender side's smoothed round trip, where there is one. It counts until an echo has told of one: a side that only
+    /// receives has no other sample than that of its handshake, which queues soon make too short.
     pub(crate) fn on_rtt(&mut self, rtt: Span) {
-        self.window.on_rtt(rtt);
+        if self.last_echo == Time::ZERO {
+            self.window.seed_rtt(rtt);
+        }
     }
 
     /// The peer has reduced its window: marks up to now are answered (RFC 3168 §6.1.3). Before [`Self::on_data`] of the same segment,

@@ -123,6 +123,11 @@ impl Window {
             && target.saturating_sub(next) >= left.saturating_mul(2)
     }
 
+    /// What the round trip is taken for until [`Self::on_rtt`].
+    pub(super) fn seed_rtt(&mut self, rtt: Span) {
+        self.rtt = Some(rtt);
+    }
+
     /// A round trip has been seen. A shorter one counts at once, a longer one by an eighth: waiting for the application makes
     /// them longer, nothing makes them shorter.
     pub(super) fn on_rtt(&mut self, sample: Span) {
