@@ -351,7 +351,7 @@ impl Endpoint {
         self.syn.wanted = false;
         self.syn.due = None;
         // Only a SYN sent once, or a stamp that came back, tells of the round trip (RFC 6298 §3).
-        let rtt = if segment.echo > Time::ZERO {
+        let rtt = if segment.echo > Time::ZERO && segment.echo <= now {
             Some(now.since(segment.echo))
         } else {
             (self.syn.sent == 1).then(|| now.since(self.syn.sent_at))

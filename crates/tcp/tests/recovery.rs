@@ -205,6 +205,28 @@ fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
 }
 
 #[test]
+fn reordering_by_half_a_round_trip_is_learnt() {
+    let probe = Probe::new(false);
+    let mut pair = pair(Some(probe.clone()));
+    let mut seen = 0;
+    pair.fates(move |sent| {
+        let data = sent.from == SERVER && sent.segment.len > 0;
+        seen += u64::from(data);
+        if data && seen % 50 == 0 { Fate::Late(Span::from_millis(50)) } else { Fate::Pass }
+    });
+    pair.applications[SERVER].to_write = 1448 * 40_000;
+    pair.run(Time::from_secs(3));
+    let early = pair.ends[SERVER].record();
+    pair.run(Time::from_secs(20));
+    let late = pair.ends[SERVER].record();
+    assert!(early.retransmitted > 0, "the first ones are not to be told from losses");
+    assert!(late.data_segments > early.data_segments + 10_000, "{late:?}");
+    assert_eq!((late.retransmitted, late.timeouts), (early.retransmitted, 0));
+    let record = probe.record();
+    assert_eq!(record.spurious_events, record.congestion_events);
+}
+
+#[test]
 fn a_recovery_for_a_late_segment_is_taken_back() {
     let probe = Probe::new(true);
     let mut pair = pair(Some(probe.clone()));

@@ -183,7 +183,7 @@ impl Sender {
 
     /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323 §4.1), never ambiguous (Karn).
     fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, told: &Told) {
-        let stamped = (advanced && echo > Time::ZERO).then(|| now.since(echo));
+        let stamped = (advanced && echo > Time::ZERO && echo <= now).then(|| now.since(echo));
         let sample = if told.ambiguous { stamped } else { told.in_order.or(told.selective) };
         if let Some(rtt) = sample {
             self.rto.sample(now, rtt, self.una, self.nxt);

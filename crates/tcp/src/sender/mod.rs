@@ -101,7 +101,7 @@ pub(crate) struct Sender {
     held_back: bool,
     /// Whether something has happened since the probe was told how things stand.
     changed: bool,
-    /// When new data was last sent.
+    /// When data was last sent, again or not.
     last_sent: Option<Time>,
     /// When the retransmission timer expires.
     rto_due: Option<Time>,

@@ -72,7 +72,7 @@ impl Sender {
     /// What of a new segment the peer's window takes now. Not less than all of it, unless that is half of the largest window there ever was:
     /// small windows beget small segments (RFC 9293 §3.8.6.2.1).
     fn within_window(&self, len: u32, fin: bool) -> Option<(u32, bool)> {
-        let usable = (self.una + self.window).saturating_sub(self.nxt);
+        let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if u64::from(len) + u64::from(fin) <= usable {
             return Some((len, fin));
         }
@@ -109,7 +109,6 @@ impl Sender {
         self.board.push(seq, len, fin, &packet);
         self.nxt += u64::from(len) + u64::from(fin);
         self.counts.data_segments += u64::from(len > 0);
-        self.last_sent = Some(now);
         self.rto_due.get_or_insert(now + self.rto.timeout());
         self.schedule_probe(now);
         let cwr = self.ecn && len > 0 && std::mem::take(&mut self.cwr);
@@ -166,7 +165,7 @@ impl Sender {
     /// What the persist timer sends: as much as the window takes, however little, or a segment before everything that the peer expects, which it
     /// answers with its window and takes nothing of (as Linux does).
     fn probe_window(&mut self, now: Time) -> Outgoing {
-        let usable = (self.una + self.window).saturating_sub(self.nxt);
+        let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
             return self.send_new(now, len.min(u32::try_from(usable).unwrap_or(u32::MAX)), false);
         }
@@ -182,6 +181,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(bytes.get());
         }
+        self.last_sent = Some(now);
         self.pacer.sent(now, bytes, self.controller.pacing_rate(), self.controller.send_quantum());
         self.changed = true;
         packet
