@@ -373,12 +373,13 @@ impl Endpoint {
             return;
         }
         if segment.flags.ack {
+            let before = sender.una();
             if !sender.on_ack(now, segment) {
                 // RFC 9293 §3.10.7.4: what was never sent cannot be acknowledged.
                 self.ack_wanted = true;
                 return;
             }
-            if let Some(srtt) = sender.srtt() {
+            if let Some(srtt) = sender.srtt().filter(|_| sender.una() > before) {
                 self.receiver.on_rtt(srtt);
             }
         }

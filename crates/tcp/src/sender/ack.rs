@@ -42,6 +42,14 @@ impl Sender {
         if ack > self.nxt {
             return false;
         }
+        self.window_probes = 0;
+        let same = ack == self.una && segment.window == self.window && segment.sack.is_empty();
+        if same && self.board.is_empty() && !segment.flags.ece {
+            // The other direction's data: nothing new for this one.
+            self.window_from = self.window_from.max(segment.seq);
+            return true;
+        }
+        self.settled = false;
         let mut told = Told::default();
         let twice = duplicate(segment);
         if let Some((start, end)) = twice {
@@ -63,7 +71,6 @@ impl Sender {
             self.tlp.acknowledged(self.una);
             self.rto_due = (!self.board.is_empty()).then(|| now + self.rto.timeout());
         }
-        self.window_probes = 0;
         debug_assert!(
             !self.board.is_empty() || self.in_flight().is_zero(),
             "nothing is outstanding, and the ledger has more"
@@ -96,9 +103,6 @@ impl Sender {
         let in_flight = self.in_flight().get();
         if let Some(prr) = &mut self.prr {
             prr.on_ack(told.delivered, in_flight, advanced && !lost);
-        }
-        if told.delivered > 0 {
-            self.schedule_probe(now);
         }
     }
 

@@ -99,8 +99,10 @@ pub(crate) struct Sender {
     limit: Limit,
     /// Whether the peer's window alone held data back when the probe was last told.
     held_back: bool,
-    /// Whether something has happened since the probe was told how things stand.
+    /// Whether something was sent or acknowledged since sending last stopped.
     changed: bool,
+    /// Whether nothing has happened since then that could let more go.
+    settled: bool,
     /// When data was last sent, again or not.
     last_sent: Option<Time>,
     /// When the retransmission timer expires.
@@ -178,6 +180,7 @@ impl Sender {
             limit: Limit::Application,
             held_back: false,
             changed: false,
+            settled: false,
             last_sent: None,
             rto_due: None,
             persist_due: None,
@@ -199,6 +202,7 @@ impl Sender {
     pub(crate) fn written(&mut self, bytes: u64, finishing: bool) {
         self.end = bytes.saturating_add(1);
         self.finishing = finishing;
+        self.settled = false;
     }
 
     /// Position that the peer expects next: everything before it is acknowledged (SND.UNA).

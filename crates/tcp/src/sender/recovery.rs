@@ -65,6 +65,7 @@ impl Sender {
     /// Does what is due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
+        self.settled = false;
         if is_due(self.rack.due) && self.detect_losses(now) {
             self.on_losses(now, 0);
         }

@@ -8,7 +8,7 @@ use bentpipe_units::{Bytes, Time};
 impl Sender {
     /// The next segment to send.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
-        if self.gave_up {
+        if self.settled || self.gave_up {
             return None;
         }
         if std::mem::take(&mut self.window_probe) {
@@ -43,7 +43,12 @@ impl Sender {
         }
         if let Some(index) = self.board.first_lost() {
             let bytes = self.board.get(index).map_or(Bytes::ZERO, |segment| segment.bytes());
-            self.admit(now, bytes)?;
+            if self.is_full(bytes) {
+                return Err(Limit::Congestion);
+            }
+            if self.pacer.blocked(now).is_some() {
+                return Err(Limit::Pacing);
+            }
             return self.send_again(now, index).ok_or(Limit::Application);
         }
         let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
@@ -57,7 +62,9 @@ impl Sender {
             return Err(Limit::Congestion);
         }
         let (len, fin) = self.within_window(len, fin).ok_or(Limit::Peer)?;
-        self.admit(now, bytes)?;
+        if self.pacer.blocked(now).is_some() {
+            return Err(Limit::Pacing);
+        }
         Ok(self.send_new(now, len, fin))
     }
 
@@ -93,24 +100,15 @@ impl Sender {
         }
     }
 
-    fn admit(&self, now: Time, bytes: Bytes) -> Result<(), Limit> {
-        if self.is_full(bytes) {
-            return Err(Limit::Congestion);
-        }
-        if self.pacer.blocked(now).is_some() {
-            return Err(Limit::Pacing);
-        }
-        Ok(())
-    }
-
     fn send_new(&mut self, now: Time, len: u32, fin: bool) -> Outgoing {
         let seq = self.nxt;
         let packet = self.transmit(now, Bytes::new(u64::from(len.max(1))));
         self.board.push(seq, len, fin, &packet);
         self.nxt += u64::from(len) + u64::from(fin);
         self.counts.data_segments += u64::from(len > 0);
-        self.rto_due.get_or_insert(now + self.rto.timeout());
-        self.schedule_probe(now);
+        if self.rto_due.is_none() {
+            self.rto_due = Some(now + self.rto.timeout());
+        }
         let cwr = self.ecn && len > 0 && std::mem::take(&mut self.cwr);
         Outgoing { seq, len, fin, cwr, ecn_capable: self.ecn && len > 0 }
     }
@@ -182,13 +180,15 @@ impl Sender {
             prr.on_sent(bytes.get());
         }
         self.last_sent = Some(now);
-        self.pacer.sent(now, bytes, self.controller.pacing_rate(), self.controller.send_quantum());
+        let rate = self.controller.pacing_rate();
+        let quantum = rate.and_then(|_| self.controller.send_quantum());
+        self.pacer.sent(now, bytes, rate, quantum);
         self.changed = true;
         packet
     }
 
     /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing (RFC 8985 §7.2).
-    pub(super) fn schedule_probe(&mut self, now: Time) {
+    fn schedule_probe(&mut self, now: Time) {
         self.tlp.due = None;
         let quiet = self.recovery.is_none() && self.board.sacked_segments() == 0 && !self.tlp.is_outstanding();
         if let Some(srtt) = self.rto.srtt()
@@ -231,6 +231,8 @@ impl Sender {
     /// Nothing more goes out for now.
     fn stop(&mut self, now: Time, limit: Limit) {
         self.limit = limit;
+        // The pacer alone lets more go by itself.
+        self.settled = limit != Limit::Pacing;
         if matches!(limit, Limit::Application | Limit::Peer) && self.in_flight() < self.controller.window() {
             self.ledger.run_dry();
         }
@@ -247,6 +249,7 @@ impl Sender {
             probe.held_back(self.held_back, now);
         }
         if std::mem::take(&mut self.changed) {
+            self.schedule_probe(now);
             self.tell(now);
         }
     }
