@@ -25,7 +25,7 @@ fn settings() -> [Settings; 2] {
 }
 
 fn make(recipe: Recipe, notes: Option<PathNotes>) -> MakeController {
-    let prepared = recipe.prepare().unwrap();
+    let prepared = recipe.prepare().unwrap_or_else(|error| panic!("{error}"));
     Arc::new(move |setup: &Setup| -> Box<dyn Controller> {
         prepared.make(setup, FastStart::Allowed(None), notes.clone())
     })
