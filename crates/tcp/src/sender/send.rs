@@ -72,7 +72,7 @@ impl Sender {
     /// What of a new segment the peer's window takes now. Not less than all of it, unless that is half of the largest window there ever was:
     /// small windows beget small segments (RFC 9293 §3.8.6.2.1).
     fn within_window(&self, len: u32, fin: bool) -> Option<(u32, bool)> {
-        let usable = (self.una + self.window).saturating_sub(self.nxt);
+        let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if u64::from(len) + u64::from(fin) <= usable {
             return Some((len, fin));
         }
@@ -166,7 +166,7 @@ impl Sender {
     /// What the persist timer sends: as much as the window takes, however little, or a segment before everything that the peer expects, which it
     /// answers with its window and takes nothing of (as Linux does).
     fn probe_window(&mut self, now: Time) -> Outgoing {
-        let usable = (self.una + self.window).saturating_sub(self.nxt);
+        let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
             return self.send_new(now, len.min(u32::try_from(usable).unwrap_or(u32::MAX)), false);
         }
