@@ -86,6 +86,20 @@ fn opening(answer: bool) -> Vec<Step> {
     vec![arrive(syn, 0), arrive(Flags { ack: true, ..Flags::default() }, 1)]
 }
 
+#[test]
+fn a_window_beyond_any_position_is_a_wide_one() {
+    let now = Time::from_millis(1);
+    let mut endpoint = Endpoint::listen(now, settings(), controller(), None);
+    endpoint.write(now, BUFFER);
+    let flags = Flags { ack: true, ..Flags::default() };
+    let answer = Segment { seq: 1, ack: 1, window: u64::MAX, flags, ..Segment::default() };
+    for segment in [Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() }, answer] {
+        endpoint.handle_segment(now, &segment, Ecn::NotEct);
+        while endpoint.poll_transmit(now).is_some() {}
+    }
+    assert_eq!(endpoint.record().data_segments, 10);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

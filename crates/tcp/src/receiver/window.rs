@@ -30,6 +30,8 @@ pub(super) struct Window {
     /// The buffer now, and at its largest.
     buffer: u64,
     largest: u64,
+    /// The most that the present buffer lets the peer have on its way, in bytes.
+    limit: u64,
     autotune: bool,
     /// What has been promised: the peer may send until before it. Never moves back (RFC 9293 §3.8.6).
     edge: u64,
@@ -55,6 +57,7 @@ impl Window {
             segment,
             buffer,
             largest,
+            limit: 0,
             autotune: settings.autotune,
             edge: 0,
             shown: 0,
@@ -63,7 +66,8 @@ impl Window {
             round_consumed: 0,
             taken: 0,
         };
-        window.taken = window.limit().min(FIRST_FLIGHT * segment).max(1);
+        window.limit = window.of(buffer);
+        window.taken = window.limit.min(FIRST_FLIGHT * segment).max(1);
         window
     }
 
@@ -76,17 +80,17 @@ impl Window {
 
     /// What a SYN says.
     pub(super) fn unscaled(&self) -> u64 {
-        self.limit().min(FIELD)
+        self.limit.min(FIELD)
     }
 
-    /// The most that the present buffer lets the peer have on its way, in bytes.
-    pub(super) fn limit(&self) -> u64 {
-        (self.buffer.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
-    }
-
-    /// The most that it can ever be.
+    /// The most that it can ever be, in bytes.
     pub(super) fn largest_limit(&self) -> u64 {
-        (self.largest.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
+        self.of(self.largest)
+    }
+
+    /// The window that is made of a buffer.
+    fn of(&self, buffer: u64) -> u64 {
+        (buffer.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
     }
 
     /// Position before which arriving data has its place.
@@ -97,16 +101,16 @@ impl Window {
     /// The window to write beside the acknowledgement of everything before `next`, while the application waits for the
     /// byte at `consumed`.
     pub(super) fn advertise(&mut self, next: u64, consumed: u64) -> u64 {
-        let target = consumed.saturating_add(self.limit());
+        let target = consumed.saturating_add(self.limit);
         // RFC 1122 §4.2.3.3: the edge stays where it is until it can move by a segment or half the buffer.
-        if target.saturating_sub(self.edge) >= (self.limit() / 2).min(self.segment).max(1) {
+        if target.saturating_sub(self.edge) >= (self.limit / 2).min(self.segment).max(1) {
             self.edge = target;
         }
         // RFC 7323 §2.4: the field's unit makes a choice between saying too much and taking back. Less than a unit too much
         // is said, and, since the promise itself stays, never more.
         let left = self.edge.saturating_sub(next);
-        let unit = 1u64 << self.scale;
-        let window = left.div_ceil(unit).min(FIELD) << self.scale;
+        let units = left.saturating_add((1 << self.scale) - 1) >> self.scale;
+        let window = units.min(FIELD) << self.scale;
         self.shown = self.shown.max(next.saturating_add(window));
         window
     }
@@ -114,7 +118,7 @@ impl Window {
     /// Whether the peer has to be told that the window has opened: it had shrunk to half of what it may be or less, and
     /// what can be said now is twice as much, two segments more at least or half the buffer.
     pub(super) fn wants_update(&self, next: u64, consumed: u64) -> bool {
-        let limit = self.limit();
+        let limit = self.limit;
         let left = self.edge.saturating_sub(next);
         let target = consumed.saturating_add(limit);
         let growth = target.saturating_sub(self.edge);
@@ -157,6 +161,7 @@ impl Window {
             let window = steady.saturating_add(growing.saturating_mul(2));
             let buffer = window.saturating_mul(1000) / self.share.max(1);
             self.buffer = self.buffer.max(buffer.min(self.largest));
+            self.limit = self.of(self.buffer);
             self.taken = taken;
         }
         self.round_began = now;
@@ -246,7 +251,7 @@ mod tests {
             sent += flight;
             now += rtt;
         }
-        assert_eq!(window.limit(), 3 << 20);
+        assert_eq!(window.limit, 3 << 20);
     }
 
     #[test]
@@ -257,7 +262,7 @@ mod tests {
         for n in 1..1000u64 {
             window.on_consumed(Time::from_millis(n * 10), n * 1000);
         }
-        assert_eq!(window.limit(), 64 << 10);
+        assert_eq!(window.limit, 64 << 10);
     }
 
     proptest! {

@@ -1,0 +1,126 @@
+//! Any sequence of segments, at an endpoint and at both faces of a proxy: nothing panics or goes on for ever, and no more is held
+//! than the buffers say.
+#![no_main]
+
+use bentpipe_congestion::{FastStart, Recipe};
+use bentpipe_link::Ecn;
+use bentpipe_tcp::{Endpoint, Face, Flags, MakeController, Relay, Sack, Segment, Settings};
+use bentpipe_units::{Bytes, Span, Time};
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
+
+/// Bytes that any buffer here holds.
+const BUFFER: u64 = 100_000;
+
+/// A position near those that are in use, or any.
+#[derive(Debug, Arbitrary)]
+enum Position {
+    Near(u16),
+    Any(u64),
+}
+
+impl Position {
+    fn get(&self) -> u64 {
+        match *self {
+            Self::Near(near) => u64::from(near),
+            Self::Any(any) => any,
+        }
+    }
+}
+
+#[derive(Debug, Arbitrary)]
+struct Piece {
+    seq: Position,
+    ack: Position,
+    window: Position,
+    stamp: Position,
+    echo: Position,
+    len: u16,
+    flags: [bool; 6],
+    ecn: u8,
+    blocks: Vec<(Position, Position)>,
+}
+
+#[derive(Debug, Arbitrary)]
+enum Step {
+    Client(Piece),
+    Server(Piece),
+    WaitMicros(u32),
+    Write(u16),
+    Consume(u16),
+    Finish,
+    Reset,
+}
+
+fn segment(piece: &Piece) -> (Segment, Ecn) {
+    let [syn, fin, rst, ack, ece, cwr] = piece.flags;
+    let mut sack = Sack::default();
+    for (start, end) in &piece.blocks {
+        sack.push(start.get(), end.get());
+    }
+    let segment = Segment {
+        seq: piece.seq.get(),
+        ack: piece.ack.get(),
+        window: piece.window.get(),
+        stamp: Time::from_nanos(piece.stamp.get()),
+        echo: Time::from_nanos(piece.echo.get()),
+        len: u32::from(piece.len),
+        flags: Flags { syn, fin, rst, ack, ece, cwr },
+        sack,
+    };
+    (segment, [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(piece.ecn % 4)])
+}
+
+fuzz_target!(|input: (bool, Vec<Step>)| {
+    let (connects, steps) = input;
+    let Ok(prepared) = Recipe::default().prepare() else { return };
+    let make: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
+    let buffer = Bytes::new(BUFFER);
+    let settings = Arc::new(Settings {
+        receive_buffer: buffer,
+        window_share: 1000,
+        autotune: false,
+        send_buffer: buffer,
+        ecn: true,
+        ..Settings::default()
+    });
+    let mut now = Time::from_millis(1);
+    let begin = if connects { Endpoint::connect } else { Endpoint::listen };
+    let mut endpoint = begin(now, settings.clone(), make.clone(), None);
+    let mut relay = Relay::new(now, [settings.clone(), settings], [make.clone(), make], [None, None], buffer);
+    for step in &steps {
+        match step {
+            Step::Client(piece) => {
+                let (segment, ecn) = segment(piece);
+                endpoint.handle_segment(now, &segment, ecn);
+                relay.handle_segment(now, Face::Client, &segment, ecn);
+            }
+            Step::Server(piece) => {
+                let (segment, ecn) = segment(piece);
+                relay.handle_segment(now, Face::Server, &segment, ecn);
+            }
+            Step::WaitMicros(micros) => {
+                now += Span::from_micros(u64::from(*micros));
+                endpoint.handle_timeout(now);
+                relay.handle_timeout(now);
+            }
+            Step::Write(bytes) => {
+                endpoint.write(now, u64::from(*bytes));
+            }
+            Step::Consume(bytes) => endpoint.consume(now, u64::from(*bytes)),
+            Step::Finish => endpoint.finish(now),
+            Step::Reset => endpoint.reset(now),
+        }
+        // A hundred thousand bytes are 70 segments, or as many as the peer's small windows make of them.
+        assert!((0..100_000).any(|_| endpoint.poll_transmit(now).is_none()), "the endpoint sends for ever");
+        assert!((0..100_000).any(|_| relay.poll_transmit(now).is_none()), "the proxy sends for ever");
+        assert!(endpoint.acknowledged() <= endpoint.written());
+        assert!(endpoint.written() - endpoint.acknowledged() <= BUFFER);
+        // The window's field is rounded up to its unit of two bytes.
+        assert!(endpoint.received() - endpoint.consumed() <= BUFFER + 1);
+        for face in [Face::Client, Face::Server] {
+            assert!(relay.most_held(face) <= BUFFER);
+        }
+    }
+});
