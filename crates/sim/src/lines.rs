@@ -53,6 +53,8 @@ struct Pep {
     failure: Option<Failure>,
     /// When it fails in this visit.
     fails: Option<Time>,
+    /// The most that it held before it failed, towards the client and towards the server.
+    held_before: [u64; 2],
 }
 
 impl Lines {
@@ -71,6 +73,7 @@ impl Lines {
     pub fn begin(&mut self, now: Time) {
         if let Some(pep) = &mut self.pep {
             pep.fails = pep.failure.map(|failure| now + failure.at);
+            pep.held_before = [0; 2];
         }
     }
 
@@ -110,6 +113,11 @@ impl Lines {
         });
     }
 
+    /// How many connections there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Every connection, in the order of their numbers.
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Line> {
         self.lines.iter_mut()
@@ -127,13 +135,9 @@ impl Lines {
     /// What proxies did.
     pub fn pep_outcome(&self, direction: Direction) -> Option<PepOutcome> {
         let pep = self.pep.as_ref()?;
-        let face = match data_way(direction) {
-            Way::Down => Face::Client,
-            Way::Up => Face::Server,
-        };
-        let relays = self.lines.iter().flat_map(|line| &line.relays);
+        let place = usize::from(data_way(direction) == Way::Up);
         Some(PepOutcome {
-            most_held: relays.map(|relay| relay.most_held(face)).max().unwrap_or_default(),
+            most_held: most_held(&self.lines)[place].max(pep.held_before[place]),
             acks_dropped: pep.filter.as_ref().map_or(0, AckFilter::dropped),
         })
     }
@@ -145,8 +149,11 @@ impl Lines {
 
     /// How proxies have failed by `now`, where they have; what they held is gone then.
     fn failure(&mut self, now: Time) -> Option<FailureManner> {
-        let pep = self.pep.as_ref()?;
+        let pep = self.pep.as_mut()?;
         pep.fails.filter(|&fails| fails <= now)?;
+        for (before, held) in pep.held_before.iter_mut().zip(most_held(&self.lines)) {
+            *before = held.max(*before);
+        }
         for line in &mut self.lines {
             line.relays.clear();
         }
@@ -287,6 +294,13 @@ impl Lines {
     }
 }
 
+/// The most that proxies of `lines` held for one of them, towards the client and towards the server.
+fn most_held(lines: &[Line]) -> [u64; 2] {
+    [Face::Client, Face::Server].map(|face| {
+        lines.iter().flat_map(|line| &line.relays).map(|relay| relay.most_held(face)).max().unwrap_or_default()
+    })
+}
+
 impl Pep {
     fn new(spec: &PepSpec, stack: &TcpStack, last_node: u16, ends: &mut Vec<u16>) -> Result<Self, String> {
         let near = u16::try_from(spec.hop).ok().filter(|&hop| hop < last_node);
@@ -319,6 +333,7 @@ impl Pep {
             filter: spec.ack_filter.map(AckFilter::new),
             failure: spec.failure,
             fails: None,
+            held_before: [0; 2],
         })
     }
 

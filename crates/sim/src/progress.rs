@@ -2,18 +2,28 @@
 
 use crate::spec::{Direction, Visit};
 use bentpipe_units::{Span, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// Shared by the client's and the server's applications of one visit.
 #[derive(Debug, Clone)]
-pub struct Progress(Arc<Mutex<State>>);
+pub struct Progress(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// Nothing more will happen; beside the state, since it is asked for with each packet.
+    over: AtomicBool,
+}
 
 /// The state itself.
 #[derive(Debug)]
 pub struct State {
     /// Which way the objects go.
     pub direction: Direction,
+    /// When the visit began.
+    begun: Time,
     /// Objects that are not complete.
     open: usize,
     /// One entry an object.
@@ -50,8 +60,8 @@ pub struct ObjectState {
 }
 
 impl Progress {
-    /// Nothing done yet of `visit`.
-    pub fn new(visit: &Visit, record_series: bool) -> Self {
+    /// Nothing done yet of `visit`, which begins `now`.
+    pub fn new(visit: &Visit, now: Time, record_series: bool) -> Self {
         let objects = visit
             .objects
             .iter()
@@ -64,8 +74,9 @@ impl Progress {
                 delay: object.delay,
             })
             .collect();
-        Self(Arc::new(Mutex::new(State {
+        let state = State {
             direction: visit.direction,
+            begun: now,
             open: visit.objects.len(),
             objects,
             first_byte: None,
@@ -74,12 +85,14 @@ impl Progress {
             error: None,
             waiting: Vec::new(),
             releases: Vec::new(),
-        })))
+        };
+        let over = AtomicBool::new(state.open == 0);
+        Self(Arc::new(Inner { state: Mutex::new(state), over }))
     }
 
     /// The state, locked for as long as the guard lives.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `bytes` more of object `index` reached the receiver.
@@ -101,9 +114,10 @@ impl Progress {
     pub fn poll_due(&self, index: usize, now: Time, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
-        let completed = |&other: &usize| state.objects.get(other).map_or(Some(Time::ZERO), |other| other.completion);
-        let last = object.after.iter().map(completed).try_fold(Time::ZERO, |last, at| Some(last.max(at?)));
-        let due = last.map(|last| if object.after.is_empty() { Time::ZERO } else { last + object.delay });
+        let begun = state.begun;
+        let completed = |&other: &usize| state.objects.get(other).map_or(Some(begun), |other| other.completion);
+        let last = object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
+        let due = last.map(|last| last + object.delay);
         if due.is_some_and(|due| due <= now) {
             return Poll::Ready(());
         }
@@ -144,16 +158,21 @@ impl Progress {
         if object.received == object.bytes {
             object.completion = Some(now);
             state.open -= 1;
+            if state.open == 0 {
+                self.0.over.store(true, Ordering::Relaxed);
+            }
             state.waiting.drain(..).for_each(Waker::wake);
         } else {
             let error = format!("object {index} ended after {} of {} bytes", object.received, object.bytes);
             state.error.get_or_insert(error);
+            self.0.over.store(true, Ordering::Relaxed);
         }
     }
 
     /// Something went wrong; the first reason stays.
     pub fn failed(&self, reason: String) {
         self.state().error.get_or_insert(reason);
+        self.0.over.store(true, Ordering::Relaxed);
     }
 
     /// When the last object was complete, once all are.
@@ -164,8 +183,7 @@ impl Progress {
 
     /// Nothing more will happen: all is complete, or something failed.
     pub fn is_over(&self) -> bool {
-        let state = self.state();
-        state.open == 0 || state.error.is_some()
+        self.0.over.load(Ordering::Relaxed)
     }
 }
 
@@ -189,7 +207,7 @@ mod tests {
 
     #[test]
     fn an_object_cut_short_is_an_error_not_a_completion() {
-        let progress = Progress::new(&visit(), false);
+        let progress = Progress::new(&visit(), Time::ZERO, false);
         progress.received(0, 9, Time::from_millis(1));
         progress.ended(0, Time::from_millis(2));
         assert_eq!(progress.completion(), None);
@@ -198,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_visit_is_complete_with_its_last_object() {
-        let progress = Progress::new(&visit(), false);
+        let progress = Progress::new(&visit(), Time::ZERO, false);
         assert!(!progress.is_over());
         progress.received(0, 10, Time::from_millis(1));
         progress.ended(0, Time::from_millis(2));

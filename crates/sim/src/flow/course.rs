@@ -139,7 +139,7 @@ impl Course {
     /// Begins the next visit: what it is, and where its applications note what they achieve.
     pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, Progress) {
         let visit = self.spec.visits[self.next_visit].clone();
-        let progress = Progress::new(&visit, shared.trace && visit.reported);
+        let progress = Progress::new(&visit, now, shared.trace && visit.reported);
         self.next_visit += 1;
         self.begins = None;
         self.under_way = Some(UnderWay {

@@ -169,13 +169,13 @@ impl TcpFlow {
     fn drive(&mut self, now: Time, side: Side) {
         let at = http_side(side);
         loop {
-            let mut acted = false;
             while let Some(number) = self.running.as_mut().and_then(|running| running.exchange.poll_open(now)) {
                 let make = self.controllers(now, number);
                 let Some(running) = &self.running else { return };
                 self.lines.open(now, make, running.shared.direction, running.shared.trace && number == 0);
-                acted = true;
             }
+            let alone = self.lines.len() == 1;
+            let mut again = false;
             let (Some(running), Some(progress)) = (&mut self.running, self.course.progress()) else { return };
             let mut blocked = false;
             for (number, line) in self.lines.iter_mut().enumerate() {
@@ -187,13 +187,14 @@ impl TcpFlow {
                 if !*opened && end.is_open() {
                     *opened = true;
                     running.exchange.on_open(now, number, at);
-                    acted = true;
+                    again = true;
                 }
                 let (received, consumed) = (end.received(), end.consumed());
                 if received > consumed {
                     running.exchange.on_received(now, number, at, received);
                     end.consume(now, received - consumed);
-                    acted = true;
+                    // What arrives here may let another connection write.
+                    again |= !alone;
                 }
                 match end.end() {
                     Some(End::Reset) => progress.failed(format!("connection {number} was reset")),
@@ -221,7 +222,7 @@ impl TcpFlow {
                 }
             }
             while let Some(note) = running.exchange.poll_note() {
-                acted = true;
+                again |= !matches!(note, Note::Received(..));
                 match note {
                     Note::Ready => running.ready = Some(now),
                     Note::Started(index) => progress.started(index, now),
@@ -229,7 +230,7 @@ impl TcpFlow {
                     Note::Ended(index) => progress.ended(index, now),
                 }
             }
-            if !acted {
+            if !again {
                 return;
             }
         }
