@@ -270,3 +270,39 @@ fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothin
     assert!(flow.completed, "{:?}", flow.error);
     assert!(flow.packets_lost_random >= 1);
 }
+
+#[test]
+fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
+    let outage = r#"rate = { schedule = [{ at = "0 s", rate = "20 Mbps" }, { at = "2 s", rate = "0 bps" }, { at = "2.3 s", rate = "5 Mbps" }], repeat = "5 s" }"#;
+    for patch in [
+        r#"delay = { base = "325 ms", jitter = "40 ms", keep_order = false }"#,
+        r#"delay = { base = "30 ms", jitter = "20 ms", distribution = "normal" }"#,
+        r#"delay = { schedule = [{ at = "0 s", delay = "40 ms" }, { at = "2 s", delay = "15 ms" }], repeat = "3 s", interpolate = true }"#,
+        "queue = { limit = \"1 BDP\", aqm = \"codel\" }\nframe = \"26.5 ms\"",
+        "queue = \"20 packets\"\npolicer = { rate = \"5 Mbps\", burst = \"64 kB\" }\nloss = 0.005",
+        outage,
+    ] {
+        for direction_of_data in [Direction::Download, Direction::Upload] {
+            let mut visits = vec![visit(3_000_000, Handshake::OneRtt), visit(1_000_000, Handshake::ZeroRtt)];
+            visits.iter_mut().for_each(|visit| visit.direction = direction_of_data);
+            visits[1].reported = patch == outage;
+            let mut spec = geo(visits);
+            (spec.hops[0].forward, spec.hops[0].reverse) = (direction(10, 325, patch), direction(10, 325, patch));
+            let own = HopSpec {
+                name: "own".into(),
+                forward: direction(30, 5, ""),
+                reverse: direction(30, 5, ""),
+                shared: false,
+            };
+            spec.hops.insert(0, own);
+            spec.terminals = 2;
+            let mut second = spec.flows[0].clone();
+            (second.name, second.terminal, second.start) = ("second".into(), 1, Span::from_millis(700));
+            spec.flows.push(second);
+            // One run ends amid its transfers, with packets on all links.
+            spec.time_limit = Span::from_secs(if patch == outage { 3 } else { 100 });
+            let outcome = run(&spec);
+            assert_eq!(outcome.flows.iter().any(|flow| !flow.completed), patch == outage, "{patch}");
+        }
+    }
+}
