@@ -5,7 +5,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -62,6 +62,33 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         qlog: false,
         capture: None,
     }
+}
+
+/// TCP, with proxies around the second hop where `split`.
+fn tcp(split: bool) -> Stack {
+    let window = Bytes::from_mb(16);
+    Stack::Tcp(Box::new(TcpStack {
+        tcp: Default::default(),
+        congestion: Recipe::default(),
+        http: bentpipe_tcp::http::Settings {
+            version: Default::default(),
+            connections: 1,
+            stream_window: window,
+            connection_window: window,
+        },
+        pep: split.then(|| PepSpec {
+            hop: 1,
+            terminal: true,
+            gateway: true,
+            downward: Recipe::default(),
+            upward: Recipe::default(),
+            initial_window: 10,
+            ack: Default::default(),
+            buffer: Bytes::from_mb(2),
+            ack_filter: Some(Span::from_millis(20)),
+            failure: None,
+        }),
+    }))
 }
 
 fn run(spec: &RunSpec) -> RunOutcome {
@@ -294,11 +321,15 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
                 reverse: direction(30, 5, ""),
                 shared: false,
             };
-            spec.hops.insert(0, own);
+            spec.hops.insert(0, own.clone());
+            spec.hops.push(HopSpec { name: "terrestrial".into(), shared: true, ..own });
             spec.terminals = 2;
             let mut second = spec.flows[0].clone();
             (second.name, second.terminal, second.start) = ("second".into(), 1, Span::from_millis(700));
-            spec.flows.push(second);
+            let mut split = second.clone();
+            (split.name, split.stack) = ("split".into(), tcp(true));
+            spec.flows.extend([second, split]);
+            spec.flows[1].stack = tcp(false);
             // One run ends amid its transfers, with packets on all links.
             spec.time_limit = Span::from_secs(if patch == outage { 3 } else { 100 });
             let outcome = run(&spec);
