@@ -133,7 +133,13 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
             ..PathOutcome::default()
         },
         pep: None,
-        objects: vec![ObjectOutcome { name: "object".to_owned(), bytes, start: Span::ZERO, completion: Some(time) }],
+        objects: vec![ObjectOutcome {
+            name: "object".to_owned(),
+            bytes,
+            received: bytes,
+            start: Span::ZERO,
+            completion: Some(time),
+        }],
         error: None,
     }
 }

@@ -107,6 +107,14 @@ impl<P> DelayLine<P> {
         self.due
     }
 
+    /// Packets on the way.
+    pub fn held(&self) -> u64 {
+        match &self.air {
+            Air::InOrder { flights, .. } => flights.len() as u64,
+            Air::Sorted { flights, .. } => flights.len() as u64,
+        }
+    }
+
     /// The packet that arrives next.
     pub fn arrive(&mut self) -> Option<Held<P>> {
         match &mut self.air {

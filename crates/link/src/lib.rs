@@ -71,6 +71,7 @@ pub mod random;
 mod rate;
 mod timeline;
 mod trace;
+mod waits;
 
 pub use config::{
     CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig, LossModel,
@@ -82,3 +83,4 @@ pub use link::{Link, LinkContext};
 pub use model::DirectionModel;
 pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet};
 pub use presets::{LongBursts, LossPreset, loss_presets};
+pub use waits::QueueTime;

@@ -8,7 +8,7 @@ use crate::policer::Policer;
 use crate::queue::{Held, Queue};
 use crate::random::stream;
 use crate::rate::Transmitter;
-use crate::{DropCause, Enqueue, Event, Packet};
+use crate::{DropCause, Enqueue, Event, Packet, QueueTime};
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -226,6 +226,18 @@ impl<P> Link<P> {
     /// On a port that the link does not have.
     pub fn port_queue(&self, port: usize) -> Tally {
         if self.waiting.is_empty() && port == 0 { self.queue.waiting() } else { self.waiting[port] }
+    }
+
+    /// Both sides of Little's law for the queue from the beginning of the run to `now`, no earlier than the last call with a
+    /// time: what still waits has waited until then. Ports share the queue and have no books of their own.
+    pub fn queue_time(&self, now: Time) -> QueueTime {
+        self.queue.time(now.max(self.now))
+    }
+
+    /// Packets inside, counted where they lie: waiting, being sent, on the way, or gone and not yet told of. It should be
+    /// [`Counters::in_flight`].
+    pub fn held(&self) -> u64 {
+        self.queue.held() + self.gone.len() as u64 + self.line.held()
     }
 
     /// The rate in force at `now`; for a trace, that of the opportunities in the 100 ms that begin then.

@@ -1,13 +1,14 @@
 //! A direction with its traces read: all that is needed to build links without touching a file again.
 
 use crate::config::{Bursts, onset};
+use crate::rate::sent;
 use crate::timeline::Timeline;
 use crate::trace::{DeliveryTrace, load_losses};
 use crate::{
     CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig, PolicerConfig,
     QueueConfig, QueueLimit, RateConfig, Window,
 };
-use bentpipe_units::{Bytes, Rate, Span};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,6 +147,37 @@ impl DirectionModel {
         }
     }
 
+    /// The shortest time that a packet is on the way once it has been sent: the constant delay, the lower end of uniform
+    /// jitter (zero for normal jitter, which has none), the lowest step of a schedule.
+    pub fn least_delay(&self) -> Span {
+        match &self.delay {
+            DelayModel::Constant(delay) => *delay,
+            DelayModel::Jitter { base, jitter, distribution: Distribution::Uniform, .. } => {
+                base.saturating_sub(*jitter)
+            }
+            DelayModel::Jitter { distribution: Distribution::Normal, .. } => Span::ZERO,
+            DelayModel::Schedule { delays, .. } => delays.iter().copied().min().unwrap_or_default(),
+        }
+    }
+
+    /// The most bytes that the transmitter can send of packets that come no earlier than `from` and are through by `to`:
+    /// the integral of the rate in force, or, for a trace, 1504 bytes for each opportunity. What a trace really carries is less
+    /// by 4 bytes a packet ([`DirectionConfig::load`]).
+    pub fn capacity(&self, from: Time, to: Time) -> Bytes {
+        let bytes = match &self.rate {
+            _ if to < from => 0,
+            RateModel::Constant(rate) => sent(*rate, to.since(from)) / 8_000_000_000,
+            RateModel::Schedule { timeline, rates } => {
+                let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
+                (before(to) - before(from)) / 8_000_000_000
+            }
+            RateModel::Trace(trace) => {
+                u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY)
+            }
+        };
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
     /// How many bytes may wait in the queue where the whole path's base round trip is `rtt`; `None` where the queue
     /// counts packets.
     pub fn queue_limit_bytes(&self, rtt: Span) -> Option<u64> {
@@ -181,4 +213,71 @@ pub(crate) enum ResolvedLimit {
 /// The size of a queue that holds what `rate` sends in `span`, at least one full packet.
 fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
     rate.bytes_in(span).max(Bytes::new(1500))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DelayStep, RateStep};
+
+    fn model(rate: RateConfig, delay: DelayConfig) -> DirectionModel {
+        let config = DirectionConfig { rate, delay, ..DirectionConfig::new(Rate::from_mbps(1), Span::ZERO) };
+        config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"))
+    }
+    fn with_rate(rate: RateConfig) -> DirectionModel {
+        model(rate, DelayConfig::Constant(Span::ZERO))
+    }
+    fn ms(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    #[test]
+    fn capacity_is_the_integral_of_the_rate() {
+        let constant = with_rate(RateConfig::Constant(Rate::from_mbps(12)));
+        assert_eq!(constant.capacity(ms(3), ms(5)), Bytes::new(3000));
+        assert_eq!(constant.capacity(ms(5), ms(3)), Bytes::ZERO);
+        let schedule = [(0, 12), (10, 0), (20, 24)]
+            .map(|(at, mbps)| RateStep { at: Span::from_millis(at), rate: Rate::from_mbps(mbps) });
+        let once = with_rate(RateConfig::Schedule { schedule: schedule.to_vec(), repeat: None });
+        assert_eq!(once.capacity(ms(5), ms(15)), Bytes::new(7_500));
+        assert_eq!(once.capacity(ms(12), ms(19)), Bytes::ZERO);
+        assert_eq!(once.capacity(ms(0), ms(1020)), Bytes::new(15_000 + 3_000_000));
+        let repeat = Some(Span::from_millis(30));
+        let again = with_rate(RateConfig::Schedule { schedule: schedule.to_vec(), repeat });
+        // 15,000 and 30,000 bytes a period: two whole ones, the ends of the first and the beginning of the fourth.
+        assert_eq!(again.capacity(ms(25), ms(95)), Bytes::new(15_000 + 2 * 45_000 + 7_500));
+    }
+
+    #[test]
+    fn a_trace_s_capacity_counts_its_opportunities_both_ends_included() {
+        let trace = DeliveryTrace { millis: vec![0, 2, 2, 5] };
+        let model = DirectionModel {
+            rate: RateModel::Trace(Arc::new(trace)),
+            ..with_rate(RateConfig::Constant(Rate::from_mbps(1)))
+        };
+        // At 0, 2, 2, 5; 5, 7, 7, 10; 10, …
+        for (from, to, opportunities) in
+            [(0, 0, 1), (0, 2, 3), (1, 4, 2), (5, 5, 2), (3, 6, 2), (0, 10, 9), (6, 21, 12)]
+        {
+            assert_eq!(model.capacity(ms(from), ms(to)), Bytes::new(1504 * opportunities), "{from} to {to} ms");
+        }
+    }
+
+    #[test]
+    fn the_least_delay_is_the_lowest_that_can_be_drawn() {
+        let rate = || RateConfig::Constant(Rate::from_mbps(1));
+        let jitter = |distribution| DelayConfig::Jitter {
+            base: Span::from_millis(50),
+            jitter: Span::from_millis(10),
+            distribution,
+            keep_order: true,
+        };
+        let steps = [(0, 40), (50, 5)]
+            .map(|(at, delay)| DelayStep { at: Span::from_millis(at), delay: Span::from_millis(delay) });
+        let schedule =
+            DelayConfig::Schedule { schedule: steps.to_vec(), interpolate: true, repeat: None, keep_order: true };
+        assert_eq!(model(rate(), jitter(Distribution::Uniform)).least_delay(), Span::from_millis(40));
+        assert_eq!(model(rate(), jitter(Distribution::Normal)).least_delay(), Span::ZERO);
+        assert_eq!(model(rate(), schedule).least_delay(), Span::from_millis(5));
+    }
 }

@@ -3,6 +3,7 @@
 use crate::codel::Codel;
 use crate::counters::Tally;
 use crate::model::ResolvedLimit;
+use crate::waits::{QueueTime, Waits};
 use crate::{CodelConfig, Ecn, Packet};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
@@ -27,6 +28,7 @@ pub(crate) struct Queue<P> {
     bytes: u64,
     limit: ResolvedLimit,
     codel: Option<Codel>,
+    waits: Waits,
 }
 
 /// The packet that is sent next.
@@ -40,7 +42,14 @@ pub(crate) struct Head {
 
 impl<P> Queue<P> {
     pub fn new(limit: ResolvedLimit, codel: Option<CodelConfig>) -> Self {
-        Self { packets: VecDeque::new(), sending: false, bytes: 0, limit, codel: codel.map(Codel::new) }
+        Self {
+            packets: VecDeque::new(),
+            sending: false,
+            bytes: 0,
+            limit,
+            codel: codel.map(Codel::new),
+            waits: Waits::default(),
+        }
     }
 
     /// What waits.
@@ -56,8 +65,9 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Appends a packet for which there is room.
+    /// Appends a packet for which there is room, at the time at which it came.
     pub fn push(&mut self, held: Held<P>) {
+        self.waits.change(held.sent, self.waiting());
         self.bytes += u64::from(held.packet.bytes);
         self.packets.push_back(held);
     }
@@ -72,6 +82,7 @@ impl<P> Queue<P> {
     /// Begins to send the next packet at `now`; `drop` gets those that CoDel drops before it.
     pub fn begin(&mut self, now: Time, mut drop: impl FnMut(Held<P>)) -> Option<Head> {
         loop {
+            self.waits.change(now, self.waiting());
             let Some(held) = self.packets.front_mut() else {
                 if let Some(codel) = &mut self.codel {
                     codel.emptied();
@@ -79,6 +90,7 @@ impl<P> Queue<P> {
                 return None;
             };
             let mut head = Head { port: held.port, bytes: held.packet.bytes, marked: false };
+            self.waits.leave(now, held.sent, head.bytes);
             self.bytes -= u64::from(head.bytes);
             self.sending = true;
             let Some(codel) = &mut self.codel else {
@@ -97,6 +109,17 @@ impl<P> Queue<P> {
                 drop(held);
             }
         }
+    }
+
+    /// Packets here, the one being sent included.
+    pub fn held(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    /// What Little's law says, up to `now`: no earlier than the last change.
+    pub fn time(&self, now: Time) -> QueueTime {
+        let waiting = self.packets.iter().skip(usize::from(self.sending));
+        self.waits.at(now, self.waiting(), waiting.map(|held| (held.sent, held.packet.bytes)))
     }
 
     /// Hands out the packet that has been sent.

@@ -157,7 +157,8 @@ impl Schedule {
     }
 }
 
-fn sent(rate: Rate, span: Span) -> u128 {
+/// What `rate` sends in `span`, in bits times 10⁹: exact.
+pub(crate) fn sent(rate: Rate, span: Span) -> u128 {
     u128::from(rate.as_bps()) * u128::from(span.as_nanos())
 }
 

@@ -47,6 +47,22 @@ impl Timeline {
         Segment { index, from: base + self.starts[index], to }
     }
 
+    /// The sum over the steps from the beginning of the run to `until` of `of` their number and the time that they have
+    /// been in force: `of` is proportional to that time.
+    pub fn sum(&self, until: Time, of: impl Fn(usize, Span) -> u128) -> u128 {
+        let nanos = until.as_nanos();
+        let (whole, within) = match self.repeat {
+            Some(period) => (nanos / period.as_nanos(), nanos % period.as_nanos()),
+            None => (0, nanos),
+        };
+        let within = Span::from_nanos(within);
+        let period: u128 = self.lengths().enumerate().map(|(index, length)| of(index, length)).sum();
+        let ends = self.starts.iter().skip(1).copied().chain([Span::MAX]);
+        let steps = self.starts.iter().zip(ends).enumerate();
+        let rest: u128 = steps.map(|(index, (start, end))| of(index, end.min(within).saturating_sub(*start))).sum();
+        period * u128::from(whole) + rest
+    }
+
     /// The length of each step, the last one's being what is left of the period (nothing without one).
     pub fn lengths(&self) -> impl Iterator<Item = Span> {
         let end = self.repeat.unwrap_or_else(|| self.starts.last().copied().unwrap_or_default());

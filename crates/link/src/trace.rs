@@ -1,7 +1,7 @@
 //! Reading traces.
 
 use crate::{ConfigError, LinkError};
-use bentpipe_units::{Rate, Span};
+use bentpipe_units::{Rate, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// Delivery opportunities over time, as mahimahi writes them.
@@ -25,6 +25,23 @@ impl DeliveryTrace {
     /// The rate at which the trace carries full packets of 1500 bytes.
     pub fn mean_rate(&self) -> Rate {
         Self::rate(self.millis.len() as u64, self.period())
+    }
+
+    /// How many opportunities there are from `from` to `to`, both included.
+    pub fn opportunities(&self, from: Time, to: Time) -> u64 {
+        let period = self.period().as_nanos();
+        // Opportunities before `nanos`. The trace starts over at the time of its last line, which belongs to the round before.
+        let before = |nanos: u64| {
+            let (whole, within) = (nanos / period, nanos % period);
+            let rounds = whole * self.millis.len() as u64;
+            let in_round = |limit: u64| self.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < limit) as u64;
+            match (whole, within) {
+                // Those at the very end of the round before are at `nanos`, not before it.
+                (1.., 0) => rounds - (self.millis.len() as u64 - in_round(period)),
+                _ => rounds + in_round(within),
+            }
+        };
+        before(to.as_nanos().saturating_add(1)).saturating_sub(before(from.as_nanos()))
     }
 
     /// The rate of so many opportunities in `span`.

@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_link::{DirectionConfig, DropCause, Ecn, Link};
 use bentpipe_units::{Rate, Span, Time};
-use common::{Arrival, Fate, direction, link, run};
+use common::{Arrival, Fate, direction, link, model, run};
 use proptest::prelude::*;
 
 const RATES: &[&str] = &[
@@ -133,6 +133,48 @@ proptest! {
         prop_assert!(delivered.windows(2).all(|pair| pair[0].at <= pair[1].at));
         if in_order {
             prop_assert!(delivered.windows(2).all(|pair| pair[0].packet < pair[1].packet));
+        }
+    }
+
+    #[test]
+    fn the_queue_over_time_is_the_sum_of_waits((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+        let mut link = link(&config, seed, 3);
+        let check = |link: &Link<usize>, now: Time| {
+            let time = link.queue_time(now);
+            (time.occupied_packets == time.waited_packets && time.occupied_bytes == time.waited_bytes)
+                .then_some(time)
+                .ok_or_else(|| TestCaseError::fail(format!("at {now}: {time:?}")))
+        };
+        let (mut books, mut number) = (Ok(()), 0);
+        run(&mut link, &arrivals, |link| {
+            let now = arrivals[number].at;
+            number += 1;
+            // The books can be closed at any time, also later than the last event.
+            for now in [now, now + Span::from_micros(700)] {
+                books = books.clone().and_then(|()| check(link, now).map(|_| ()));
+            }
+            let held = link.held();
+            if held != link.counters().in_flight.packets {
+                books = Err(TestCaseError::fail(format!("{held} packets inside, counted {:?}", link.counters().in_flight)));
+            }
+        });
+        books?;
+        let end = check(&link, Time::from_secs(1_000_000))?;
+        prop_assert_eq!(end, check(&link, Time::from_secs(2_000_000))?, "an empty queue adds nothing");
+    }
+
+    #[test]
+    fn no_more_leaves_than_the_transmitter_can_send((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
+        let model = model(&config);
+        let fates = run(&mut link(&config, seed, 3), &arrivals, |_| ());
+        let delivered: Vec<&Fate> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
+        let sent = |fate: &Fate| Time::ZERO + fate.at.since_start().saturating_sub(model.least_delay());
+        let mut bytes = 0;
+        for fate in &delivered {
+            bytes += u64::from(fate.bytes);
+            prop_assert!(fate.at >= arrivals[fate.packet].at + model.least_delay(), "{:?}", fate);
+            let capacity = model.capacity(arrivals[0].at, sent(fate)).get();
+            prop_assert!(bytes <= capacity, "{} bytes by {}, room for {}", bytes, fate.at, capacity);
         }
     }
 

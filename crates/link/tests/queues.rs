@@ -20,6 +20,26 @@ fn capacity(config: &DirectionConfig) -> u64 {
 }
 
 #[test]
+fn what_waits_is_added_up_over_time_and_by_packet() {
+    // 1500 bytes take a millisecond: the second of three waits for one, the third for two.
+    let mut link = link(&with_queue("\"12 Mbps\"", "\"10 packets\""), 1, 1);
+    for payload in 0..3 {
+        let _ = link.enqueue(Time::ZERO, 0, Packet { bytes: 1500, ecn: Ecn::NotEct, payload });
+    }
+    while link.poll(Time::from_millis(1)).is_some() {}
+    let packet_ms = |time: u64| [u128::from(time) * 1_000_000, u128::from(time) * 1_500_000_000];
+    for (at, sum) in [(1, 2), (2, 3)] {
+        let time = link.queue_time(Time::from_millis(at));
+        assert_eq!([time.occupied_packets, time.occupied_bytes], packet_ms(sum), "at {at} ms");
+        assert_eq!([time.waited_packets, time.waited_bytes], packet_ms(sum), "at {at} ms");
+    }
+    while link.poll(Time::from_secs(1)).is_some() {}
+    let time = link.queue_time(Time::from_secs(1));
+    assert_eq!([time.occupied_packets, time.waited_packets], [3_000_000; 2]);
+    assert_eq!([time.occupied_bytes, time.waited_bytes], [packet_ms(3)[1]; 2]);
+}
+
+#[test]
 fn sizes_in_bdp_and_time_come_out_right() {
     assert_eq!(RTT, Span::from_millis(600));
     for (rate, queue, bytes) in [

@@ -32,6 +32,18 @@ pub enum SimError {
     /// A path without hops, a flow without a terminal of its own, a capture of an unknown hop.
     #[error("{0}")]
     Spec(String),
+    /// What a run found cannot be: a bug in Bentpipe.
+    #[error("what the run found cannot be ({check}): {what}: expected {expected}, measured {measured}")]
+    Physics {
+        /// The check that it does not pass.
+        check: &'static str,
+        /// What was compared.
+        what: String,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        measured: String,
+    },
     /// The capture could not be put together.
     #[error("capture: {0}")]
     Capture(String),

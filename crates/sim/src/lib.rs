@@ -8,6 +8,7 @@
 mod agenda;
 mod app;
 mod capture;
+mod checks;
 mod datagram;
 mod error;
 mod flow;

@@ -91,6 +91,8 @@ pub struct ObjectOutcome {
     pub name: String,
     /// Its size.
     pub bytes: u64,
+    /// Of its content, what reached the receiver's application.
+    pub received: u64,
     /// When it was asked for, since the visit's first packet.
     pub start: Span,
     /// When it was complete, likewise.

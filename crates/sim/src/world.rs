@@ -2,17 +2,19 @@
 
 use crate::agenda::{Agenda, Component};
 use crate::capture::Capture;
+use crate::checks::{self, Crossings, LinkAccount, VisitAccount};
 use crate::datagram::{Datagram, Way};
 use crate::error::SimError;
 use crate::flow::{self, Flow, Shared};
 use crate::hosts::Hosts;
-use crate::outcome::{LinkOutcome, LinkTrace, RunOutcome, RunTrace};
+use crate::outcome::{FlowOutcome, LinkOutcome, LinkTrace, RunOutcome, RunTrace};
 use crate::recorder::LinkRecorder;
 use crate::spec::RunSpec;
 use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::{Span, Time};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Wall time at which simulated runs begin, seconds after 1970: 1 January 2026. Tickets and tokens are dated with it.
@@ -38,6 +40,8 @@ struct World {
     flows: Vec<Box<dyn Flow>>,
     /// The links of each terminal's path.
     routes: Vec<Routes>,
+    /// What has crossed the links, counted for the checks at the end.
+    crossings: Crossings,
     capture: Option<Capture>,
     base_rtt: Span,
     /// When the first reported visit began: utilisation counts from there, not from visits that only prime.
@@ -57,6 +61,26 @@ struct LinkState {
     /// Time spent transmitting before the first reported visit began.
     busy_before: Span,
     last: Time,
+    /// When its first packet came.
+    first_in: Option<Time>,
+    /// When its last packet left.
+    last_out: Time,
+}
+
+impl LinkState {
+    /// What the checks want to know of it when the run ends; `crossed`: bytes that have left it, by flows.
+    fn account(&self, crossed: u64, end: Time) -> LinkAccount<'_> {
+        LinkAccount {
+            name: &self.name,
+            model: &self.model,
+            counters: *self.link.counters(),
+            queue: self.link.queue_time(end),
+            held: self.link.held(),
+            first_in: self.first_in,
+            last_out: self.last_out,
+            crossed,
+        }
+    }
 }
 
 /// The links of one terminal's path by hop, each with the port it uses.
@@ -137,6 +161,8 @@ impl World {
                         name,
                         busy_before: Span::ZERO,
                         last: Time::ZERO,
+                        first_in: None,
+                        last_out: Time::ZERO,
                     });
                 }
             }
@@ -162,6 +188,7 @@ impl World {
             links,
             flows,
             routes,
+            crossings: Crossings::new(spec.flows.len(), spec.hops.len()),
             capture,
             base_rtt: spec.base_rtt,
             measured_from: None,
@@ -236,9 +263,14 @@ impl World {
         while let Some(event) = self.links[index].link.poll(self.now) {
             match event {
                 Event::Delivered { packet, .. } => {
-                    if let Some(recorder) = &mut self.links[index].recorder {
+                    let state = &mut self.links[index];
+                    state.last_out = self.now;
+                    if let Some(recorder) = &mut state.recorder {
                         recorder.delivered(self.now, packet.bytes);
                     }
+                    let Datagram { flow, way, .. } = packet.payload;
+                    let hop = usize::from(state.leads_to) - usize::from(way == Way::Up);
+                    self.crossings.add(flow as usize, hop, way, packet.bytes);
                     self.forward(index, packet);
                 }
                 Event::Lost { cause, at, packet, .. } => {
@@ -292,6 +324,7 @@ impl World {
         let now = self.now;
         let state = &mut self.links[index];
         state.last = now;
+        state.first_in.get_or_insert(now);
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
             let terminal = self.flows[packet.payload.flow as usize].course().terminal();
             capture.packet(now, interface, terminal, &packet);
@@ -321,16 +354,49 @@ impl World {
         self.agenda.schedule(self.node(flow, node), timeout);
     }
 
-    fn finish(self) -> Result<RunOutcome, SimError> {
+    /// Fails where what was found cannot be. `paths` has each visit's terminal, and the hops over which it sampled round trips.
+    fn check(
+        &self,
+        crossed: &[u64],
+        visits: &[FlowOutcome],
+        paths: Vec<(usize, Range<usize>)>,
+    ) -> Result<(), SimError> {
+        let end = self.now;
+        let links: Vec<LinkAccount<'_>> =
+            self.links.iter().zip(crossed).map(|(state, &crossed)| state.account(crossed, end)).collect();
+        let of = |route: &[(usize, usize)]| route.iter().map(|&(link, _)| &links[link]).collect();
+        let visits: Vec<VisitAccount<'_>> = visits
+            .iter()
+            .zip(paths)
+            .map(|(outcome, (terminal, sampled))| {
+                let Routes { up, down } = &self.routes[terminal];
+                VisitAccount { outcome, up: of(up), down: of(down), sampled }
+            })
+            .collect();
+        checks::run(&links, &visits, end)
+    }
+
+    fn finish(mut self) -> Result<RunOutcome, SimError> {
+        let mut crossed = vec![0; self.links.len()];
+        let mut paths = Vec::new();
         let mut flows = Vec::new();
         let mut flow_traces = Vec::new();
         let mut qlog = Vec::new();
-        for flow in self.flows {
+        for (index, flow) in std::mem::take(&mut self.flows).into_iter().enumerate() {
+            let terminal = flow.course().terminal();
+            let Routes { up, down } = &self.routes[terminal];
+            for (hop, (up, down)) in up.iter().zip(down).enumerate() {
+                crossed[up.0] += self.crossings.of(index, hop, Way::Up);
+                crossed[down.0] += self.crossings.of(index, hop, Way::Down);
+            }
+            let sampled = checks::sampled_hops(&flow.course().spec.stack, usize::from(self.shared.last_node));
             let results = flow.into_results();
+            paths.extend(results.outcomes.iter().map(|_| (terminal, sampled.clone())));
             flows.extend(results.outcomes);
             flow_traces.extend(results.traces);
             qlog.extend(results.qlog);
         }
+        self.check(&crossed, &flows, paths)?;
         let mut links = Vec::with_capacity(self.links.len());
         let mut link_traces = Vec::new();
         for state in self.links {

@@ -5,7 +5,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -62,6 +62,33 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         qlog: false,
         capture: None,
     }
+}
+
+/// TCP, with proxies around the second hop where `split`.
+fn tcp(split: bool) -> Stack {
+    let window = Bytes::from_mb(16);
+    Stack::Tcp(Box::new(TcpStack {
+        tcp: Default::default(),
+        congestion: Recipe::default(),
+        http: bentpipe_tcp::http::Settings {
+            version: Default::default(),
+            connections: 1,
+            stream_window: window,
+            connection_window: window,
+        },
+        pep: split.then(|| PepSpec {
+            hop: 1,
+            terminal: true,
+            gateway: true,
+            downward: Recipe::default(),
+            upward: Recipe::default(),
+            initial_window: 10,
+            ack: Default::default(),
+            buffer: Bytes::from_mb(2),
+            ack_filter: Some(Span::from_millis(20)),
+            failure: None,
+        }),
+    }))
 }
 
 fn run(spec: &RunSpec) -> RunOutcome {
@@ -269,4 +296,44 @@ fn losses_on_a_fast_long_path_leave_thousands_of_chunks_waiting_and_break_nothin
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
     assert!(flow.packets_lost_random >= 1);
+}
+
+#[test]
+fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
+    let outage = r#"rate = { schedule = [{ at = "0 s", rate = "20 Mbps" }, { at = "2 s", rate = "0 bps" }, { at = "2.3 s", rate = "5 Mbps" }], repeat = "5 s" }"#;
+    for patch in [
+        r#"delay = { base = "325 ms", jitter = "40 ms", keep_order = false }"#,
+        r#"delay = { base = "30 ms", jitter = "20 ms", distribution = "normal" }"#,
+        r#"delay = { schedule = [{ at = "0 s", delay = "40 ms" }, { at = "2 s", delay = "15 ms" }], repeat = "3 s", interpolate = true }"#,
+        "queue = { limit = \"1 BDP\", aqm = \"codel\" }\nframe = \"26.5 ms\"",
+        "queue = \"20 packets\"\npolicer = { rate = \"5 Mbps\", burst = \"64 kB\" }\nloss = 0.005",
+        outage,
+    ] {
+        for direction_of_data in [Direction::Download, Direction::Upload] {
+            let mut visits = vec![visit(3_000_000, Handshake::OneRtt), visit(1_000_000, Handshake::ZeroRtt)];
+            visits.iter_mut().for_each(|visit| visit.direction = direction_of_data);
+            visits[1].reported = patch == outage;
+            let mut spec = geo(visits);
+            (spec.hops[0].forward, spec.hops[0].reverse) = (direction(10, 325, patch), direction(10, 325, patch));
+            let own = HopSpec {
+                name: "own".into(),
+                forward: direction(30, 5, ""),
+                reverse: direction(30, 5, ""),
+                shared: false,
+            };
+            spec.hops.insert(0, own.clone());
+            spec.hops.push(HopSpec { name: "terrestrial".into(), shared: true, ..own });
+            spec.terminals = 2;
+            let mut second = spec.flows[0].clone();
+            (second.name, second.terminal, second.start) = ("second".into(), 1, Span::from_millis(700));
+            let mut split = second.clone();
+            (split.name, split.stack) = ("split".into(), tcp(true));
+            spec.flows.extend([second, split]);
+            spec.flows[1].stack = tcp(false);
+            // One run ends amid its transfers, with packets on all links.
+            spec.time_limit = Span::from_secs(if patch == outage { 3 } else { 100 });
+            let outcome = run(&spec);
+            assert_eq!(outcome.flows.iter().any(|flow| !flow.completed), patch == outage, "{patch}");
+        }
+    }
 }

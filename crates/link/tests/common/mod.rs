@@ -1,7 +1,7 @@
 //! Driving a link as a simulation does, and writing down what came of each packet.
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
-use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_link::{DirectionConfig, DirectionModel, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_units::{Span, Time};
 use std::path::Path;
 
@@ -33,10 +33,13 @@ pub fn direction(toml: &str) -> DirectionConfig {
     toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}\n{error}"))
 }
 
+pub fn model(config: &DirectionConfig) -> DirectionModel {
+    config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"))
+}
+
 pub fn link(config: &DirectionConfig, seed: u64, ports: usize) -> Link<usize> {
-    let model = config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_or_else(|error| panic!("{error}"));
     let context = LinkContext { rtt: RTT, seed, run: 0, name: "test".into() };
-    Link::new(&model, &context, ports)
+    Link::new(&model(config), &context, ports)
 }
 
 /// Tells of everything that is due before `until`, at its own time.

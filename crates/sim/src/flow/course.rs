@@ -216,6 +216,7 @@ impl Course {
                 .map(|(object, state)| ObjectOutcome {
                     name: object.name.clone(),
                     bytes: state.bytes,
+                    received: state.received,
                     start: state.start.map_or(Span::ZERO, since),
                     completion: state.completion.map(since),
                 })

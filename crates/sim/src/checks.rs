@@ -1,0 +1,272 @@
+//! What every run is checked for when it ends: laws that no transport, link or setting can break. Where one is broken,
+//! Bentpipe has a bug, and the run fails instead of telling its numbers.
+//!
+//! The links' side of each comparison comes from the links, the flows' side from the applications or from counts of the
+//! world's own, so that no number is compared with itself. Visits that are not reported are seen by the checks of links
+//! only: nothing is known of them when the run ends.
+
+use crate::datagram::Way;
+use crate::error::SimError;
+use crate::outcome::FlowOutcome;
+use crate::spec::{Direction, Stack};
+use bentpipe_link::{Counters, DirectionModel, QueueTime};
+use bentpipe_units::{Bytes, Span, Time};
+use std::fmt::Display;
+use std::ops::Range;
+
+#[cfg(test)]
+mod tests;
+
+/// One link when the run has ended.
+pub struct LinkAccount<'a> {
+    pub name: &'a str,
+    pub model: &'a DirectionModel,
+    pub counters: Counters,
+    /// Both sides of Little's law.
+    pub queue: QueueTime,
+    /// Packets inside, counted where they lie.
+    pub held: u64,
+    /// When the first packet was offered to it.
+    pub first_in: Option<Time>,
+    /// When the last packet left it.
+    pub last_out: Time,
+    /// Bytes that have left it, by flows: from [`Crossings`].
+    pub crossed: u64,
+}
+
+/// One reported visit, and the path it took.
+pub struct VisitAccount<'a> {
+    pub outcome: &'a FlowOutcome,
+    /// The links towards the server, by hop from the client's side.
+    pub up: Vec<&'a LinkAccount<'a>>,
+    /// The links towards the client, likewise by hop from the client's side.
+    pub down: Vec<&'a LinkAccount<'a>>,
+    /// The hops over which round trips were sampled.
+    pub sampled: Range<usize>,
+}
+
+/// Bytes of each flow that have left each link of its path, counted beside the links' own counters.
+pub struct Crossings {
+    hops: usize,
+    /// By flow, hop and way.
+    bytes: Vec<u64>,
+}
+
+impl Crossings {
+    /// Nothing has crossed anything yet.
+    pub fn new(flows: usize, hops: usize) -> Self {
+        Self { hops, bytes: vec![0; flows * hops * 2] }
+    }
+
+    fn place(&self, flow: usize, hop: usize, way: Way) -> usize {
+        (flow * self.hops + hop) * 2 + usize::from(way == Way::Up)
+    }
+
+    /// A packet of `flow` has left its link of `hop` on `way`.
+    pub fn add(&mut self, flow: usize, hop: usize, way: Way, bytes: u32) {
+        let place = self.place(flow, hop, way);
+        self.bytes[place] += u64::from(bytes);
+    }
+
+    /// The bytes of `flow` that have left its link of `hop` on `way`.
+    pub fn of(&self, flow: usize, hop: usize, way: Way) -> u64 {
+        self.bytes[self.place(flow, hop, way)]
+    }
+}
+
+/// The hops over which the data's sender samples round trips: all `hops`, or, where proxies split connections, those
+/// between the two ends of the segment that crosses the proxies' hop, whose sender is the one recorded.
+pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
+    let pep = match stack {
+        Stack::Quic(_) => None,
+        Stack::Tcp(stack) => stack.pep.as_ref(),
+    };
+    match pep {
+        None => 0..hops,
+        Some(pep) => {
+            let begin = if pep.terminal { pep.hop } else { 0 };
+            begin..if pep.gateway { pep.hop + 1 } else { hops }
+        }
+    }
+}
+
+/// Every check of a run that ended at `end`.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn run<'a>(links: &'a [LinkAccount<'a>], visits: &[VisitAccount<'a>], end: Time) -> Result<(), SimError> {
+    for link in links {
+        conservation(link)?;
+        rate(link)?;
+        little(link)?;
+    }
+    for visit in visits {
+        bytes(visit.outcome)?;
+        round_trip(visit)?;
+        completion(visit)?;
+    }
+    for link in links {
+        shares(link, visits, end)?;
+    }
+    Ok(())
+}
+
+fn hold(
+    check: &'static str,
+    holds: bool,
+    what: impl FnOnce() -> String,
+    expected: impl Display,
+    measured: impl Display,
+) -> Result<(), SimError> {
+    if holds {
+        return Ok(());
+    }
+    let (expected, measured) = (expected.to_string(), measured.to_string());
+    Err(SimError::Physics { check, what: what(), expected, measured })
+}
+
+/// Nothing is created or lost uncounted: in = out + drops + what lies inside, in packets and in bytes, and what the flows'
+/// packets amount to is what the link says it has delivered.
+fn conservation(link: &LinkAccount<'_>) -> Result<(), SimError> {
+    let LinkAccount { counters: c, name, .. } = link;
+    let check = |holds, what: &str, expected: u64, measured: u64| {
+        hold("conservation", holds, || format!("{what} of link {name}"), expected, measured)
+    };
+    let gone = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss];
+    let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>() + link.held;
+    check(c.packets_in == packets, "packets delivered, dropped and inside", c.packets_in, packets)?;
+    let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>() + c.in_flight.bytes;
+    check(c.bytes_in == bytes, "bytes delivered, dropped and inside", c.bytes_in, bytes)?;
+    check(c.bytes_out == link.crossed, "bytes delivered, summed over flows,", c.bytes_out, link.crossed)
+}
+
+/// No link delivers more than its transmitter can send between its first packet and the last one that came out, less the time
+/// that this one was on the way at the least.
+///
+/// Exact for constant and stepped rates without a policer. A policer admits less than is allowed here, frames and jitter
+/// let the last packet come later, and a trace carries 4 bytes less for each packet.
+fn rate(link: &LinkAccount<'_>) -> Result<(), SimError> {
+    let through = before(link.last_out, link.model.least_delay());
+    let room = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
+    let out = link.counters.bytes_out;
+    let what = || format!("bytes delivered by link {}", link.name);
+    hold("rate", out <= room, what, format!("at most {room}"), out)
+}
+
+/// Little's law: the queue's length over time is the sum of its packets' waits, in packets and weighted with their bytes.
+///
+/// Both sides are whole nanoseconds, and what still waits has waited until the end: there is nothing to round.
+fn little(link: &LinkAccount<'_>) -> Result<(), SimError> {
+    let QueueTime { occupied_packets, occupied_bytes, waited_packets, waited_bytes } = link.queue;
+    for (unit, expected, measured) in
+        [("packet", occupied_packets, waited_packets), ("byte", occupied_bytes, waited_bytes)]
+    {
+        let what = || format!("{unit}-nanoseconds waited in the queue of link {}", link.name);
+        hold("little", expected == measured, what, expected, measured)?;
+    }
+    Ok(())
+}
+
+/// A visit that is complete has received what it asked for, to the byte, and so has each of its objects; one that is not
+/// has received no more.
+fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
+    let check = |complete: bool, what: &str, asked: u64, received: u64| {
+        let holds = if complete { received == asked } else { received <= asked };
+        let at_most = if complete { "" } else { "at most " };
+        let what = || format!("bytes received of {what}flow `{}`, visit {}", outcome.name, outcome.visit);
+        hold("bytes", holds, what, format!("{at_most}{asked}"), received)
+    };
+    check(outcome.completed, "", outcome.bytes, outcome.received)?;
+    for object in &outcome.objects {
+        let what = format!("object `{}` of ", object.name);
+        check(object.completion.is_some(), &what, object.bytes, object.received)?;
+    }
+    let sum = outcome.objects.iter().map(|object| object.received).sum();
+    check(true, "all objects of ", outcome.received, sum)
+}
+
+/// No round trip is shorter than light takes: than the least delays of the hops over which it was sampled, both ways. The
+/// transmission of data and acknowledgement, which comes on top, is left out: their sizes are not known here.
+fn round_trip(visit: &VisitAccount<'_>) -> Result<(), SimError> {
+    let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
+    let hops = |links: &[&LinkAccount<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
+    let least = hops(&visit.up) + hops(&visit.down);
+    let what = || format!("smallest round trip of flow `{}`, visit {}", visit.outcome.name, visit.outcome.visit);
+    hold("round trip", measured >= least, what, format!("at least {least}"), measured)
+}
+
+/// Nothing is complete before it can be: a request crosses the path, and an answer. In between, the bytes pass every link of
+/// their way one after the other: each link has no more time for them than the delays around it leave.
+///
+/// Only the bytes themselves are counted: not headers, handshakes, or what other flows sent.
+fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
+    let outcome = visit.outcome;
+    let whole = outcome.completion.filter(|_| outcome.completed);
+    let whole = whole.map(|completion| (None, Span::ZERO, completion, outcome.received));
+    let objects = outcome
+        .objects
+        .iter()
+        .filter_map(|object| Some((Some(&object.name), object.start, object.completion?, object.received)));
+    let least = delay(&visit.up) + delay(&visit.down);
+    for (object, start, completion, bytes) in whole.into_iter().chain(objects) {
+        let what = || {
+            let object = object.map(|name| format!("object `{name}` of ")).unwrap_or_default();
+            format!("completion of {object}flow `{}`, visit {}", outcome.name, outcome.visit)
+        };
+        let soonest = start + least;
+        hold("completion", completion >= soonest, what, format!("at least {soonest}"), completion)?;
+        let (begin, end) = (outcome.start + start, outcome.start + completion);
+        // What lies before and after each link on the way of the data: request and answer, or data and confirmation.
+        let mut passed = match outcome.direction {
+            Direction::Download => delay(&visit.up),
+            Direction::Upload => Span::ZERO,
+        };
+        for link in data_links(visit) {
+            let from = begin + passed;
+            passed += link.model.least_delay();
+            let to = before(end, least - (passed - link.model.least_delay()));
+            let room = link.model.capacity(from, to).get();
+            let what = || format!("{} at {completion}: bytes over link {}", what(), link.name);
+            hold("completion", bytes <= room, what, format!("at most {room}"), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the visits over a link have received, each and together, is no more than the link can send from their beginning to
+/// their end, and no more than has left it: shares of a link sum to one at most.
+fn shares(link: &LinkAccount<'_>, visits: &[VisitAccount<'_>], end: Time) -> Result<(), SimError> {
+    let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
+    for visit in visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link))) {
+        let outcome = visit.outcome;
+        let ended = outcome.completion.map_or(end, |completion| outcome.start + completion);
+        let room = link.model.capacity(outcome.start, ended).get();
+        let what = || format!("goodput of flow `{}`, visit {}, over link {}", outcome.name, outcome.visit, link.name);
+        let bytes = outcome.received;
+        hold("shares", bytes <= room, what, format!("at most {room} bytes"), format!("{bytes} bytes"))?;
+        sum += bytes;
+        first = first.min(outcome.start);
+        last = last.max(ended);
+    }
+    let room = link.model.capacity(first, last).get().min(link.counters.bytes_out);
+    let what = || format!("goodputs of all flows over link {}", link.name);
+    hold("shares", sum <= room, what, format!("at most {room} bytes"), format!("{sum} bytes"))
+}
+
+/// The links that the visit's data crosses, in the order in which it does.
+fn data_links<'v, 'a>(visit: &'v VisitAccount<'a>) -> Box<dyn Iterator<Item = &'a LinkAccount<'a>> + 'v> {
+    match visit.outcome.direction {
+        Direction::Download => Box::new(visit.down.iter().rev().copied()),
+        Direction::Upload => Box::new(visit.up.iter().copied()),
+    }
+}
+
+/// The least time that a packet is on the way over all of `links`.
+fn delay(links: &[&LinkAccount<'_>]) -> Span {
+    links.iter().fold(Span::ZERO, |sum, link| sum + link.model.least_delay())
+}
+
+/// `span` before `at`; the run's beginning where that is later.
+fn before(at: Time, span: Span) -> Time {
+    Time::ZERO + at.since_start().saturating_sub(span)
+}

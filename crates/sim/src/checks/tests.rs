@@ -1,0 +1,233 @@
+//! A sound run passes, and each check fails on a run that breaks its law and no other.
+
+use super::*;
+use crate::outcome::{ObjectOutcome, PathOutcome, ReturnBytes};
+use crate::spec::{PepSpec, TcpStack};
+use bentpipe_link::{DirectionConfig, Tally};
+use bentpipe_quic::congestion::Recipe;
+use bentpipe_units::Rate;
+use std::path::Path;
+
+/// Bytes of the visit that the fakes tell of.
+const ASKED: u64 = 1_000_000;
+
+fn model(mbps: u64, delay_ms: u64) -> DirectionModel {
+    DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms)).load(Path::new(".")).unwrap()
+}
+
+/// A link over which `bytes` have gone in a thousand packets, all of them inside for a second.
+fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAccount<'a> {
+    let counters =
+        Counters { packets_in: 1000, bytes_in: bytes, packets_out: 1000, bytes_out: bytes, ..Counters::default() };
+    LinkAccount {
+        name,
+        model,
+        counters,
+        queue: QueueTime { occupied_packets: 70, occupied_bytes: 7000, waited_packets: 70, waited_bytes: 7000 },
+        held: 0,
+        first_in: Some(Time::ZERO),
+        last_out: Time::from_secs(2),
+        crossed: bytes,
+    }
+}
+
+/// One megabyte down in two seconds.
+fn outcome() -> FlowOutcome {
+    FlowOutcome {
+        name: "main".to_owned(),
+        visit: 1,
+        transport: "quic",
+        congestion: "cubic".to_owned(),
+        direction: Direction::Download,
+        bytes: ASKED,
+        received: ASKED,
+        completed: true,
+        start: Time::ZERO,
+        handshake: Some(Span::from_millis(600)),
+        first_byte: Some(Span::from_millis(1200)),
+        completion: Some(Span::from_secs(2)),
+        packets_sent: 1000,
+        packets_lost_policer: 0,
+        packets_lost_queue: 0,
+        packets_lost_random: 0,
+        packets_declared_lost: 0,
+        flow_control_blocked: None,
+        return_packets: 1000,
+        return_bytes: ReturnBytes::default(),
+        rtt_min: Some(Span::from_millis(600)),
+        rtt_mean: None,
+        rtt_p99: None,
+        path: PathOutcome::default(),
+        pep: None,
+        objects: vec![ObjectOutcome {
+            name: "object".to_owned(),
+            bytes: ASKED,
+            received: ASKED,
+            start: Span::ZERO,
+            completion: Some(Span::from_secs(2)),
+        }],
+        error: None,
+    }
+}
+
+/// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed by `change`, and the check that it does not pass.
+fn broken(change: impl FnOnce(&mut [LinkAccount<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<(&'static str, String)> {
+    let (satellite, terrestrial) = (model(10, 250), model(100, 50));
+    let mut links = [
+        link("satellite/forward", &satellite, 1_100_000),
+        link("satellite/return", &satellite, 60_000),
+        link("terrestrial/forward", &terrestrial, 1_100_000),
+        link("terrestrial/return", &terrestrial, 60_000),
+    ];
+    let mut outcomes = vec![outcome()];
+    change(&mut links, &mut outcomes);
+    let visit = |outcome| VisitAccount {
+        outcome,
+        up: vec![&links[1], &links[3]],
+        down: vec![&links[0], &links[2]],
+        sampled: 0..2,
+    };
+    let visits: Vec<VisitAccount<'_>> = outcomes.iter().map(visit).collect();
+    match run(&links, &visits, Time::from_secs(2)) {
+        Err(SimError::Physics { check, what, .. }) => Some((check, what)),
+        _ => None,
+    }
+}
+
+fn broken_check(change: impl FnOnce(&mut [LinkAccount<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<&'static str> {
+    broken(change).map(|(check, _)| check)
+}
+
+#[test]
+fn a_sound_run_passes() {
+    assert_eq!(broken(|_, _| ()), None);
+}
+
+#[test]
+fn a_packet_or_a_byte_that_nobody_counted_is_found() {
+    assert_eq!(broken_check(|links, _| links[0].counters.packets_out -= 1), Some("conservation"));
+    assert_eq!(broken_check(|links, _| links[0].counters.bytes_in += 1), Some("conservation"));
+    assert_eq!(broken_check(|links, _| links[0].held = 1), Some("conservation"));
+    assert_eq!(broken_check(|links, _| links[0].crossed -= 1), Some("conservation"));
+    let dropped = |counters: &mut Counters| {
+        counters.dropped_queue = Tally { packets: 1, bytes: 100 };
+        (counters.packets_in, counters.bytes_in) = (counters.packets_in + 1, counters.bytes_in + 100);
+    };
+    assert_eq!(broken_check(|links, _| dropped(&mut links[0].counters)), None);
+}
+
+#[test]
+fn a_link_that_sends_faster_than_it_can_is_found() {
+    // 10 Mbps for two seconds less the 250 ms that the last packet was on the way.
+    let with = |bytes| {
+        broken_check(|links, _| {
+            let counters = &mut links[0].counters;
+            (counters.bytes_in, counters.bytes_out, links[0].crossed) = (bytes, bytes, bytes);
+        })
+    };
+    assert_eq!(with(2_187_500), None);
+    assert_eq!(with(2_187_501), Some("rate"));
+}
+
+#[test]
+fn a_queue_whose_length_is_not_its_waits_is_found() {
+    assert_eq!(broken_check(|links, _| links[0].queue.occupied_packets += 1), Some("little"));
+    assert_eq!(broken_check(|links, _| links[0].queue.waited_bytes += 1), Some("little"));
+}
+
+#[test]
+fn a_visit_that_received_other_than_it_asked_for_is_found() {
+    assert_eq!(broken_check(|_, outcomes| outcomes[0].received -= 1), Some("bytes"));
+    assert_eq!(broken_check(|_, outcomes| outcomes[0].objects[0].received -= 1), Some("bytes"));
+    let give_up = |outcome: &mut FlowOutcome, received| {
+        (outcome.completed, outcome.completion, outcome.objects[0].completion) = (false, None, None);
+        (outcome.received, outcome.objects[0].received) = (received, received);
+    };
+    assert_eq!(broken_check(|_, outcomes| give_up(&mut outcomes[0], ASKED - 1)), None);
+    assert_eq!(broken_check(|_, outcomes| give_up(&mut outcomes[0], ASKED + 1)), Some("bytes"));
+}
+
+#[test]
+fn a_round_trip_shorter_than_propagation_is_found() {
+    let rtt = |nanos| broken_check(|_, outcomes| outcomes[0].rtt_min = Some(Span::from_nanos(nanos)));
+    assert_eq!(rtt(600_000_000), None);
+    assert_eq!(rtt(599_999_999), Some("round trip"));
+    assert_eq!(broken_check(|_, outcomes| outcomes[0].rtt_min = None), None);
+}
+
+#[test]
+fn a_visit_that_is_complete_too_soon_is_found() {
+    // A request takes 300 ms, the megabyte 800 ms at 10 Mbps, and its last byte 300 ms more.
+    for direction in [Direction::Download, Direction::Upload] {
+        let with = |ms| {
+            broken(|links, outcomes| {
+                for link in links {
+                    let bytes = 1_100_000;
+                    (link.counters.bytes_in, link.counters.bytes_out, link.crossed) = (bytes, bytes, bytes);
+                }
+                outcomes[0].direction = direction;
+                outcomes[0].completion = Some(Span::from_millis(ms));
+            })
+        };
+        assert_eq!(with(1400), None, "{direction:?}");
+        let (check, what) = with(1399).unwrap();
+        assert!(check == "completion" && what.contains("satellite"), "{check}: {what}");
+        assert_eq!(with(599).map(|(check, _)| check), Some("completion"), "{direction:?}");
+    }
+    let object = |ms| broken_check(|_, outcomes| outcomes[0].objects[0].start = Span::from_millis(ms));
+    assert_eq!((object(600), object(601)), (None, Some("completion")));
+}
+
+#[test]
+fn flows_that_together_received_more_than_the_link_brought_are_found() {
+    assert_eq!(broken_check(|_, outcomes| outcomes.push(outcome())), Some("shares"));
+    // Twice 1.4 MB at 10 Mbps fit in 2.24 s, and not in the two seconds in which they are said to have come.
+    let two = |end| {
+        broken_check(|links, outcomes| {
+            let outcome = &mut outcomes[0];
+            (outcome.bytes, outcome.received) = (1_400_000, 1_400_000);
+            (outcome.objects[0].bytes, outcome.objects[0].received) = (1_400_000, 1_400_000);
+            outcome.completion = Some(end);
+            outcomes.push(outcomes[0].clone());
+            for link in links {
+                let bytes = 2_800_000;
+                (link.counters.bytes_in, link.counters.bytes_out, link.crossed) = (bytes, bytes, bytes);
+                link.last_out = Time::from_secs(4);
+            }
+        })
+    };
+    assert_eq!(two(Span::from_millis(2240)), None);
+    assert_eq!(two(Span::from_millis(2239)), Some("shares"));
+}
+
+#[test]
+fn proxies_leave_the_hops_between_them_to_be_sampled() {
+    let pep = |terminal, gateway| {
+        Stack::Tcp(Box::new(TcpStack {
+            tcp: bentpipe_tcp::Settings::default(),
+            congestion: Recipe::default(),
+            http: bentpipe_tcp::http::Settings {
+                version: Default::default(),
+                connections: 1,
+                stream_window: Bytes::from_mb(1),
+                connection_window: Bytes::from_mb(1),
+            },
+            pep: Some(PepSpec {
+                hop: 1,
+                terminal,
+                gateway,
+                downward: Recipe::default(),
+                upward: Recipe::default(),
+                initial_window: 10,
+                ack: bentpipe_tcp::AckPolicy::default(),
+                buffer: Bytes::from_mb(1),
+                ack_filter: None,
+                failure: None,
+            }),
+        }))
+    };
+    assert_eq!(sampled_hops(&Stack::quic(bentpipe_quic::Settings::default()), 3), 0..3);
+    assert_eq!(sampled_hops(&pep(true, true), 3), 1..2);
+    assert_eq!(sampled_hops(&pep(true, false), 3), 1..3);
+    assert_eq!(sampled_hops(&pep(false, true), 3), 0..2);
+}
