@@ -1,15 +1,41 @@
 //! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim --example transfer -- 100`.
 //!
-//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3` or `raw`,
+//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3`, `raw`, `h2`, `h1` or `tcp`,
 //! `none`, `trace`, `qlog` or `capture`, and a directory to write qlog and capture files to. Anywhere between them may stand
 //! `congestion=bbr3`, `start=standard`, `ack=1:10`.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+
+/// What `name` stands for, with windows that do not limit on a path of `bdp`.
+fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
+    let window = bdp.mul_f64(4.0);
+    let send_window = bdp.mul_f64(2.0) + Bytes::from_mb(1);
+    let version = match name {
+        "h3" | "raw" => {
+            return Ok(Stack::quic(Settings {
+                http: if name == "raw" { Http::Raw } else { Http::H3 },
+                stream_window: window,
+                connection_window: window,
+                send_window,
+                ..chosen
+            }));
+        }
+        "h2" => Version::H2,
+        "h1" => Version::H1,
+        "tcp" => Version::Raw,
+        _ => return Err(format!("`{name}`; allowed: h3, raw, h2, h1, tcp")),
+    };
+    let http = http::Settings { version, connections: 6, stream_window: window, connection_window: window };
+    let receive_buffer = bdp.mul_f64(8.0).max(Bytes::from_mb(1));
+    let tcp = bentpipe_tcp::Settings { receive_buffer, send_buffer: send_window, ..Default::default() };
+    Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion: chosen.congestion, http, pep: None })))
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (choices, arguments): (Vec<String>, Vec<String>) =
@@ -28,7 +54,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = |index: usize, default: &'static str| arguments.get(index).map_or(default, String::as_str).to_owned();
     let direction = |mbps| DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(rtt / 2)).load(Path::new("."));
     let bdp = Rate::from_mbps(forward).bytes_in(Span::from_millis(rtt));
-    let window = bdp.mul_f64(4.0);
     let spec = RunSpec {
         seed: 1,
         run: 0,
@@ -45,13 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            stack: Stack::quic(Settings {
-                http: if text(4, "h3") == "raw" { Http::Raw } else { Http::H3 },
-                stream_window: window,
-                connection_window: window,
-                send_window: bdp.mul_f64(2.0) + Bytes::from_mb(1),
-                ..chosen
-            }),
+            stack: stack(&text(4, "h3"), chosen, bdp)?,
             visits: vec![Visit {
                 handshake: Handshake::OneRtt,
                 wait: Span::ZERO,
