@@ -274,6 +274,7 @@ mod tests {
                     visit,
                     transport: "quic",
                     congestion: "cubic".to_owned(),
+                    connections: 1,
                     direction: Direction::Download,
                     bytes: flow.visits[visit - 1].objects[0].bytes.get(),
                     received: flow.visits[visit - 1].objects[0].bytes.get(),

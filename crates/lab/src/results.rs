@@ -70,6 +70,9 @@ pub struct Flow {
     pub transport: String,
     /// The congestion controller.
     pub congestion: String,
+    /// Connections that the visit took; time series are of the first one's sender.
+    #[serde(default = "one")]
+    pub connections: u64,
     /// `download` or `upload`.
     pub direction: Direction,
     /// Application bytes that were to be transferred.
@@ -319,6 +322,7 @@ impl Flow {
             visit: flow.visit,
             transport: flow.transport.to_owned(),
             congestion: flow.congestion.clone(),
+            connections: flow.connections as u64,
             direction: flow.direction.into(),
             bytes: flow.bytes,
             completed: flow.completed,
@@ -389,6 +393,11 @@ impl Flow {
             Direction::Upload => "upload",
         }
     }
+}
+
+/// What results of QUIC alone do not say.
+fn one() -> u64 {
+    1
 }
 
 fn goodput_mbps(bytes: Bytes, span: Span) -> f64 {

@@ -107,6 +107,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         visit,
         transport: "quic",
         congestion: "cubic".to_owned(),
+        connections: 1,
         direction,
         bytes,
         received: bytes,

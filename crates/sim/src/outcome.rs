@@ -125,6 +125,8 @@ pub struct FlowOutcome {
     pub transport: &'static str,
     /// Name of the congestion controller.
     pub congestion: String,
+    /// Connections that it took. Series are of the first one's sender.
+    pub connections: usize,
     /// Which way the data went.
     pub direction: Direction,
     /// Application bytes asked for.

@@ -38,6 +38,7 @@ fn outcome() -> FlowOutcome {
         visit: 1,
         transport: "quic",
         congestion: "cubic".to_owned(),
+        connections: 1,
         direction: Direction::Download,
         bytes: ASKED,
         received: ASKED,

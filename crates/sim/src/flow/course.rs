@@ -59,6 +59,8 @@ struct Counts {
 pub struct Told<'a> {
     /// `quic` or `tcp`.
     pub transport: &'static str,
+    /// Connections that the visit took.
+    pub connections: usize,
     /// When the handshake was complete at the client.
     pub handshake: Option<Time>,
     /// What the data's senders recorded, all of them.
@@ -188,6 +190,7 @@ impl Course {
             visit: under_way.number,
             transport: told.transport,
             congestion: self.spec.stack.congestion().controller.to_string(),
+            connections: told.connections,
             direction: visit.direction,
             bytes: visit.objects.iter().map(|object| object.bytes.get()).sum(),
             received: progress.received,

@@ -303,6 +303,7 @@ impl QuicFlow {
         let direction = self.course.visit_under_way().map_or(Direction::Download, |visit| visit.direction);
         let told = Told {
             transport: "quic",
+            connections: 1,
             handshake: running.conn.connected_at(),
             record: &mut running.probe.record(),
             path: running.path(direction),

@@ -117,6 +117,7 @@ impl TcpFlow {
         self.has_ticket |= running.ready.is_some();
         let told = Told {
             transport: "tcp",
+            connections: self.lines.len(),
             handshake: running.ready,
             record: &mut record,
             path: PathOutcome {
