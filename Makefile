@@ -57,7 +57,11 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim
 	scripts/bench-process
 
-validate: build ## Long validations: overshoot, published loss table, tuning sweeps
+validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps
+	$(BENTPIPE) run scenarios/validation/square-root.toml --out $(OUT)/square-root
+	$(BENTPIPE) run scenarios/validation/cubic-model.toml --out $(OUT)/cubic-model
+	$(BENTPIPE) run scenarios/validation/window-limited.toml --out $(OUT)/window-limited
+	$(BENTPIPE) run scenarios/published/hughes-gquic.toml --out $(OUT)/hughes-gquic
 	$(BENTPIPE) run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
 	$(BENTPIPE) run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
 	$(BENTPIPE) run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
