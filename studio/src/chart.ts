@@ -1,5 +1,6 @@
 import uPlot from "uplot";
 import { drawBands, STRIP } from "./bands.ts";
+import { drawBars, RowPointer } from "./bars.ts";
 import { h } from "./dom.ts";
 import { byteScale, rateScale, stepDecimals } from "./format.ts";
 import { Legend } from "./legend.ts";
@@ -7,6 +8,7 @@ import { drawLayer, drawMarks, drawReference, type Frame } from "./paint.ts";
 import type { Phases } from "./phases.ts";
 import { extremes, lowerBound, type Pyramid } from "./pyramid.ts";
 import type { Timeline } from "./timeline.ts";
+import type { Waterfall } from "./waterfall.ts";
 
 /** How a series is drawn. */
 export type Style = "line" | "step" | "dots" | "cross" | "triangle" | "plus" | "rug";
@@ -46,6 +48,10 @@ export interface PanelSpec {
   /** Whether the marks are named in a strip above the plot. */
   labels: boolean;
   howto: string;
+  /** What has to be known about this run's series in particular. */
+  note?: string;
+  /** Objects instead of series. */
+  waterfall?: Waterfall;
   height: number;
 }
 
@@ -87,6 +93,7 @@ export class TimeChart {
   readonly #line = h("div", { class: "cursor-line", hidden: true });
   readonly #band = h("div", { class: "select-band", hidden: true });
   readonly #legend: Legend;
+  readonly #rows: RowPointer | null;
   #y: [number, number] = [0, 1];
   #drag: { from: number; x: number; pan: boolean; view: [number, number] } | null = null;
 
@@ -116,7 +123,10 @@ export class TimeChart {
         scales: { x: { time: false, range: (_u, a, b) => [a, b] }, y: { range: () => this.#y } },
         axes: [
           { ...common, size: 28, space: 84, values: (_u, splits, _i, _s, incr) => splits.map((v) => `${Math.abs(v) < incr * 1e-6 ? "0" : v.toFixed(stepDecimals(incr))} s`) },
-          { ...common, size: 76, space: 34, values: (_u, splits, _i, _s, incr) => axisValues(spec.unit, splits, incr, this.#y[1]) },
+          // Rows have names instead of values, and what lies between them would be a pattern.
+          spec.waterfall
+            ? { ...common, size: 76, splits: () => [], values: () => [] }
+            : { ...common, size: 76, space: 34, values: (_u, splits, _i, _s, incr) => axisValues(spec.unit, splits, incr, this.#y[1]) },
         ],
         series: [{}, { scale: "y", show: false }],
         hooks: { drawClear: [() => this.#paintBands()], draw: [() => this.#paint()] },
@@ -125,6 +135,11 @@ export class TimeChart {
       host,
     );
     this.#plot.over.append(this.#line, this.#band);
+    this.#rows = spec.waterfall ? new RowPointer(spec.waterfall, this.#plot.over, t0) : null;
+    if (spec.waterfall) {
+      this.#plot.over.setAttribute("role", "img");
+      this.#plot.over.setAttribute("aria-label", `Waterfall of ${spec.waterfall.rows.length} objects; the list of objects above has the same numbers`);
+    }
     this.#listen(this.#plot.over);
     charts.set(this.el, this);
     sight?.observe(this.el);
@@ -174,8 +189,19 @@ export class TimeChart {
     const [a, b] = this.timeline.view;
     const inside = time !== null && time >= a && time <= b;
     this.#line.hidden = !inside;
-    if (inside) this.#line.style.transform = `translateX(${Math.round(((time - a) / (b - a)) * this.#plot.over.clientWidth)}px)`;
+    if (inside) this.#line.style.transform = `translateX(${Math.round(this.#place(time))}px)`;
     this.#legend.point(inside ? time + this.t0 : null);
+  }
+
+  /** Marks the row of an object that is pointed at in this plot or in another one; null: none. */
+  mark(name: string | null): void {
+    this.#rows?.show(name, (row) => this.#place(row.from - this.t0));
+  }
+
+  /** Where a time of the shared axis is, in CSS pixels from the left of the plot. */
+  #place(time: number): number {
+    const [a, b] = this.timeline.view;
+    return ((time - a) / (b - a)) * this.#plot.over.clientWidth;
   }
 
   /** Takes the plot off the page. */
@@ -209,6 +235,17 @@ export class TimeChart {
     for (const r of this.spec.references) drawReference(frame, r.value, r.colour());
     for (const layer of this.spec.layers) if (layer.shown) drawLayer(frame, layer);
     ctx.restore();
+    if (this.spec.waterfall) drawBars(frame, this.spec.waterfall, css("--muted"));
+  }
+
+  /** The object under the pointer, here and by its name in the plots of other runs. */
+  #pointRow(event: PointerEvent | null): void {
+    if (!this.#rows) return;
+    const box = this.#plot.over.getBoundingClientRect();
+    const row = event && this.#rows.at(event.clientY - box.top);
+    const name = row === null ? null : this.#rows.name(row);
+    for (const chart of this.timeline.charts) if (chart !== this) chart.mark(name);
+    this.#rows.show(row, () => event!.clientX - box.left + 14);
   }
 
   #listen(over: HTMLElement): void {
@@ -233,6 +270,7 @@ export class TimeChart {
         return;
       }
       this.timeline.point(timeAt(event));
+      this.#pointRow(drag ? null : event);
       if (drag) {
         const box = over.getBoundingClientRect();
         const x0 = Math.max(0, Math.min(drag.x, event.clientX) - box.left);
@@ -254,6 +292,7 @@ export class TimeChart {
     over.addEventListener("pointercancel", end);
     over.addEventListener("pointerleave", () => {
       if (!this.#drag) this.timeline.point(null);
+      this.#pointRow(null);
     });
     over.addEventListener("dblclick", () => this.timeline.show(this.timeline.home));
     over.addEventListener(

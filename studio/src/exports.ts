@@ -5,6 +5,7 @@ import type { Flow, Report } from "./types.ts";
 const FLOW_COLUMNS = [
   "transport",
   "congestion",
+  "connections",
   "direction",
   "bytes",
   "completed",
@@ -23,6 +24,8 @@ const FLOW_COLUMNS = [
   "rtt_min_ms",
   "rtt_mean_ms",
   "rtt_p99_ms",
+  "pep_held_bytes",
+  "pep_acks_dropped",
 ] as const satisfies readonly (keyof Flow)[];
 
 /** The results document as `bentpipe run --json` prints it. */

@@ -1,9 +1,10 @@
 import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
 import { h, svg, type Child } from "./dom.ts";
-import { unitValue } from "./format.ts";
+import { bytes, count, unitValue } from "./format.ts";
 import { phaseColour } from "./palette.ts";
 import { kindsIn, phaseAt, type PhaseKind } from "./phases.ts";
 import { sampleAt } from "./pyramid.ts";
+import { progressText, type Kind, type Waterfall } from "./waterfall.ts";
 
 const SHAPES: Record<Style, string> = {
   dots: "M4,7h0M9,7h0M14,7h0",
@@ -38,9 +39,9 @@ export class Legend {
   readonly #changed: () => void;
 
   /** `changed` is called after a click has shown or hidden something. */
-  constructor({ layers, references, phases, unit }: PanelSpec, changed: () => void) {
+  constructor({ layers, references, phases, waterfall, unit }: PanelSpec, changed: () => void) {
     this.#changed = changed;
-    this.el = h("div", {}, h("div", { class: "chips-row" }, layers.map((l) => this.#series(l, unit)), references.map((r) => fixed(r, unit))), phases && this.#phases(phases));
+    this.el = h("div", {}, h("div", { class: "chips-row" }, layers.map((l) => this.#series(l, unit)), references.map((r) => fixed(r, unit)), waterfall && this.#kinds(waterfall)), phases && this.#phases(phases));
   }
 
   /** Writes the values at a time of the run; null: nowhere. */
@@ -78,6 +79,15 @@ export class Legend {
     };
     this.#readouts.push({ out, at });
     return this.#chip(layer, layer.title, [swatch(layer.style, layer.colour(), layer.dash), h("span", {}, layer.name), out]);
+  }
+
+  #kinds(waterfall: Waterfall): Child[] {
+    // At the end of the row, so that nothing moves as the words get longer.
+    const out = h("output", { class: "progress" });
+    this.#readouts.push({ out, at: (time) => progressText(waterfall, time) });
+    const chip = (k: Kind): HTMLElement =>
+      this.#chip(k, `${count(k.objects)} ${k.objects === 1 ? "object" : "objects"}, ${bytes(k.bytes)}`, [picture(svg("path", { d: "M1,3h16v8h-16z", fill: k.colour() })), h("span", {}, k.name), h("small", {}, count(k.objects))]);
+    return [...waterfall.kinds.map(chip), out];
   }
 
   #phases(phases: NonNullable<PanelSpec["phases"]>): HTMLElement {

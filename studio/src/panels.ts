@@ -1,4 +1,5 @@
 import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
+import { count } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
 import { roleColour, variantColour, type Role } from "./palette.ts";
 import { CAREFUL, kindsIn, phasesOf } from "./phases.ts";
@@ -58,8 +59,16 @@ function pick(p: Plan): Partial<Layer> {
 export const reference = (name: string, value: number | null | undefined): Reference[] =>
   value !== null && value !== undefined && Number.isFinite(value) && value > 0 ? [{ name, value, colour: () => roleColour("reference") }] : [];
 
-/** The plots of one flow of one run, top to bottom; those without any series are left out. */
-export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache): PanelSpec[] {
+/** What the sender's series stand for where a visit took several connections; nothing where it took one. */
+export function ofFirst(connections: number | undefined, rest = ""): Pick<PanelSpec, "note"> {
+  return connections !== undefined && connections > 1 ? { note: `The sender's series are those of the first of ${count(connections)} connections${rest}.` } : {};
+}
+
+/**
+ * The plots of one flow of one run, top to bottom; those without any series are left out. `connections` is how many the
+ * flow took.
+ */
+export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache, connections?: number): PanelSpec[] {
   const marks = flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
   const base: PanelBase = { references: [], marks, phases: null, labels: false, zero: true, height: 190 };
   const [sequence, window, rtt, pacing] = [SEQUENCE, WINDOW, RTT, PACING].map((plans) => layers(plans, flow, cache)) as [Layer[], Layer[], Layer[], Layer[]];
@@ -68,6 +77,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
   const panels: PanelSpec[] = [
     {
       ...base,
+      ...ofFirst(connections, "; what was received and what links dropped is of all of them"),
       id: "sequence",
       title: "Time and sequence",
       unit: "bytes",
@@ -80,6 +90,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
     },
     {
       ...base,
+      ...ofFirst(connections),
       id: "window",
       title: "Congestion window and bytes in flight",
       unit: "bytes",
@@ -94,6 +105,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
     },
     {
       ...base,
+      ...ofFirst(connections),
       id: "rtt",
       title: "Round-trip time",
       unit: "ms",
@@ -105,6 +117,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
     },
     {
       ...base,
+      ...ofFirst(connections),
       id: "pacing",
       title: "Pacing rate",
       unit: "Mbps",

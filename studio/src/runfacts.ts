@@ -1,7 +1,8 @@
 import { h, type Child } from "./dom.ts";
 import { bytes, count, metricOf, metricValue, percent, seconds } from "./format.ts";
-import { flowIn, pointKey } from "./stats.ts";
+import { flowIn, runOf } from "./stats.ts";
 import type { Flow, PathView, Report, Trace } from "./types.ts";
+import { inOrderOfStart } from "./waterfall.ts";
 
 const SHOWN = [
   "completion_s",
@@ -17,6 +18,8 @@ const SHOWN = [
   "packets_lost_random",
   "packets_declared_lost",
   "flow_control_blocked_s",
+  "pep_held_bytes",
+  "pep_acks_dropped",
   "return_packets",
 ] as const satisfies readonly (keyof Flow)[];
 
@@ -37,7 +40,7 @@ function objects(flow: Flow): Child {
         h(
           "tbody",
           {},
-          flow.objects.map((o) =>
+          inOrderOfStart(flow.objects).map((o) =>
             h(
               "tr",
               {},
@@ -74,13 +77,20 @@ export function pathFacts(path: PathView): [string, string][] {
   return facts;
 }
 
+/** Return bytes in words, the sum first; layers that the flow's transport does not have are left out. */
+export function layersOf(flow: Flow): [string, number][] {
+  const layers = Object.entries(flow.return_bytes).filter(([layer, n]) => n > 0 || layer === "total");
+  return layers.sort(([a], [b]) => Number(b === "total") - Number(a === "total")).map(([layer, n]) => [metricOf(`return_bytes.${layer}`).label, n]);
+}
+
 /** What one flow of one run measured, in a few numbers. */
 export function runFacts(report: Report, trace: Trace, id: { name: string; visit: number }, title: string): HTMLElement | null {
-  const run = report.runs.find((r) => r.variant === trace.variant && r.run === trace.run && pointKey(r.point) === pointKey(trace.point));
+  const run = runOf(report, trace);
   const flow = run && flowIn(run, id);
   if (!run || !flow) return null;
   const fact = (name: string, value: string): Child => h("div", {}, h("dt", {}, name), h("dd", {}, value));
-  const what = [flow.transport, flow.congestion, flow.direction, Number.isFinite(flow.bytes) ? bytes(flow.bytes) : "", flow.completed ? "" : "not completed"];
+  const several = (flow.connections ?? 1) > 1 ? `${count(flow.connections!)} connections` : "";
+  const what = [flow.transport, flow.congestion, several, flow.direction, Number.isFinite(flow.bytes) ? bytes(flow.bytes) : "", flow.completed ? "" : "not completed"];
   return h(
     "div",
     { class: "card run-card" },
@@ -93,7 +103,7 @@ export function runFacts(report: Report, trace: Trace, id: { name: string; visit
         const value = flow[key];
         return value === null || value === undefined ? null : fact(metricOf(key).label, metricValue(metricOf(key), value));
       }),
-      Object.entries(flow.return_bytes).map(([layer, n]) => fact(`Return bytes, ${layer}`, bytes(n))),
+      layersOf(flow).map(([name, n]) => fact(name, bytes(n))),
       flow.path && pathFacts(flow.path).map(([name, value]) => fact(name, value)),
       run.links.map((l) => (Number.isFinite(l.utilisation) ? fact(`${l.name} used`, percent(l.utilisation)) : null)),
     ),

@@ -1,5 +1,5 @@
 import { visitOf, type FlowId } from "./flows.ts";
-import type { Flow, Point, Published, Report, Run, Summary } from "./types.ts";
+import type { Flow, Point, Published, Report, Run, Summary, Trace } from "./types.ts";
 
 /** The p-quantile of ascending values, interpolated (type 7). */
 export function quantile(sorted: ArrayLike<number>, p: number): number {
@@ -42,8 +42,9 @@ export function within(part: Point, whole: Point): boolean {
   return Object.entries(part).every(([key, value]) => whole[key] === value);
 }
 
-/** The metrics of a flow: its own numbers, and the return bytes by layer. */
+/** The metrics of a flow: its own numbers, and the return bytes, as a sum and by layer. */
 export function flowMetric(flow: Flow, metric: string): number | null {
+  if (metric === "return_bytes") return number(flow.return_bytes["total"]);
   if (metric.startsWith("return_bytes.")) {
     const layer = metric.slice("return_bytes.".length);
     return Object.hasOwn(flow.return_bytes, layer) ? number(flow.return_bytes[layer]) : null;
@@ -58,16 +59,18 @@ function number(x: unknown): number | null {
 const FIRST = ["completion_s", "goodput_mbps", "first_byte_s", "handshake_s"];
 const NOT_METRICS = new Set(["visit", "bytes", "start_s"]);
 
-/** Metrics that have a value somewhere, the usual ones first. */
+/** Metrics that have a value somewhere, the usual ones first. Layers that no run used are left out, and the number of connections where each visit took one. */
 export function metricsOf(report: Report): string[] {
   const keys = new Set<string>();
   for (const s of report.summary) if (s.median !== null) keys.add(s.metric);
   for (const run of report.runs) {
     for (const flow of run.flows) {
-      for (const [key, value] of Object.entries(flow)) if (number(value) !== null && !NOT_METRICS.has(key)) keys.add(key);
-      for (const layer of Object.keys(flow.return_bytes)) keys.add(`return_bytes.${layer}`);
+      for (const [key, value] of Object.entries(flow)) if (number(value) !== null && !NOT_METRICS.has(key) && !(key === "connections" && value === 1)) keys.add(key);
+      for (const [layer, n] of Object.entries(flow.return_bytes)) if (n > 0 || layer === "total") keys.add(`return_bytes.${layer}`);
     }
   }
+  // The same number under two names: the summary's knows the interval.
+  if (keys.has("return_bytes")) keys.delete("return_bytes.total");
   const rank = (key: string): number => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length);
   return [...keys].sort((a, b) => rank(a) - rank(b));
 }
@@ -161,6 +164,11 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
       },
     ];
   });
+}
+
+/** The run that time series are of. */
+export function runOf(report: Report, trace: Trace): Run | undefined {
+  return indexOf(report).runs.get(JSON.stringify([trace.variant, pointKey(trace.point)]))?.find((r) => r.run === trace.run);
 }
 
 /** The flow of that name and visit in a run. */

@@ -34,10 +34,11 @@ export function rateOf(sum: Pyramid, bin: number): Pyramid {
   return pyramid({ t, v });
 }
 
-/** Plots that show every flow of a run in one axis, each in its colour, and those of the links under them. */
-export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: SeriesCache): PanelSpec[] {
+/** Plots that show every flow of a run in one axis, each in its colour, and those of the links under them. `connections` is the most that one of them took. */
+export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: SeriesCache, connections?: number): PanelSpec[] {
   const base: PanelBase = { references: [], marks: [], phases: null, labels: false, zero: true, height: 220 };
   const { flows } = trace;
+  const note: Pick<PanelSpec, "note"> = connections !== undefined && connections > 1 ? { note: "Where a flow took several connections, this is the sender of the first one." } : {};
   const perFlow = (key: string, what: string, of: (data: Pyramid) => Pyramid = (data) => data, style: Style = "step"): Layer[] =>
     flows.flatMap((f, i) => {
       const data = cache.get(f.series[key]);
@@ -66,6 +67,7 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
     },
     {
       ...base,
+      ...note,
       id: "window",
       title: "Congestion windows of all flows",
       unit: "bytes",
@@ -75,6 +77,7 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
     },
     {
       ...base,
+      ...note,
       id: "flight",
       title: "Bytes in flight of all flows",
       unit: "bytes",
@@ -84,6 +87,7 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
     },
     {
       ...base,
+      ...note,
       id: "rtt",
       title: "Smoothed round-trip times of all flows",
       unit: "ms",

@@ -6,11 +6,12 @@ import { panelsOf } from "./panels.ts";
 import { lowerBound } from "./pyramid.ts";
 import { extentOf, SeriesCache } from "./series.ts";
 import type { State, Store } from "./state.ts";
-import { pointKey, pointLabel } from "./stats.ts";
+import { flowIn, pointKey, pointLabel, runOf } from "./stats.ts";
 import { delimited } from "./table.ts";
 import { Timeline } from "./timeline.ts";
 import { flowName, togetherPanels } from "./together.ts";
 import type { Report, Trace, TraceFlow } from "./types.ts";
+import { reachOf, waterfallPanel } from "./waterfall.ts";
 
 /** Which flow of a run: by its real visit number, as several visits of one run may have been recorded. */
 const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
@@ -189,7 +190,12 @@ export class TraceSection {
       if (!trace || flows.length === 0) return [];
       const { path } = this.report;
       const start = Math.min(...flows.map((f) => f.start_s));
-      const panels = this.#together ? togetherPanels(trace, path, cache) : panelsOf(trace, flows[0]!, path, cache);
+      const run = runOf(this.report, trace);
+      const results = flows.map((f) => run && flowIn(run, f));
+      const connections = Math.max(...results.map((f) => f?.connections ?? 1));
+      const panels = this.#together
+        ? togetherPanels(trace, path, cache, connections)
+        : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, connections)];
       return [{ trace, flows, start, t0: state.origin === "flow" ? start : 0, panels }];
     });
     if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
@@ -198,10 +204,11 @@ export class TraceSection {
     let home: [number, number] | null = null;
     for (const c of this.#columns) {
       const join = (r: [number, number] | null, e: [number, number] | null): [number, number] | null => (e ? (r ? [Math.min(r[0], e[0] - c.t0), Math.max(r[1], e[1] - c.t0)] : [e[0] - c.t0, e[1] - c.t0]) : r);
-      full = join(full, extentOf(c.panels.flatMap((p) => p.layers)));
+      const objects = c.panels.flatMap((p) => (p.waterfall ? [reachOf(p.waterfall)] : []))[0] ?? null;
+      full = join(join(full, extentOf(c.panels.flatMap((p) => p.layers))), objects);
       // The flow's own series say how long it took; links may have been busy before and after.
       const own = extentOf(c.panels.filter((p) => ["sequence", "received", "window", "rtt"].includes(p.id)).flatMap((p) => p.layers)) ?? extentOf(c.panels.flatMap((p) => p.layers));
-      home = join(home, own && [Math.min(own[0], c.start), own[1]]);
+      home = join(join(home, own && [Math.min(own[0], c.start), own[1]]), objects && [c.start, objects[1]]);
     }
     full ??= [0, 1];
     home ??= full;
@@ -229,7 +236,7 @@ export class TraceSection {
         if (!spec) return h("div", { class: "cell" }, name, h("p", { class: "note" }, "This run has no such series."));
         const chart = new TimeChart(spec, this.#timeline, c.t0, width);
         this.#timeline.charts.push(chart);
-        return h("div", { class: "cell" }, name, chart.el);
+        return h("div", { class: "cell" }, name, chart.el, spec.note && h("p", { class: "howto chart-note" }, spec.note));
       });
       return h("figure", { class: "card panel", "data-panel": id }, h("h3", {}, first.title), h("div", { class: two ? "cells two" : "cells" }, cells), h("p", { class: "howto" }, first.howto));
     });

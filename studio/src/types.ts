@@ -52,6 +52,8 @@ export interface Flow {
   visit: number;
   transport: string;
   congestion: string;
+  /** How many connections the visit took; early results lack it. */
+  connections?: number;
   direction: string;
   bytes: number;
   completed: boolean;
@@ -69,6 +71,9 @@ export interface Flow {
   flow_control_blocked_s: number | null;
   return_packets: number;
   return_bytes: Record<string, number>;
+  /** The most a proxy held for one connection, and what its filter of ACKs did not pass on; null where none is passed. */
+  pep_held_bytes?: number | null;
+  pep_acks_dropped?: number | null;
   rtt_min_ms: number | null;
   rtt_mean_ms: number | null;
   rtt_p99_ms: number | null;
