@@ -53,9 +53,13 @@ function drawNames({ ctx, dpr, left, top }: Frame, rows: Row[], row: number, ink
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;
+  const room = GUTTER * dpr;
+  const whole = rows.map((r) => shortRowName(r.name));
+  // The colour says what the ending says, so that is what goes first, from all alike.
+  const names = whole.every((n) => ctx.measureText(n).width <= room) ? whole : whole.map((n) => n.replace(/(.)\.[^.]*$/, "$1"));
   rows.forEach((r, i) => {
     ctx.globalAlpha = r.kind.shown ? 1 : 0.4;
-    ctx.fillText(cut(ctx, shortRowName(r.name), GUTTER * dpr), left - 6 * dpr, top + (i + 0.5) * row);
+    ctx.fillText(cut(ctx, names[i]!, room), left - 6 * dpr, top + (i + 0.5) * row);
   });
   ctx.restore();
 }

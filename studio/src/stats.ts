@@ -59,7 +59,7 @@ function number(x: unknown): number | null {
 const FIRST = ["completion_s", "goodput_mbps", "first_byte_s", "handshake_s"];
 const NOT_METRICS = new Set(["visit", "bytes", "start_s"]);
 
-/** Metrics that have a value somewhere, the usual ones first. Layers that no run used are left out, and the number of connections where each visit took one. */
+/** Metrics that have a value somewhere, the usual ones first; neither layers that no run used, nor connections where each visit took one. */
 export function metricsOf(report: Report): string[] {
   const keys = new Set<string>();
   for (const s of report.summary) if (s.median !== null) keys.add(s.metric);

@@ -22,8 +22,10 @@ const SEVERAL = 2;
 /** Highest row, and height of the whole beyond which rows get thinner: first down to a stroke, then below. CSS pixels. */
 const ROW = 18;
 const TALL = 720;
-const STROKE = 1.5;
-const TALLEST = 1200;
+const STROKE = 1.2;
+const TALLEST = 900;
+/** What a plot's height holds besides: its time axis. */
+const AXIS = 36;
 
 /** One object: a row of the waterfall. Times are the run's; the end is null where it never came. */
 export interface Row {
@@ -117,9 +119,9 @@ export function shortRowName(name: string): string {
   return path.slice(path.lastIndexOf("/") + 1) || name;
 }
 
-/** Height of a plot with `n` rows. */
+/** Height that `n` rows take, in CSS pixels. */
 export function heightOf(n: number): number {
-  return Math.max(60, Math.min(ROW * n, Math.max(TALL, Math.min(TALLEST, STROKE * n))));
+  return Math.max(2 * ROW, Math.min(ROW * n, Math.max(TALL, Math.min(TALLEST, STROKE * n))));
 }
 
 /** The plot with the objects of one visit; none where there was only one. */
@@ -127,7 +129,7 @@ export function waterfallPanel(flow: Flow | undefined, trace: TraceFlow): PanelS
   const waterfall = flow ? waterfallOf(flow.objects, trace.start_s) : null;
   if (!waterfall) return [];
   const marks = trace.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
-  const base: PanelBase = { references: [], marks, phases: null, labels: marks.length > 0, zero: true, height: heightOf(waterfall.rows.length) };
+  const base: PanelBase = { references: [], marks, phases: null, labels: marks.length > 0, zero: true, height: heightOf(waterfall.rows.length) + AXIS };
   return [
     {
       ...base,
@@ -137,7 +139,7 @@ export function waterfallPanel(flow: Flow | undefined, trace: TraceFlow): PanelS
       layers: [],
       waterfall,
       howto:
-        "Each bar is an object, from when it was asked for until all of it had arrived, in the order of asking; point at one for its size and times. A staircase of short bars is a client that waits for a connection to be free; bars that begin together and end one after the other share one connection. What lies between a bar's end and the next step to the right is a round trip in which nothing new was asked for. The list of objects above has the same numbers.",
+        "Each bar is an object, from when it was asked for until it was complete, in the order of asking; point at one for its size and times. A bar as short as a round trip was all waiting and hardly any data. A staircase is a client that waits before it asks for more: for a free connection, or for the object that names the next ones. Bars that begin together and end one after the other share one connection. The list of objects above has the same numbers.",
     },
   ];
 }

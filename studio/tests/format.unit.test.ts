@@ -39,7 +39,10 @@ describe("metrics", () => {
   it("are known by name or by the ending", () => {
     expect(metricOf("completion_s")).toMatchObject({ label: "Completion time", unit: "s", better: "lower" });
     expect(metricOf("goodput_mbps")).toMatchObject({ unit: "Mbps", better: "higher" });
-    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Return bytes total", unit: "B" });
+    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Return bytes", unit: "B" });
+    expect(metricOf("return_bytes.tcp_options")).toMatchObject({ label: "Return bytes, TCP options", unit: "B" });
+    expect(metricOf("pep_held_bytes")).toMatchObject({ label: "Most held by the proxy", unit: "B", better: null });
+    expect(metricOf("pep_acks_dropped")).toMatchObject({ label: "ACKs held back by the filter", unit: "", better: null });
     expect(metricOf("queue_wait_ms")).toMatchObject({ label: "Queue wait", unit: "ms" });
     expect(metricOf("constructor")).toMatchObject({ label: "Constructor", unit: "" });
   });

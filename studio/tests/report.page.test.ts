@@ -234,7 +234,7 @@ describe("particular reports", () => {
     const opened = await bench.open(oddReport(), { width: 1280 });
     const { page } = opened;
     await bench.plots(opened);
-    expect(await page.locator(".panel h3").allTextContents()).toEqual(["Congestion window and bytes in flight", "temperature", "Link delay"]);
+    expect(await page.locator(".panel h3").allTextContents()).toEqual(["Objects", "Congestion window and bytes in flight", "temperature", "Link delay"]);
     expect(await page.innerText("#series > .note")).toContain("could not be read");
     expect((await view(opened))[0]).toBe(0);
     expect(await page.innerText("#results")).toContain("1 of 4 did not complete");
@@ -264,11 +264,13 @@ describe("particular reports", () => {
     await bench.plots(opened);
     await page.click(".check");
     await page.hover(".strip-plot");
+    await page.hover(".panel[data-panel=objects] .u-over");
+    expect(await page.innerText(".row-tip")).toContain("<img src=x");
     expect(await page.evaluate("window.owned")).toBeUndefined();
     expect(await page.locator("img").count()).toBe(0);
     expect(await page.locator("b", { hasText: /^x$/ }).count()).toBe(0);
     expect(await page.innerText("h1")).toContain('<img src=x onerror="window.owned=4">');
-    expect(await page.locator(".panel").count()).toBe(3);
+    expect(await page.locator(".panel").count()).toBe(4);
     expect(await page.evaluate("({}).x")).toBeUndefined();
     clean(opened);
     await page.close();

@@ -6,6 +6,7 @@ import { Bench } from "./browser.ts";
 import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts";
 import { phaseReport } from "./phasefixture.ts";
 import { failedReport, lossReport } from "./sweepfixture.ts";
+import { pageReport } from "./waterfallfixture.ts";
 
 const dir = env["BENTPIPE_SHOTS"];
 
@@ -28,6 +29,7 @@ describe.skipIf(!dir)("screenshots", () => {
     { name: "phases-1440-dark", make: phaseReport, width: 1440, height: 900, dark: true, hash: "#zoom=0,4" },
     { name: "together-1440-light", make: phaseReport, width: 1440, height: 900, dark: false, hash: "#traceFlow=all" },
     { name: "together-1280-dark", make: phaseReport, width: 1280, height: 720, dark: true, hash: "#traceFlow=all&origin=run" },
+    { name: "page-1440-light", make: pageReport, width: 1440, height: 900, dark: false, hash: "#versus=1" },
     { name: "single-1280-light", make: singleReport, width: 1280, height: 720, dark: false, hash: "" },
     { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
     { name: "million-1280-light", make: () => millionReport(), width: 1280, height: 720, dark: false, hash: "" },
