@@ -59,7 +59,7 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
 });
 
 it("an object pointed at says its numbers, and the same object of the other run says its own", async () => {
-  const opened = await bench.open(pageReport(), { hash: "#versus=1" });
+  const opened = await bench.open(pageReport(), { height: 1200, hash: "#versus=1" });
   const { page } = opened;
   await bench.plots(opened);
   await page.locator(OBJECTS).scrollIntoViewIfNeeded();
