@@ -247,7 +247,8 @@ impl Lines {
         let end = self.ends.iter().position(|&end| end == node)?;
         let last = self.ends.len() - 1;
         if end != 0 && end != last && self.failure(now).is_some() {
-            let (_, connection, way, segment) = self.resets.pop_front_if(|(at, ..)| *at == node)?;
+            let place = self.resets.iter().position(|&(at, ..)| at == node)?;
+            let (_, connection, way, segment) = self.resets.remove(place)?;
             let to = if way == Way::Up { self.ends[end + 1] } else { self.ends[end - 1] };
             return Some((connection, way, to, Transmit { segment, ecn: Ecn::NotEct }));
         }
