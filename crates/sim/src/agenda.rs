@@ -7,21 +7,30 @@ use std::collections::BinaryHeap;
 /// Index of something that wants to be woken: a link, a host, a flow.
 pub type Component = u32;
 
+/// Bits of an entry that say whose it is.
+const COMPONENT_BITS: u32 = 24;
+
 /// A heap of (time, sequence, component).
+///
+/// An entry is one number, so that comparing two is one step: the time above, then the sequence (of which there are 2⁴⁰
+/// before equal times might change places), then the component.
 ///
 /// Components move their deadlines far more often than deadlines pass (a QUIC endpoint re-arms its timers with each
 /// packet). So a deadline that moves back leaves its entry where it is: the component is then woken too early, finds
 /// nothing due, and is scheduled anew. Only a deadline that moves forward pushes an entry.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Agenda {
-    heap: BinaryHeap<Reverse<(Time, u64, Component)>>,
+    heap: BinaryHeap<Reverse<u128>>,
     /// The entry of each component that counts; others of the same component are stale.
     due: Vec<Time>,
     sequence: u64,
 }
 
 impl Agenda {
-    /// An agenda for components `0..count`.
+    /// Most components that there can be.
+    pub const MOST: usize = 1 << COMPONENT_BITS;
+
+    /// An agenda for components `0..count`, at most [`Self::MOST`].
     pub fn new(count: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(4 * count), due: vec![Time::MAX; count], sequence: 0 }
     }
@@ -33,13 +42,16 @@ impl Agenda {
         if deadline < *due {
             *due = deadline;
             self.sequence += 1;
-            self.heap.push(Reverse((deadline, self.sequence, component)));
+            let rest = self.sequence << COMPONENT_BITS | u64::from(component);
+            self.heap.push(Reverse(u128::from(deadline.as_nanos()) << 64 | u128::from(rest)));
         }
     }
 
     /// The next component to wake, and when. Equal times come in the order in which they were scheduled.
     pub fn pop(&mut self) -> Option<(Time, Component)> {
-        while let Some(Reverse((time, _, component))) = self.heap.pop() {
+        while let Some(Reverse(entry)) = self.heap.pop() {
+            let time = Time::from_nanos((entry >> 64) as u64);
+            let component = entry as Component & (Self::MOST as Component - 1);
             let due = &mut self.due[component as usize];
             if *due == time {
                 *due = Time::MAX;

@@ -46,13 +46,13 @@ impl Capture {
     }
 
     /// A packet from or to `terminal` enters the hop.
-    pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<Datagram>) {
-        let datagram = &packet.payload;
+    pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<&Datagram>) {
+        let (ecn, datagram) = (packet.ecn, packet.payload);
         let (flow, side) = (datagram.flow as usize, datagram.way.source());
         let (mut from, mut to) = (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
         let bytes = match &datagram.body {
             Body::Udp(data) => {
-                let mut bytes = ip_header(from, to, packet.ecn, UDP, UDP_HEADER as usize + data.len());
+                let mut bytes = ip_header(from, to, ecn, UDP, UDP_HEADER as usize + data.len());
                 bytes.extend_from_slice(&udp_header(from, to, data.len()));
                 bytes.extend_from_slice(data);
                 bytes
@@ -61,7 +61,7 @@ impl Capture {
                 let client = if side == crate::datagram::Side::Client { &mut from } else { &mut to };
                 client.set_port(client.port().wrapping_add(connection.wrapping_mul(1000)));
                 let header = tcp_header(from, to, segment);
-                let mut bytes = ip_header(from, to, packet.ecn, TCP, header.len() + segment.len as usize);
+                let mut bytes = ip_header(from, to, ecn, TCP, header.len() + segment.len as usize);
                 bytes.extend_from_slice(&header);
                 bytes
             }
@@ -170,9 +170,9 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     if syn {
         bytes.extend_from_slice(&[1, 3, 3, WINDOW_SCALE]);
     } else if !segment.sack.is_empty() {
-        let blocks = segment.sack.blocks();
+        let blocks = segment.sack.blocks(segment.ack);
         bytes.extend_from_slice(&[1, 1, 5, 2 + 8 * blocks.len() as u8]);
-        for &(start, end) in blocks {
+        for (start, end) in blocks {
             bytes.extend_from_slice(&(start as u32).to_be_bytes());
             bytes.extend_from_slice(&(end as u32).to_be_bytes());
         }

@@ -15,6 +15,7 @@ mod flow;
 mod hosts;
 mod lines;
 mod outcome;
+mod parcels;
 mod progress;
 mod recorder;
 mod spec;

@@ -28,6 +28,8 @@ pub struct Lines {
     lines: Vec<Line>,
     /// The nodes where connections end: the client's, those of proxies, the server's.
     ends: Vec<u16>,
+    /// Which of them each node is: asked for several times with each packet.
+    places: Vec<Option<usize>>,
     settings: Arc<Settings>,
     pep: Option<Pep>,
     /// Answers of a proxy that has forgotten everything: node, connection, way, segment.
@@ -66,7 +68,9 @@ impl Lines {
         let mut ends = vec![0];
         let pep = stack.pep.as_ref().map(|spec| Pep::new(spec, stack, last_node, &mut ends)).transpose()?;
         ends.push(last_node);
-        Ok(Self { lines: Vec::new(), ends, settings: Arc::new(stack.tcp.clone()), pep, resets: VecDeque::new() })
+        let places = (0..=last_node).map(|node| ends.iter().position(|&end| end == node)).collect();
+        let settings = Arc::new(stack.tcp.clone());
+        Ok(Self { lines: Vec::new(), ends, places, settings, pep, resets: VecDeque::new() })
     }
 
     /// A visit begins.
@@ -147,6 +151,12 @@ impl Lines {
         self.lines.get(usize::from(connection)).map_or(0.0, |line| line.probe.record().bytes_sent as f64)
     }
 
+    /// The place of `node` among the nodes where connections end.
+    #[inline]
+    fn end_at(&self, node: u16) -> Option<usize> {
+        self.places.get(usize::from(node)).copied().flatten()
+    }
+
     /// How proxies have failed by `now`, where they have; what they held is gone then.
     fn failure(&mut self, now: Time) -> Option<FailureManner> {
         let pep = self.pep.as_mut()?;
@@ -163,7 +173,7 @@ impl Lines {
     /// A segment of `connection` has come to `node`, which it is for.
     pub fn deliver(&mut self, now: Time, node: u16, way: Way, connection: u16, segment: &Segment, ecn: Ecn) {
         let last = self.ends.len() - 1;
-        let Some(end) = self.ends.iter().position(|&end| end == node) else { return };
+        let Some(end) = self.end_at(node) else { return };
         if end != 0
             && end != last
             && let Some(manner) = self.failure(now)
@@ -190,7 +200,7 @@ impl Lines {
     /// What is due at `node` is done.
     pub fn wake(&mut self, now: Time, node: u16) {
         let last = self.ends.len() - 1;
-        let Some(end) = self.ends.iter().position(|&end| end == node) else { return };
+        let Some(end) = self.end_at(node) else { return };
         if end != 0 && end != last {
             self.failure(now);
         }
@@ -217,21 +227,34 @@ impl Lines {
         let last = self.ends.len() - 1;
         let pep = self.pep.as_ref();
         let filter = pep.filter(|pep| pep.near == node).and_then(|pep| pep.filter.as_ref()?.next_timeout());
-        let Some(end) = self.ends.iter().position(|&end| end == node) else { return filter };
-        let lines = self.lines.iter().filter_map(|line| {
-            if end == 0 {
+        let Some(end) = self.end_at(node) else { return filter };
+        self.lines.iter().fold(filter, |next, line| {
+            let timeout = if end == 0 {
                 line.client.next_timeout()
             } else if end == last {
                 line.server.next_timeout()
             } else {
-                line.relays.get(end - 1)?.next_timeout()
-            }
-        });
-        lines.chain(filter).min()
+                line.relays.get(end - 1).and_then(Relay::next_timeout)
+            };
+            earlier(next, timeout)
+        })
+    }
+
+    /// Whether [`Self::poll_transmit`] would return `None`: told for the ends of a flow without proxies only.
+    #[inline]
+    pub fn is_quiet(&self, now: Time, node: u16) -> bool {
+        self.pep.is_none()
+            && self.lines.iter().all(|line| match node {
+                0 => line.client.is_quiet(now),
+                _ => line.server.is_quiet(now),
+            })
     }
 
     /// The next segment that leaves `node`: its connection, its way, the node that it is for.
     pub fn poll_transmit(&mut self, now: Time, node: u16) -> Option<(u16, Way, u16, Transmit)> {
+        if self.pep.is_none() {
+            return self.next_segment(now, node);
+        }
         loop {
             let (connection, way, to, transmit) = self.next_segment(now, node)?;
             if !self.filters(node, way) || self.filter(now, connection, transmit.segment).is_some() {
@@ -241,10 +264,12 @@ impl Lines {
     }
 
     fn next_segment(&mut self, now: Time, node: u16) -> Option<(u16, Way, u16, Transmit)> {
-        if let Some(held) = self.released(now, node) {
+        if self.pep.is_some()
+            && let Some(held) = self.released(now, node)
+        {
             return Some(held);
         }
-        let end = self.ends.iter().position(|&end| end == node)?;
+        let end = self.end_at(node)?;
         let last = self.ends.len() - 1;
         if end != 0 && end != last && self.failure(now).is_some() {
             let place = self.resets.iter().position(|&(at, ..)| at == node)?;
@@ -293,6 +318,13 @@ impl Lines {
             None => Some(segment),
         }
     }
+}
+
+/// The earlier of two times, where there is one.
+#[inline]
+pub fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    let next = a.unwrap_or(Time::MAX).min(b.unwrap_or(Time::MAX));
+    (next < Time::MAX).then_some(next)
 }
 
 /// The most that proxies of `lines` held for one of them, towards the client and towards the server.

@@ -8,6 +8,7 @@ use crate::error::SimError;
 use crate::flow::{self, Flow, Shared};
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, LinkOutcome, LinkTrace, RunOutcome, RunTrace};
+use crate::parcels::{Parcel, Parcels};
 use crate::recorder::LinkRecorder;
 use crate::spec::RunSpec;
 use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
@@ -37,6 +38,7 @@ struct World {
     now: Time,
     agenda: Agenda,
     links: Vec<LinkState>,
+    parcels: Parcels,
     flows: Vec<Box<dyn Flow>>,
     /// The links of each terminal's path.
     routes: Vec<Routes>,
@@ -52,7 +54,7 @@ struct World {
 struct LinkState {
     name: String,
     model: DirectionModel,
-    link: Link<Datagram>,
+    link: Link<Parcel>,
     /// The node at its end.
     leads_to: u16,
     recorder: Option<LinkRecorder>,
@@ -180,12 +182,18 @@ impl World {
             flows.push(flow::new(flow.clone(), index, &shared)?);
         }
         let capture = spec.capture.as_ref().map(|hop| Capture::new(hop));
-        let agenda = Agenda::new(links.len() + (usize::from(last_node) + 2) * flows.len());
+        let components = links.len() + (usize::from(last_node) + 2) * flows.len();
+        if components > Agenda::MOST {
+            let reason = format!("{components} links and nodes of flows; allowed: {}", Agenda::MOST);
+            return Err(SimError::Spec(reason));
+        }
+        let agenda = Agenda::new(components);
         Ok(Self {
             shared,
             now: Time::ZERO,
             agenda,
             links,
+            parcels: Parcels::default(),
             flows,
             routes,
             crossings: Crossings::new(spec.flows.len(), spec.hops.len()),
@@ -268,7 +276,7 @@ impl World {
                     if let Some(recorder) = &mut state.recorder {
                         recorder.delivered(self.now, packet.bytes);
                     }
-                    let Datagram { flow, way, .. } = packet.payload;
+                    let &Datagram { flow, way, .. } = self.parcels.get(packet.payload);
                     let hop = usize::from(state.leads_to) - usize::from(way == Way::Up);
                     self.crossings.add(flow as usize, hop, way, packet.bytes);
                     self.forward(index, packet);
@@ -277,7 +285,7 @@ impl World {
                     if let Some(recorder) = &mut self.links[index].recorder {
                         recorder.dropped(at, cause);
                     }
-                    self.lost(&packet.payload, cause, at);
+                    self.lost(packet.payload, cause, at);
                 }
             }
         }
@@ -289,29 +297,31 @@ impl World {
         self.agenda.schedule(index as Component, state.link.next_deadline());
     }
 
-    fn lost(&mut self, datagram: &Datagram, cause: bentpipe_link::DropCause, at: Time) {
-        let Datagram { flow, way, visit, position, .. } = *datagram;
+    fn lost(&mut self, parcel: Parcel, cause: bentpipe_link::DropCause, at: Time) {
+        let &Datagram { flow, way, visit, position, .. } = self.parcels.get(parcel);
+        self.parcels.remove(parcel);
         self.flows[flow as usize].course_mut().count_lost(way, visit, cause, position, at, self.shared.trace);
     }
 
     /// Hands a packet that has left link `index` to whom it is for, or to the next link.
-    fn forward(&mut self, index: usize, packet: Packet<Datagram>) {
+    fn forward(&mut self, index: usize, packet: Packet<Parcel>) {
         let node = self.links[index].leads_to;
-        let index = packet.payload.flow as usize;
+        let datagram = self.parcels.get_mut(packet.payload);
+        let index = datagram.flow as usize;
         let flow = &mut self.flows[index];
-        if packet.payload.to != node {
-            let way = packet.payload.way;
-            match flow.pass(self.now, node, packet) {
-                Some(packet) => {
-                    if let Some((link, port)) = self.routes[flow.course().terminal()].from(node, way) {
-                        self.enter(link, port, packet);
-                    }
+        if datagram.to != node {
+            let route = &self.routes[flow.course().terminal()];
+            match route.from(node, datagram.way).filter(|_| flow.pass(self.now, node, datagram)) {
+                Some((link, port)) => self.enter(link, port, packet),
+                None => {
+                    self.parcels.remove(packet.payload);
+                    self.flush(index, node);
                 }
-                None => self.flush(index, node),
             }
             return;
         }
-        flow.deliver(self.now, node, packet);
+        flow.deliver(self.now, node, packet.ecn, datagram);
+        self.parcels.remove(packet.payload);
         let over = flow.course().visit_is_over();
         self.flush(index, node);
         // The flow acts once this link has been polled: it may end the visit and begin the next.
@@ -320,14 +330,20 @@ impl World {
     }
 
     /// Puts a packet into a link.
-    fn enter(&mut self, index: usize, port: usize, packet: Packet<Datagram>) {
+    fn enter(&mut self, index: usize, port: usize, packet: Packet<Parcel>) {
         let now = self.now;
         let state = &mut self.links[index];
         state.last = now;
         state.first_in.get_or_insert(now);
         if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
-            let terminal = self.flows[packet.payload.flow as usize].course().terminal();
-            capture.packet(now, interface, terminal, &packet);
+            let datagram = self.parcels.get(packet.payload);
+            let terminal = self.flows[datagram.flow as usize].course().terminal();
+            capture.packet(
+                now,
+                interface,
+                terminal,
+                &Packet { bytes: packet.bytes, ecn: packet.ecn, payload: datagram },
+            );
         }
         let dropped = state.link.enqueue(now, port, packet);
         if let Some(recorder) = &mut state.recorder {
@@ -338,16 +354,17 @@ impl World {
             if let Some(recorder) = &mut self.links[index].recorder {
                 recorder.dropped(now, cause);
             }
-            self.lost(&packet.payload, cause, now);
+            self.lost(packet.payload, cause, now);
         }
     }
 
     /// Sends what a flow wants to send at `node`, and notes when it wants to be woken there.
     fn flush(&mut self, flow: usize, node: u16) {
-        while let Some(packet) = self.flows[flow].poll_transmit(self.now, node) {
+        while let Some((way, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.parcels) {
             let route = &self.routes[self.flows[flow].course().terminal()];
-            if let Some((link, port)) = route.from(node, packet.payload.way) {
-                self.enter(link, port, packet);
+            match route.from(node, way) {
+                Some((link, port)) => self.enter(link, port, packet),
+                None => self.parcels.remove(packet.payload),
             }
         }
         let timeout = self.flows[flow].next_timeout(node);

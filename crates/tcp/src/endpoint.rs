@@ -200,6 +200,14 @@ impl Endpoint {
         self.receiver.handle_timeout(now);
     }
 
+    /// Whether [`Self::poll_transmit`] would return `None` at `now`, told without looking for a segment; false where only that
+    /// can tell.
+    #[inline]
+    pub fn is_quiet(&self, now: Time) -> bool {
+        let wanted = self.reset_wanted || self.syn.wanted || self.ack_wanted;
+        !wanted && self.sender.as_ref().is_none_or(|sender| sender.is_settled() && !self.receiver.wants_ack(now))
+    }
+
     /// The next segment to send.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         self.now = self.now.max(now);

@@ -30,9 +30,12 @@ pub struct Flags {
 
 /// Up to three blocks of data that arrived beyond `ack` (RFC 2018; three, since timestamps take the place of a fourth), the newest first. A
 /// first block below `ack`, or within the second, tells of data that came twice (RFC 2883).
+///
+/// As on the wire it keeps the low 32 bits of positions, which is unambiguous within windows (RFC 7323 §2.3) and makes a segment
+/// that waits in a queue smaller by a third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sack {
-    blocks: [(u64, u64); 3],
+    blocks: [(u32, u32); 3],
     count: u8,
 }
 
@@ -40,14 +43,15 @@ impl Sack {
     /// Adds a block from `start` until before `end`. False where there is no place for it.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
         let Some(place) = self.blocks.get_mut(usize::from(self.count)) else { return false };
-        *place = (start, end);
+        *place = (start as u32, end as u32);
         self.count += 1;
         true
     }
 
-    /// The blocks.
-    pub fn blocks(&self) -> &[(u64, u64)] {
-        &self.blocks[..usize::from(self.count)]
+    /// The blocks of a segment that acknowledges everything before `ack`: less than 2 GiB from there.
+    pub fn blocks(&self, ack: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<'_> {
+        let near = move |low: u32| ack.saturating_add_signed(i64::from(low.wrapping_sub(ack as u32).cast_signed()));
+        self.blocks[..usize::from(self.count)].iter().map(move |&(start, end)| (near(start), near(end)))
     }
 
     /// Whether there is none.
@@ -139,5 +143,16 @@ mod tests {
         assert!(sack.push(3000, 4448) && sack.push(6000, 7448) && sack.push(9000, 9500) && !sack.push(1, 2));
         // 20 + 20 + 12 + 2 (padding) + 2 + 3 * 8: the TCP header has its largest size, 60.
         assert_eq!(Segment { len: 0, sack, ..data }.bytes(), 80);
+    }
+
+    #[test]
+    fn blocks_are_told_across_every_4_gib() {
+        let ack = (5 << 32) - 1000;
+        let told = [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
+        let mut sack = Sack::default();
+        assert!(told.iter().all(|&(start, end)| sack.push(start, end)));
+        assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), told);
+        // Before the first byte there is nothing to tell of.
+        assert_eq!(sack.blocks(0).next(), Some((0, 0)));
     }
 }

@@ -4,7 +4,7 @@ use super::Shared;
 use crate::datagram::Way;
 use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series};
 use crate::progress::Progress;
-use crate::spec::{Direction, FlowSpec, Visit};
+use crate::spec::{FlowSpec, Visit};
 use bentpipe_link::DropCause;
 use bentpipe_quic::congestion::Record;
 use bentpipe_units::{Span, Time};
@@ -35,6 +35,8 @@ pub struct FlowResults {
 /// The visit under way.
 struct UnderWay {
     number: usize,
+    /// Which way its data goes.
+    data_way: Way,
     progress: Progress,
     start: Time,
     gives_up: Time,
@@ -132,10 +134,7 @@ impl Course {
 
     /// Which way the data of the visit under way goes.
     pub fn data_way(&self) -> Option<Way> {
-        self.visit_under_way().map(|visit| match visit.direction {
-            Direction::Download => Way::Down,
-            Direction::Upload => Way::Up,
-        })
+        self.under_way.as_ref().map(|visit| visit.data_way)
     }
 
     /// Begins the next visit: what it is, and where its applications note what they achieve.
@@ -146,6 +145,7 @@ impl Course {
         self.begins = None;
         self.under_way = Some(UnderWay {
             number: self.next_visit,
+            data_way: super::data_way(visit.direction),
             progress: progress.clone(),
             start: now,
             gives_up: now + shared.time_limit,
@@ -230,9 +230,8 @@ impl Course {
 
     /// One of the two ends sent a packet on `way`; `layers` are its bytes.
     pub fn count_sent(&mut self, way: Way, layers: ReturnBytes) {
-        let Some(data_way) = self.data_way() else { return };
         let Some(visit) = &mut self.under_way else { return };
-        if way == data_way {
+        if way == visit.data_way {
             visit.counts.data_packets += 1;
         } else {
             visit.counts.return_packets += 1;

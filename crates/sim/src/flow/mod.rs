@@ -9,11 +9,12 @@ pub use quic::QuicFlow;
 pub use tcp::TcpFlow;
 pub(crate) use tcp::data_way;
 
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, Way};
 use crate::error::SimError;
 use crate::hosts::Hosts;
+use crate::parcels::{Parcel, Parcels};
 use crate::spec::{FlowSpec, Stack};
-use bentpipe_link::{Packet, random};
+use bentpipe_link::{Ecn, Packet, random};
 use bentpipe_quic::tls::SecretLog;
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::{Span, Time};
@@ -60,18 +61,18 @@ pub trait Flow {
     fn course_mut(&mut self) -> &mut Course;
     /// Begins the next visit, ends the one under way, or neither, as is due.
     fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError>;
-    /// A packet for `node` has arrived there.
-    fn deliver(&mut self, now: Time, node: u16, packet: Packet<Datagram>);
+    /// A packet for `node` has arrived there. What it carries may be taken out.
+    fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram);
     /// What is due at `node` is done.
     fn wake(&mut self, now: Time, node: u16);
     /// When [`Flow::wake`] is to be called for `node`.
     fn next_timeout(&self, node: u16) -> Option<Time>;
-    /// The next packet that leaves `node`.
-    fn poll_transmit(&mut self, now: Time, node: u16) -> Option<Packet<Datagram>>;
-    /// A packet for another node passes `node`. `None` where it is held back there.
-    fn pass(&mut self, now: Time, node: u16, packet: Packet<Datagram>) -> Option<Packet<Datagram>> {
-        let _ = (now, node);
-        Some(packet)
+    /// The next packet that leaves `node`, and its way. It is put among `parcels`.
+    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)>;
+    /// A packet for another node passes `node`. False where it is held back there.
+    fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
+        let _ = (now, node, datagram);
+        true
     }
     /// When [`Flow::act`] is to be called.
     fn next_deadline(&self) -> Option<Time> {

@@ -6,8 +6,9 @@ use crate::app;
 use crate::datagram::{Body, Datagram, Side, Way, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, QlogFile, ReturnBytes};
+use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Direction, FlowSpec};
-use bentpipe_link::Packet;
+use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{FastStart, PathNotes};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
@@ -348,11 +349,12 @@ impl Flow for QuicFlow {
         Ok(())
     }
 
-    fn deliver(&mut self, now: Time, node: u16, packet: Packet<Datagram>) {
-        let Body::Udp(data) = packet.payload.body else { return };
+    fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
+        let Body::Udp(data) = &mut datagram.body else { return };
+        let data = std::mem::take(data);
         let source = self.socket(self.side(node).peer());
         self.epoch.set(now);
-        self.endpoint(node).handle_datagram(now, source, ecn_from_link(packet.ecn), data);
+        self.endpoint(node).handle_datagram(now, source, ecn_from_link(ecn), data);
     }
 
     fn wake(&mut self, now: Time, node: u16) {
@@ -373,7 +375,7 @@ impl Flow for QuicFlow {
         [self.course.next_deadline(), pending].into_iter().flatten().min()
     }
 
-    fn poll_transmit(&mut self, now: Time, node: u16) -> Option<Packet<Datagram>> {
+    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
         let (way, to) = if node == 0 { (Way::Up, self.last_node) } else { (Way::Down, 0) };
         if self.batch.is_none() {
             let mut buffer = std::mem::take(&mut self.buffer);
@@ -404,8 +406,8 @@ impl Flow for QuicFlow {
         };
         self.course.count_sent(way, layers);
         let (flow, visit) = (self.course.index as u32, self.course.visit());
-        let payload = Datagram { flow, visit, way, to, position, body: Body::Udp(segment) };
-        Some(Packet { bytes, ecn, payload })
+        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Udp(segment) });
+        Some((way, Packet { bytes, ecn, payload }))
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {

@@ -4,10 +4,11 @@ use super::course::Told;
 use super::{Course, Flow, FlowResults, Shared};
 use crate::datagram::{Body, Datagram, Side, Way, socket};
 use crate::error::SimError;
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, Lines, earlier};
 use crate::outcome::{PathOutcome, ReturnBytes};
+use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
-use bentpipe_link::Packet;
+use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{FastStart, PathNotes, Prepared};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::{Handshake, Remembered, StartTicket};
@@ -166,14 +167,19 @@ impl TcpFlow {
         }
     }
 
+    /// Opens a connection.
+    fn open(&mut self, now: Time, number: usize) {
+        let make = self.controllers(now, number);
+        let Some(running) = &self.running else { return };
+        self.lines.open(now, make, running.shared.direction, running.shared.trace && number == 0);
+    }
+
     /// Lets the applications of one side act on what has happened there.
     fn drive(&mut self, now: Time, side: Side) {
         let at = http_side(side);
         loop {
             while let Some(number) = self.running.as_mut().and_then(|running| running.exchange.poll_open(now)) {
-                let make = self.controllers(now, number);
-                let Some(running) = &self.running else { return };
-                self.lines.open(now, make, running.shared.direction, running.shared.trace && number == 0);
+                self.open(now, number);
             }
             let alone = self.lines.len() == 1;
             let mut again = false;
@@ -265,14 +271,13 @@ impl Flow for TcpFlow {
         Ok(())
     }
 
-    fn deliver(&mut self, now: Time, node: u16, packet: Packet<Datagram>) {
-        let Datagram { visit, way, body, .. } = packet.payload;
-        let Body::Tcp { connection, segment } = body else { return };
+    fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
+        let Body::Tcp { connection, segment } = &datagram.body else { return };
         // What is left of an earlier visit finds nobody.
-        if visit != self.course.visit() {
+        if datagram.visit != self.course.visit() {
             return;
         }
-        self.lines.deliver(now, node, way, connection, &segment, packet.ecn);
+        self.lines.deliver(now, node, datagram.way, *connection, segment, ecn);
         if let Some(side) = self.side(node) {
             self.drive(now, side);
         }
@@ -290,11 +295,17 @@ impl Flow for TcpFlow {
 
     fn next_timeout(&self, node: u16) -> Option<Time> {
         let lines = self.lines.next_timeout(node);
-        let exchange = self.running.as_ref().filter(|_| node == 0).and_then(|running| running.exchange.next_timeout());
-        [lines, exchange].into_iter().flatten().min()
+        match &self.running {
+            Some(running) if node == 0 => earlier(lines, running.exchange.next_timeout()),
+            _ => lines,
+        }
     }
 
-    fn poll_transmit(&mut self, now: Time, node: u16) -> Option<Packet<Datagram>> {
+    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
+        // Asked after each segment, and a receiver that holds its acknowledgement back has nothing to say half of the time.
+        if self.lines.is_quiet(now, node) {
+            return None;
+        }
         let (connection, way, to, transmit) = self.lines.poll_transmit(now, node)?;
         let segment = transmit.segment;
         let bytes = segment.bytes();
@@ -316,17 +327,16 @@ impl Flow for TcpFlow {
             position = self.lines.position(connection);
         }
         let (flow, visit) = (self.course.index as u32, self.course.visit());
-        let payload = Datagram { flow, visit, way, to, position, body: Body::Tcp { connection, segment } };
-        Some(Packet { bytes, ecn: transmit.ecn, payload })
+        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Tcp { connection, segment } });
+        Some((way, Packet { bytes, ecn: transmit.ecn, payload }))
     }
 
-    fn pass(&mut self, now: Time, node: u16, packet: Packet<Datagram>) -> Option<Packet<Datagram>> {
-        if !self.lines.filters(node, packet.payload.way) || packet.payload.visit != self.course.visit() {
-            return Some(packet);
+    fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
+        if !self.lines.filters(node, datagram.way) || datagram.visit != self.course.visit() {
+            return true;
         }
-        let Body::Tcp { connection, segment } = packet.payload.body else { return Some(packet) };
-        self.lines.filter(now, connection, segment)?;
-        Some(packet)
+        let Body::Tcp { connection, segment } = &datagram.body else { return true };
+        self.lines.filter(now, *connection, *segment).is_some()
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {

@@ -47,6 +47,9 @@ pub(super) struct Connection {
     app: App,
     /// What each side writes.
     tapes: [Tape<Entry>; 2],
+    /// Whether a side had nothing more to write when it was last asked, and nothing has happened since: it is asked after
+    /// each segment, and most segments end within a record.
+    dry: [bool; 2],
 }
 
 #[derive(Debug)]
@@ -79,6 +82,7 @@ impl Connection {
                 App::Serial(Serial::new(version, upload))
             },
             tapes: [Tape::default(), Tape::default()],
+            dry: [false; 2],
         }
     }
 
@@ -89,6 +93,7 @@ impl Connection {
             schedule.note(Note::Ready);
         }
         *open = true;
+        self.dry = [false; 2];
     }
 
     /// Whether its client waits for TCP or TLS before it can ask for anything.
@@ -107,6 +112,7 @@ impl Connection {
 
     /// The client asks for an object.
     pub(super) fn begin(&mut self, object: usize) {
+        self.dry = [false; 2];
         match &mut self.app {
             App::Serial(serial) => serial.begin(object),
             App::Http2(http2) => http2.begin(object),
@@ -121,10 +127,13 @@ impl Connection {
         let mut written = 0;
         loop {
             written += self.tapes[side.place()].write(room - written);
-            if written == room {
+            if written == room || self.dry[side.place()] {
                 return written;
             }
-            let Some((bytes, entry)) = self.next(side, schedule) else { return written };
+            let Some((bytes, entry)) = self.next(side, schedule) else {
+                self.dry[side.place()] = true;
+                return written;
+            };
             self.tapes[side.place()].push(bytes, entry);
         }
     }
@@ -166,14 +175,21 @@ impl Connection {
                     if let Some(tls) = &mut self.tls {
                         tls.read(message);
                     }
+                    self.dry = [false; 2];
                     continue;
                 }
                 Entry::App(Message::Bare(object)) => Message::Content(object, length),
                 Entry::App(message) => message,
             };
-            match &mut self.app {
+            let may_write = match &mut self.app {
                 App::Serial(serial) => serial.read(now, message, schedule),
-                App::Http2(http2) => http2.read(now, side, message, schedule),
+                App::Http2(http2) => {
+                    http2.read(now, side, message, schedule);
+                    true
+                }
+            };
+            if may_write {
+                self.dry = [false; 2];
             }
         }
         news

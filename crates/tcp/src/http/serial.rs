@@ -116,10 +116,10 @@ impl Serial {
         Some((bytes, if raw { Message::Bare(work.object) } else { Message::Content(work.object, bytes) }))
     }
 
-    /// `side` has read a message.
-    pub(super) fn read(&mut self, now: Time, message: Message, schedule: &mut Schedule) {
+    /// A side has read a message. Whether a side may have something to write now that had nothing before.
+    pub(super) fn read(&mut self, now: Time, message: Message, schedule: &mut Schedule) -> bool {
         let (raw, upload) = (self.raw, self.upload);
-        let Some(work) = &mut self.work else { return };
+        let Some(work) = &mut self.work else { return false };
         let object = work.object;
         let bytes = schedule.bytes(object);
         match message {
@@ -136,9 +136,12 @@ impl Serial {
                 work.got += content;
                 let all = work.got == bytes;
                 schedule.received(object, content);
-                if all && upload {
+                if !all {
+                    return false;
+                }
+                if upload {
                     work.response = true;
-                } else if all {
+                } else {
                     self.work = None;
                     schedule.ended(now, object);
                 }
@@ -146,5 +149,6 @@ impl Serial {
             // `Bare` reaches this as `Content`; the rest is HTTP/2's.
             _ => {}
         }
+        true
     }
 }

@@ -196,7 +196,7 @@ mod tests {
     fn told(reassembly: &mut Reassembly) -> Vec<(u64, u64)> {
         let mut sack = Sack::default();
         reassembly.tell(&mut sack);
-        sack.blocks().to_vec()
+        sack.blocks(reassembly.next()).collect()
     }
 
     fn take(reassembly: &mut Reassembly, start: u64, end: u64) -> Arrival {
@@ -322,7 +322,7 @@ mod tests {
                 prop_assert_eq!(data.next(), prefix);
                 let mut sack = Sack::default();
                 data.tell(&mut sack);
-                for &(from, to) in sack.blocks() {
+                for (from, to) in sack.blocks(data.next()) {
                     prop_assert!(from < to && (from..to).all(|position| bytes[position as usize]));
                 }
                 prop_assert_eq!(data.has_gap(), bytes[prefix as usize..].contains(&true));

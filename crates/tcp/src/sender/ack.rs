@@ -112,7 +112,7 @@ impl Sender {
             return;
         }
         let mut newly = std::mem::take(&mut self.newly);
-        for &(start, end) in segment.sack.blocks() {
+        for (start, end) in segment.sack.blocks(segment.ack) {
             let start = start.max(self.una);
             if start < end && end <= self.nxt {
                 self.board.sack(start, end, &mut newly);
@@ -257,8 +257,8 @@ impl Sender {
 
 /// What a first block tells that came twice (RFC 2883 §4).
 fn duplicate(segment: &Segment) -> Option<(u64, u64)> {
-    let blocks = segment.sack.blocks();
-    let &(start, end) = blocks.first()?;
-    let within = blocks.get(1).is_some_and(|&(from, until)| from <= start && end <= until);
+    let mut blocks = segment.sack.blocks(segment.ack);
+    let (start, end) = blocks.next()?;
+    let within = blocks.next().is_some_and(|(from, until)| from <= start && end <= until);
     (start < end && (end <= segment.ack || within)).then_some((start, end))
 }

@@ -215,6 +215,12 @@ impl Sender {
         self.nxt
     }
 
+    /// Whether it has said that nothing can go, and nothing has happened since.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
     /// Whether the FIN was sent and acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.finishing && self.una > self.end

@@ -1,0 +1,81 @@
+//! Packets under way, each written down once: links hand their numbers on.
+
+use crate::datagram::{Body, Datagram};
+use bytes::BytesMut;
+
+/// Names a packet under way, from [`Parcels::put`] until [`Parcels::remove`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parcel(u32);
+
+/// All packets under way. A datagram is large, and moves through a queue, a transmitter and a delay line at each hop, so
+/// that it stays here meanwhile; places are used again.
+#[derive(Debug, Default)]
+pub struct Parcels {
+    places: Vec<Datagram>,
+    free: Vec<Parcel>,
+}
+
+impl Parcels {
+    /// Takes a packet in.
+    pub fn put(&mut self, datagram: Datagram) -> Parcel {
+        match self.free.pop() {
+            Some(parcel) => {
+                self.places[parcel.0 as usize] = datagram;
+                parcel
+            }
+            None => {
+                self.places.push(datagram);
+                Parcel(self.places.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// The packet.
+    pub fn get(&self, parcel: Parcel) -> &Datagram {
+        &self.places[parcel.0 as usize]
+    }
+
+    /// The packet, for one that takes its content out.
+    pub fn get_mut(&mut self, parcel: Parcel) -> &mut Datagram {
+        &mut self.places[parcel.0 as usize]
+    }
+
+    /// It is no longer under way: its name is another's from now on.
+    pub fn remove(&mut self, parcel: Parcel) {
+        // What a lost packet carried does not wait for the next one.
+        if let Body::Udp(data) = &mut self.get_mut(parcel).body {
+            *data = BytesMut::new();
+        }
+        self.free.push(parcel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::Way;
+
+    fn datagram(visit: u32) -> Datagram {
+        let body = Body::Udp(BytesMut::from(&b"data"[..]));
+        Datagram { flow: 0, visit, way: Way::Up, to: 1, position: 0.0, body }
+    }
+
+    #[test]
+    fn places_are_used_again_and_what_is_under_way_stays() {
+        let mut parcels = Parcels::default();
+        let (first, second) = (parcels.put(datagram(1)), parcels.put(datagram(2)));
+        parcels.remove(first);
+        let third = parcels.put(datagram(3));
+        assert_eq!((parcels.get(second).visit, parcels.get(third).visit), (2, 3));
+        assert_eq!(parcels.places.len(), 2);
+    }
+
+    #[test]
+    fn what_a_packet_carried_is_freed_with_it() {
+        let mut parcels = Parcels::default();
+        let parcel = parcels.put(datagram(1));
+        parcels.remove(parcel);
+        let Body::Udp(data) = &parcels.get(parcel).body else { panic!("not UDP") };
+        assert_eq!(data.capacity(), 0);
+    }
+}
