@@ -32,8 +32,44 @@ fn after(more: &str) -> String {
     )
 }
 
+/// A good scenario over one hop (5 lines), with a variant of `keys` from line 6 on.
+fn variant(keys: &str) -> String {
+    format!("{HEAD}profile = \"geo-50-10\"\n{WORK}[[variant]]\nname = \"a\"\n{keys}\n")
+}
+
 fn cases() -> Vec<Case> {
     vec![
+        case("HTTP/3 over TCP", variant("transport = \"tcp\"\nhttp = \"h3\""), 9, &["`h1`, `h2`, `raw`", "tcp"]),
+        case("HTTP/2 over QUIC", variant("transport = \"quic\"\nhttp = \"h2\""), 9, &["`h3`, `raw`", "quic"]),
+        case("no connections", variant("http = \"h1\"\nconnections = 0"), 9, &["`connections` of 0", "1 to 64"]),
+        case("unknown windows", variant("http = \"h2\"\nwindows = \"lynx\""), 9, &["`lynx`", "chrome, firefox"]),
+        case(
+            "a gateway without a hop behind it",
+            variant("http = \"h2\"\npep = \"gateway\""),
+            9,
+            &["between the hop `access` and the server", "allowed: a [[path.hop]] after it"],
+        ),
+        case(
+            "a filter that holds nothing",
+            variant("http = \"h2\"\npep = \"filter\""),
+            9,
+            &["`ack_filter` in [path.pep]"],
+        ),
+        case("a proxy at no hop", path("pep = { hop = \"sea\" }"), 3, &["`sea`", "`access`"]),
+        case(
+            "an object after one that comes later",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nobjects = [\n{{ name = \"a\", size = \"1 kB\", after = [\"b\"] }},\n{{ name = \"b\", size = \"1 kB\" }},\n]\n"
+            ),
+            6,
+            &["`b`", "object above this one"],
+        ),
+        case(
+            "a page of nothing",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\npage = 0\n"),
+            5,
+            &["`page` of 0", "1 to 1000"],
+        ),
         case("text that is no TOML", "name = \"wrong\"\npath = [\n", 2, &["array"]),
         case(
             "an unknown key",
