@@ -40,7 +40,7 @@ struct Running {
     /// HTTP's own windows hold data back since then.
     blocked_since: Option<Time>,
     blocked: Span,
-    shared: Starting,
+    starting: Starting,
 }
 
 /// What a connection that begins later in the visit needs.
@@ -91,7 +91,7 @@ impl TcpFlow {
             tickets: Vec::new(),
             blocked_since: None,
             blocked: Span::ZERO,
-            shared: Starting {
+            starting: Starting {
                 hosts: shared.hosts.get(host)?,
                 peer: socket(self.course.index, side.peer(), self.course.terminal()).ip(),
                 trace: shared.trace && visit.reported,
@@ -128,7 +128,7 @@ impl TcpFlow {
                 retreated: known.offered.map(|_| known.retreated),
                 token: None,
             },
-            pep: self.lines.pep_outcome(running.shared.direction),
+            pep: self.lines.pep_outcome(running.starting.direction),
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);
@@ -141,12 +141,13 @@ impl TcpFlow {
         let prepared = controller.clone();
         let plain: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
         let Some(running) = running else { return [plain.clone(), plain] };
-        let Starting { hosts, peer, direction, .. } = &running.shared;
+        let Starting { hosts, peer, direction, .. } = &running.starting;
         let mut notes: Option<PathNotes> = None;
         if controller.keeps_notes() {
             // One of a kind in the run: flow, visit, connection; QUIC flows use the lowest bit for the side.
             let holder =
                 Holder((course.index as u64) << 32 | u64::from(course.visit()) << 12 | (number as u64) << 1 | 1);
+            // A memory that fails is no reason not to connect.
             if let Ok(remembered) = hosts.memory.begin(*peer, holder, now) {
                 notes = Some(remembered.notes());
                 running.remembered.push(remembered);
@@ -171,7 +172,7 @@ impl TcpFlow {
     fn open(&mut self, now: Time, number: usize) {
         let make = self.controllers(now, number);
         let Some(running) = &self.running else { return };
-        self.lines.open(now, make, running.shared.direction, running.shared.trace && number == 0);
+        self.lines.open(now, make, running.starting.direction, running.starting.trace && number == 0);
     }
 
     /// Lets the applications of one side act on what has happened there.
@@ -218,7 +219,7 @@ impl TcpFlow {
                 }
                 blocked |= running.exchange.is_blocked(number, at);
             }
-            if side == data_side(running.shared.direction) {
+            if side == data_side(running.starting.direction) {
                 match (blocked, running.blocked_since) {
                     (true, None) => running.blocked_since = Some(now),
                     (false, Some(since)) => {
@@ -323,7 +324,7 @@ impl Flow for TcpFlow {
                 },
             );
         }
-        if self.running.as_ref().is_some_and(|running| running.shared.trace) && self.course.data_way() == Some(way) {
+        if self.running.as_ref().is_some_and(|running| running.starting.trace) && self.course.data_way() == Some(way) {
             position = self.lines.position(connection);
         }
         let (flow, visit) = (self.course.index as u32, self.course.visit());
