@@ -118,7 +118,7 @@ pub struct Flow {
     /// The most that a proxy held for one connection, where connections pass one.
     #[serde(default)]
     pub pep_held_bytes: Option<u64>,
-    /// Acknowledgements that a proxy did not pass on.
+    /// Acknowledgements that a filter did not pass on, where connections pass one.
     #[serde(default)]
     pub pep_acks_dropped: Option<u64>,
     /// Each object that was transferred.
@@ -352,7 +352,7 @@ impl Flow {
             rtt_p99_ms: millis(flow.rtt_p99),
             path: PathView::new(&flow.path),
             pep_held_bytes: flow.pep.map(|pep| pep.most_held),
-            pep_acks_dropped: flow.pep.map(|pep| pep.acks_dropped),
+            pep_acks_dropped: flow.pep.and_then(|pep| pep.acks_dropped),
             objects: flow
                 .objects
                 .iter()

@@ -142,7 +142,7 @@ impl Lines {
         let place = usize::from(data_way(direction) == Way::Up);
         Some(PepOutcome {
             most_held: most_held(&self.lines)[place].max(pep.held_before[place]),
-            acks_dropped: pep.filter.as_ref().map_or(0, AckFilter::dropped),
+            acks_dropped: pep.filter.as_ref().map(AckFilter::dropped),
         })
     }
 

@@ -80,8 +80,8 @@ impl std::ops::AddAssign for ReturnBytes {
 pub struct PepOutcome {
     /// The most bytes that it held for one connection on the way of the data.
     pub most_held: u64,
-    /// Acknowledgements that it did not pass on.
-    pub acks_dropped: u64,
+    /// Acknowledgements that its filter did not pass on, where it has one.
+    pub acks_dropped: Option<u64>,
 }
 
 /// What became of one object.
