@@ -1,5 +1,6 @@
 //! What crosses the links: packets of flows, with what the simulator must remember of them.
 
+use crate::spec::Direction;
 use bentpipe_link::Ecn;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
@@ -35,6 +36,14 @@ pub enum Way {
 }
 
 impl Way {
+    /// The way that data goes.
+    pub fn of(direction: Direction) -> Self {
+        match direction {
+            Direction::Download => Self::Down,
+            Direction::Upload => Self::Up,
+        }
+    }
+
     /// The end that packets on this way come from.
     pub fn source(self) -> Side {
         match self {

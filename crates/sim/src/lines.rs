@@ -1,7 +1,6 @@
 //! The TCP connections of one visit: both ends, and the proxies between them, at their nodes.
 
 use crate::datagram::Way;
-use crate::flow::data_way;
 use crate::outcome::PepOutcome;
 use crate::spec::{Direction, Failure, FailureManner, PepSpec, TcpStack};
 use bentpipe_link::Ecn;
@@ -94,7 +93,7 @@ impl Lines {
     pub fn open(&mut self, now: Time, make: [MakeController; 2], direction: Direction, trace: bool) {
         let probe = Probe::new(trace);
         let [client, server] = make;
-        let way = data_way(direction);
+        let way = Way::of(direction);
         // The data's sender on the segment of interest is at its server's end for downloads.
         let (middle, segments) = (self.pep.as_ref().map_or(0, |pep| pep.middle), self.ends.len() - 1);
         let watched = |end: usize| {
@@ -139,7 +138,7 @@ impl Lines {
     /// What proxies did.
     pub fn pep_outcome(&self, direction: Direction) -> Option<PepOutcome> {
         let pep = self.pep.as_ref()?;
-        let place = usize::from(data_way(direction) == Way::Up);
+        let place = usize::from(Way::of(direction) == Way::Up);
         Some(PepOutcome {
             most_held: most_held(&self.lines)[place].max(pep.held_before[place]),
             acks_dropped: pep.filter.as_ref().map(AckFilter::dropped),

@@ -145,7 +145,7 @@ impl Course {
         self.begins = None;
         self.under_way = Some(UnderWay {
             number: self.next_visit,
-            data_way: super::data_way(visit.direction),
+            data_way: Way::of(visit.direction),
             progress: progress.clone(),
             start: now,
             gives_up: now + shared.time_limit,

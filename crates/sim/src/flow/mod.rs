@@ -7,7 +7,6 @@ mod tcp;
 pub use course::{Course, FlowResults};
 pub use quic::QuicFlow;
 pub use tcp::TcpFlow;
-pub(crate) use tcp::data_way;
 
 use crate::datagram::{Datagram, Way};
 use crate::error::SimError;

@@ -79,7 +79,7 @@ impl TcpFlow {
                 Opening::Full
             }
         };
-        let side = data_side(visit.direction);
+        let side = Way::of(visit.direction).source();
         let host = match side {
             Side::Server => &self.course.spec.server,
             Side::Client => &self.course.spec.name,
@@ -219,7 +219,7 @@ impl TcpFlow {
                 }
                 blocked |= running.exchange.is_blocked(number, at);
             }
-            if side == data_side(running.starting.direction) {
+            if side == Way::of(running.starting.direction).source() {
                 match (blocked, running.blocked_since) {
                     (true, None) => running.blocked_since = Some(now),
                     (false, Some(since)) => {
@@ -358,21 +358,5 @@ fn http_side(side: Side) -> http::Side {
     match side {
         Side::Client => http::Side::Client,
         Side::Server => http::Side::Server,
-    }
-}
-
-/// The side that sends the data.
-pub(crate) fn data_side(direction: Direction) -> Side {
-    match direction {
-        Direction::Download => Side::Server,
-        Direction::Upload => Side::Client,
-    }
-}
-
-/// The way that the data goes.
-pub(crate) fn data_way(direction: Direction) -> Way {
-    match direction {
-        Direction::Download => Way::Down,
-        Direction::Upload => Way::Up,
     }
 }
