@@ -22,6 +22,20 @@ pub struct Line {
     probe: Probe,
 }
 
+impl Line {
+    /// When what stands at the path's end number `end`, of which `last` is the server's, wants to be woken.
+    #[inline]
+    fn next_timeout(&self, end: usize, last: usize) -> Option<Time> {
+        if end == 0 {
+            self.client.next_timeout()
+        } else if end == last {
+            self.server.next_timeout()
+        } else {
+            self.relays.get(end - 1).and_then(Relay::next_timeout)
+        }
+    }
+}
+
 /// All connections of a visit.
 pub struct Lines {
     lines: Vec<Line>,
@@ -203,19 +217,12 @@ impl Lines {
         if end != 0 && end != last {
             self.failure(now);
         }
-        let due = |timeout: Option<Time>| timeout.is_some_and(|timeout| timeout <= now);
-        for line in &mut self.lines {
+        for line in self.lines.iter_mut().filter(|line| line.next_timeout(end, last).is_some_and(|due| due <= now)) {
             if end == 0 {
-                if due(line.client.next_timeout()) {
-                    line.client.handle_timeout(now);
-                }
+                line.client.handle_timeout(now);
             } else if end == last {
-                if due(line.server.next_timeout()) {
-                    line.server.handle_timeout(now);
-                }
-            } else if let Some(relay) = line.relays.get_mut(end - 1)
-                && due(relay.next_timeout())
-            {
+                line.server.handle_timeout(now);
+            } else if let Some(relay) = line.relays.get_mut(end - 1) {
                 relay.handle_timeout(now);
             }
         }
@@ -227,16 +234,7 @@ impl Lines {
         let pep = self.pep.as_ref();
         let filter = pep.filter(|pep| pep.near == node).and_then(|pep| pep.filter.as_ref()?.next_timeout());
         let Some(end) = self.end_at(node) else { return filter };
-        self.lines.iter().fold(filter, |next, line| {
-            let timeout = if end == 0 {
-                line.client.next_timeout()
-            } else if end == last {
-                line.server.next_timeout()
-            } else {
-                line.relays.get(end - 1).and_then(Relay::next_timeout)
-            };
-            earlier(next, timeout)
-        })
+        self.lines.iter().fold(filter, |next, line| earlier(next, line.next_timeout(end, last)))
     }
 
     /// Whether [`Self::poll_transmit`] would return `None`: told for the ends of a flow without proxies only.

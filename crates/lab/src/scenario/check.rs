@@ -7,6 +7,7 @@ use crate::results::METRICS;
 use crate::scenario::document::{Axis, plain_text};
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::recipe::Parameters;
 use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
 use std::ops::Range;
@@ -277,10 +278,7 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
         between("connections", connections, 1, 64)?;
     }
     keys.spoken()?;
-    if let Some(parameters) = &keys.parameters {
-        let recipe = Recipe { parameters: parameters.get_ref().clone(), ..Recipe::default() };
-        recipe.prepare().map_err(|error| Problem::new(parameters.span(), error.to_string()))?;
-    }
+    parameters(keys.parameters.as_ref())?;
     if let Some(payload) = &keys.initial_mtu {
         let largest = mtu.saturating_sub(HEADERS);
         if !(SMALLEST_PAYLOAD..=largest).contains(&payload.get_ref().get()) {
@@ -293,6 +291,13 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
         }
     }
     Ok(())
+}
+
+/// Parameters of parts that exist, in their ranges.
+fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
+    let Some(given) = given else { return Ok(()) };
+    let recipe = Recipe { parameters: given.get_ref().clone(), ..Recipe::default() };
+    recipe.prepare().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
 }
 
 /// The names of all variants; one unnamed variant is called `default`.
@@ -393,9 +398,5 @@ fn pep(scenario: &Scenario, pep: &PepSection) -> Check {
     if let Some(interval) = &pep.ack_filter {
         above_zero("ack_filter", interval)?;
     }
-    if let Some(parameters) = &pep.parameters {
-        let recipe = Recipe { parameters: parameters.get_ref().clone(), ..Recipe::default() };
-        recipe.prepare().map_err(|error| Problem::new(parameters.span(), error.to_string()))?;
-    }
-    Ok(())
+    parameters(pep.parameters.as_ref())
 }

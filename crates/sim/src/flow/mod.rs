@@ -58,8 +58,25 @@ pub trait Flow {
     fn course(&self) -> &Course;
     /// Its visits, to count what happens to their packets.
     fn course_mut(&mut self) -> &mut Course;
+    /// Begins the next visit.
+    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError>;
+    /// Ends the visit under way.
+    fn end_visit(&mut self, now: Time, shared: &Shared);
+    /// Lets requests go on that only waited for the time.
+    fn release(&mut self, now: Time) {
+        let _ = now;
+    }
     /// Begins the next visit, ends the one under way, or neither, as is due.
-    fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError>;
+    fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        if self.course().must_end(now) {
+            self.end_visit(now, shared);
+        }
+        if self.course().must_begin(now) {
+            self.begin_visit(now, shared)?;
+        }
+        self.release(now);
+        Ok(())
+    }
     /// A packet for `node` has arrived there. What it carries may be taken out.
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram);
     /// What is due at `node` is done.

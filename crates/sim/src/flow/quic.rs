@@ -238,6 +238,26 @@ impl QuicFlow {
         Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens, starting }))
     }
 
+    /// The position of what the data's sender has sent, where `way` is the data's and it is recorded.
+    fn position(&self, way: Way) -> f64 {
+        match &self.running {
+            Some(running) if self.trace && self.course.data_way() == Some(way) => {
+                running.probe.record().bytes_sent as f64
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+impl Flow for QuicFlow {
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
         let (visit, progress) = self.course.begin(now, shared);
         let number = self.course.visit();
@@ -316,37 +336,10 @@ impl QuicFlow {
         self.client.wake(now);
     }
 
-    /// The position of what the data's sender has sent, where `way` is the data's and it is recorded.
-    fn position(&self, way: Way) -> f64 {
-        match &self.running {
-            Some(running) if self.trace && self.course.data_way() == Some(way) => {
-                running.probe.record().bytes_sent as f64
-            }
-            _ => 0.0,
-        }
-    }
-}
-
-impl Flow for QuicFlow {
-    fn course(&self) -> &Course {
-        &self.course
-    }
-
-    fn course_mut(&mut self) -> &mut Course {
-        &mut self.course
-    }
-
-    fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        if self.course.must_end(now) {
-            self.end_visit(now, shared);
-        }
-        if self.course.must_begin(now) {
-            self.begin_visit(now, shared)?;
-        }
+    fn release(&mut self, now: Time) {
         if self.course.progress().is_some_and(|progress| progress.release(now)) {
             self.client.wake(now);
         }
-        Ok(())
     }
 
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {

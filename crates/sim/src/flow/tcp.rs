@@ -68,73 +68,6 @@ impl TcpFlow {
         })
     }
 
-    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        let (visit, progress) = self.course.begin(now, shared);
-        let opening = match (visit.handshake, self.has_ticket) {
-            (Handshake::ZeroRtt, true) => Opening::EarlyData,
-            (Handshake::OneRtt, true) => Opening::Resumed,
-            (Handshake::OneRtt, false) => Opening::Full,
-            (Handshake::ZeroRtt, false) => {
-                progress.failed("early data was asked for, but no ticket of an earlier visit allows it".to_owned());
-                Opening::Full
-            }
-        };
-        let side = Way::of(visit.direction).source();
-        let host = match side {
-            Side::Server => &self.course.spec.server,
-            Side::Client => &self.course.spec.name,
-        };
-        self.running = Some(Running {
-            exchange: exchange(&self.stack.http, opening, &visit),
-            ready: None,
-            remembered: Vec::new(),
-            tickets: Vec::new(),
-            blocked_since: None,
-            blocked: Span::ZERO,
-            starting: Starting {
-                hosts: shared.hosts.get(host)?,
-                peer: socket(self.course.index, side.peer(), self.course.terminal()).ip(),
-                trace: shared.trace && visit.reported,
-                direction: visit.direction,
-            },
-        });
-        self.lines.begin(now);
-        self.drive(now, Side::Client);
-        Ok(())
-    }
-
-    fn end_visit(&mut self, now: Time, shared: &Shared) {
-        let Some(running) = self.running.take() else { return };
-        running.tickets.iter().for_each(StartTicket::leave);
-        for remembered in &running.remembered {
-            // As with a server: a store that fails is no reason to end anything.
-            let _ = remembered.settle(true);
-        }
-        let known = running.remembered.first().map(|first| first.notes().knowledge()).unwrap_or_default();
-        let probe = self.lines.record();
-        let mut record = probe.record();
-        let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
-        record.window_blocked += running.blocked + blocked_since;
-        self.has_ticket |= running.ready.is_some();
-        let told = Told {
-            transport: "tcp",
-            connections: self.lines.len(),
-            handshake: running.ready,
-            record: &mut record,
-            path: PathOutcome {
-                saved: known.offered,
-                observed: known.observed,
-                receiver: None,
-                retreated: known.offered.map(|_| known.retreated),
-                token: None,
-            },
-            pep: self.lines.pep_outcome(running.starting.direction),
-            qlog: Vec::new(),
-        };
-        self.course.end(now, shared, told);
-        self.lines.end();
-    }
-
     /// The controller of a connection that begins now, at the data's sender, and of the other end.
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
         let Self { running, controller, course, .. } = self;
@@ -262,14 +195,71 @@ impl Flow for TcpFlow {
         &mut self.course
     }
 
-    fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        if self.course.must_end(now) {
-            self.end_visit(now, shared);
-        }
-        if self.course.must_begin(now) {
-            self.begin_visit(now, shared)?;
-        }
+    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        let (visit, progress) = self.course.begin(now, shared);
+        let opening = match (visit.handshake, self.has_ticket) {
+            (Handshake::ZeroRtt, true) => Opening::EarlyData,
+            (Handshake::OneRtt, true) => Opening::Resumed,
+            (Handshake::OneRtt, false) => Opening::Full,
+            (Handshake::ZeroRtt, false) => {
+                progress.failed("early data was asked for, but no ticket of an earlier visit allows it".to_owned());
+                Opening::Full
+            }
+        };
+        let side = Way::of(visit.direction).source();
+        let host = match side {
+            Side::Server => &self.course.spec.server,
+            Side::Client => &self.course.spec.name,
+        };
+        self.running = Some(Running {
+            exchange: exchange(&self.stack.http, opening, &visit),
+            ready: None,
+            remembered: Vec::new(),
+            tickets: Vec::new(),
+            blocked_since: None,
+            blocked: Span::ZERO,
+            starting: Starting {
+                hosts: shared.hosts.get(host)?,
+                peer: socket(self.course.index, side.peer(), self.course.terminal()).ip(),
+                trace: shared.trace && visit.reported,
+                direction: visit.direction,
+            },
+        });
+        self.lines.begin(now);
+        self.drive(now, Side::Client);
         Ok(())
+    }
+
+    fn end_visit(&mut self, now: Time, shared: &Shared) {
+        let Some(running) = self.running.take() else { return };
+        running.tickets.iter().for_each(StartTicket::leave);
+        for remembered in &running.remembered {
+            // As with a server: a store that fails is no reason to end anything.
+            let _ = remembered.settle(true);
+        }
+        let known = running.remembered.first().map(|first| first.notes().knowledge()).unwrap_or_default();
+        let probe = self.lines.record();
+        let mut record = probe.record();
+        let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
+        record.window_blocked += running.blocked + blocked_since;
+        self.has_ticket |= running.ready.is_some();
+        let told = Told {
+            transport: "tcp",
+            connections: self.lines.len(),
+            handshake: running.ready,
+            record: &mut record,
+            path: PathOutcome {
+                saved: known.offered,
+                observed: known.observed,
+                receiver: None,
+                retreated: known.offered.map(|_| known.retreated),
+                token: None,
+            },
+            pep: self.lines.pep_outcome(running.starting.direction),
+            qlog: Vec::new(),
+        };
+        self.course.end(now, shared, told);
+        self.lines.end();
     }
 
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {

@@ -115,17 +115,23 @@ impl Sender {
 
     /// Sends a segment again that has been declared lost.
     fn send_again(&mut self, now: Time, index: u64) -> Option<Outgoing> {
-        let segment = *self.board.get(index)?;
-        let packet = self.transmit(now, segment.bytes());
-        self.board.sent_again(index, &packet);
-        self.counts.data_segments += u64::from(segment.len > 0);
-        self.counts.retransmitted += 1;
+        let outgoing = self.repeat(now, index)?;
         if let Some(undo) = &mut self.undo {
             undo.retransmitted(now);
         }
         if index == self.board.first() || self.rto_due.is_none() {
             self.rto_due = Some(now + self.rto.timeout());
         }
+        Some(outgoing)
+    }
+
+    /// Puts a segment that was sent before on the wire once more.
+    fn repeat(&mut self, now: Time, index: u64) -> Option<Outgoing> {
+        let segment = *self.board.get(index)?;
+        let packet = self.transmit(now, segment.bytes());
+        self.board.sent_again(index, &packet);
+        self.counts.data_segments += u64::from(segment.len > 0);
+        self.counts.retransmitted += 1;
         Some(Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false })
     }
 
@@ -143,17 +149,14 @@ impl Sender {
             let segment = *self.board.get(index)?;
             // Both transmissions count as in flight until one of them is heard of.
             let original = self.ledger.get(segment.number).copied();
-            let packet = self.transmit(now, segment.bytes());
-            self.board.sent_again(index, &packet);
+            let outgoing = self.repeat(now, index)?;
             if let Some(original) = original
                 && let Some(earlier) = self.board.keep_in_flight(index, original)
             {
                 self.ledger.withdraw(earlier.number);
             }
-            self.counts.data_segments += u64::from(segment.len > 0);
-            self.counts.retransmitted += 1;
             self.tlp.sent(segment.end(), true);
-            Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false }
+            outgoing
         };
         // RFC 8985 §7.3: the retransmission timer starts anew.
         self.rto_due = Some(now + self.rto.timeout());
