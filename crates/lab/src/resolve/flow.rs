@@ -120,7 +120,11 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings 
     // Without discovery the path's size is known; with it, it starts from what every path carries (RFC 9000 §14).
     let initial = keys.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
-    let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
+    let (stream_window, mut connection_window) = stream_windows(keys, sizes, mtu);
+    if matches!((keys.connection_window, keys.windows), (None, None) | (Some(Window::Auto), _)) {
+        // What waits behind a hole for the round trip of its repair is withheld from it: once more what fits, or `auto` would limit.
+        connection_window = connection_window.mul_f64(1.5);
+    }
     Settings {
         congestion: recipe(keys, sizes, mtu),
         resume_via: keys.resume_via.unwrap_or_default(),
