@@ -277,6 +277,7 @@ mod tests {
                     connections: 1,
                     direction: Direction::Download,
                     bytes: flow.visits[visit - 1].objects[0].bytes.get(),
+                    received_by_tenth: Vec::new(),
                     received: flow.visits[visit - 1].objects[0].bytes.get(),
                     completed,
                     start: Time::ZERO,

@@ -118,6 +118,19 @@ pub struct Recipe {
     pub distance_m: Option<u64>,
     /// Largest congestion window, where there is one.
     pub max_window: Option<Bytes>,
+    /// What it does with hints of the path's changes.
+    pub hints: HintUse,
+}
+
+/// What a controller does with hints of the path's changes. Each is used where hints come; without any they change nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HintUse {
+    /// At a change, filters of the smallest round trip begin anew ([`Controller::on_path_change`]).
+    pub reset: bool,
+    /// For a round trip after a change, losses and marks are taken as its doing and not as congestion, unless they are too many.
+    pub hold: bool,
+    /// Before a change to a shorter path, a slower one or a silence, the window shrinks, so that what is in flight fits what comes.
+    pub drain: bool,
 }
 
 /// The start that `auto` stands for, where it may be used.

@@ -77,6 +77,8 @@ impl Runner for Fake {
             name: "access/forward".to_owned(),
             counters: Default::default(),
             utilisation: 0.5,
+            queue_mean: Span::ZERO,
+            carried: Vec::new(),
         });
         if spec.trace {
             let points = (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
@@ -92,7 +94,7 @@ impl Runner for Fake {
                 marks: vec![(Time::from_millis(650), "handshake".to_owned())],
                 phases: vec![(Time::ZERO, "slow start")],
             });
-            outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![] });
+            outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![], paths: vec![] });
         }
         if spec.qlog {
             outcome.qlog.push(QlogFile { name: "main-1-server".to_owned(), bytes: b"\x1e{}\n".to_vec() });
@@ -111,6 +113,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         direction,
         bytes,
         received: bytes,
+        received_by_tenth: Vec::new(),
         completed: true,
         start: Time::ZERO,
         handshake: Some(Span::from_millis(650)),

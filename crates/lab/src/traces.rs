@@ -161,7 +161,7 @@ mod tests {
             phases: Vec::new(),
         };
         let mut blob = Vec::new();
-        let trace = RunTrace { flows: vec![flow], links: Vec::new() };
+        let trace = RunTrace { flows: vec![flow], links: Vec::new(), paths: Vec::new() };
         let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &mut blob);
         let mut all = vec![0; 16];
         all.extend(&blob);

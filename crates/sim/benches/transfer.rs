@@ -21,9 +21,11 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
         seed: 1,
         run: 0,
         base_rtt: rtt,
+        mesh: None,
         hops: vec![HopSpec { name: "satellite".into(), forward: direction(250), reverse: direction(3), shared: true }],
         terminals: 1,
         flows: vec![FlowSpec {
+            ends: None,
             name: "download".into(),
             terminal: 0,
             server: "server".into(),
@@ -36,6 +38,7 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
                 ..Settings::default()
             }),
             visits: vec![Visit {
+                lasts: None,
                 handshake: Handshake::OneRtt,
                 wait: Span::ZERO,
                 think: Span::ZERO,

@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seed: 1,
         run: 0,
         base_rtt: Span::from_millis(rtt),
+        mesh: None,
         hops: vec![HopSpec {
             name: "satellite".into(),
             forward: direction(forward)?,
@@ -66,12 +67,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }],
         terminals: 1,
         flows: vec![FlowSpec {
+            ends: None,
             name: "download".into(),
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
             stack: stack(&text(4, "h3"), chosen, bdp)?,
             visits: vec![Visit {
+                lasts: None,
                 handshake: Handshake::OneRtt,
                 wait: Span::ZERO,
                 think: Span::ZERO,

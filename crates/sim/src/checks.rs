@@ -78,7 +78,7 @@ impl Crossings {
 /// between the two ends of the segment that crosses the proxies' hop, whose sender is the one recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
-        Stack::Quic(_) => None,
+        Stack::Quic(_) | Stack::Datagrams(_) => None,
         Stack::Tcp(stack) => stack.pep.as_ref(),
     };
     match pep {

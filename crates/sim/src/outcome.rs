@@ -2,6 +2,7 @@
 
 use crate::spec::Direction;
 use bentpipe_link::Counters;
+use bentpipe_orbit::Node;
 use bentpipe_quic::congestion::Saved;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
@@ -133,6 +134,8 @@ pub struct FlowOutcome {
     pub bytes: u64,
     /// Of those, what reached the receiver's application.
     pub received: u64,
+    /// Bytes that reached the receiver's application in each tenth of a second since the run began; for shares of a link over time.
+    pub received_by_tenth: Vec<u64>,
     /// Whether all of them arrived.
     pub completed: bool,
     /// The client's first packet, since the run began.
@@ -178,10 +181,15 @@ pub struct FlowOutcome {
 /// What one link did.
 #[derive(Debug, Clone)]
 pub struct LinkOutcome {
-    /// `hop/forward` or `hop/return`, with `#terminal` where terminals have links of their own.
+    /// `hop/forward` or `hop/return`, with `#terminal` where terminals have links of their own; in a mesh `from>to`, and `from>ground` or `from>sky` for a
+    /// transmitter that stations or satellites share.
     pub name: String,
     /// Its counters.
     pub counters: Counters,
+    /// Mean time that its packets waited in its queue.
+    pub queue_mean: Span,
+    /// The flows whose packets it has carried, by their place in the run, with the bytes of each.
+    pub carried: Vec<(usize, u64)>,
     /// Share of the time that it spent transmitting, from the beginning of the first reported visit to its last packet.
     pub utilisation: f64,
 }
@@ -193,6 +201,19 @@ pub struct RunTrace {
     pub flows: Vec<FlowTrace>,
     /// One entry for each link.
     pub links: Vec<LinkTrace>,
+    /// In a mesh, the ways of the flows' data.
+    pub paths: Vec<PathTrace>,
+}
+
+/// The way of one flow's data through a mesh, from one time until the next entry of the same flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathTrace {
+    /// The flow, by its place in the run.
+    pub flow: usize,
+    /// From when.
+    pub at: Time,
+    /// The nodes from the data's sender to its receiver; empty where there is no way.
+    pub nodes: Vec<Node>,
 }
 
 /// Time series of one visit.

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+/// What is received is counted in pieces of this length.
+const TENTH: Span = Span::from_millis(100);
+
 /// Shared by the client's and the server's applications of one visit.
 #[derive(Debug, Clone)]
 pub struct Progress(Arc<Inner>);
@@ -32,6 +35,8 @@ pub struct State {
     pub first_byte: Option<Time>,
     /// Application bytes that reached the receiver.
     pub received: u64,
+    /// Application bytes that reached the receiver in each tenth of a second since the run began.
+    pub received_by_tenth: Vec<u64>,
     /// (time, bytes received so far) at each arrival, where recorded.
     pub series: Option<Vec<(Time, f64)>>,
     /// Why the visit failed, where it did.
@@ -81,6 +86,7 @@ impl Progress {
             objects,
             first_byte: None,
             received: 0,
+            received_by_tenth: Vec::new(),
             series: record_series.then(Vec::new),
             error: None,
             waiting: Vec::new(),
@@ -101,6 +107,11 @@ impl Progress {
         let state = &mut *guard;
         state.first_byte.get_or_insert(now);
         state.received += bytes as u64;
+        let tenth = (now.as_nanos() / TENTH.as_nanos()) as usize;
+        if state.received_by_tenth.len() <= tenth {
+            state.received_by_tenth.resize(tenth + 1, 0);
+        }
+        state.received_by_tenth[tenth] += bytes as u64;
         if let Some(object) = state.objects.get_mut(index) {
             object.received += bytes as u64;
         }
@@ -196,6 +207,7 @@ mod tests {
 
     fn visit() -> Visit {
         Visit {
+            lasts: None,
             handshake: Handshake::OneRtt,
             wait: Span::ZERO,
             think: Span::ZERO,

@@ -1,10 +1,12 @@
 //! What a run consists of: everything resolved, nothing optional that the scenario could leave open.
 
 use bentpipe_link::DirectionModel;
+use bentpipe_orbit::{Network, Step};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Rate, Span};
+use std::sync::Arc;
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -15,8 +17,10 @@ pub struct RunSpec {
     pub run: u64,
     /// Round trip of the unloaded path, for queues sized in BDP.
     pub base_rtt: Span,
-    /// Hops from the clients (first) to the servers (last).
+    /// Hops from the clients (first) to the servers (last). Empty where there is a `mesh`.
     pub hops: Vec<HopSpec>,
+    /// A network of satellites, instead of hops.
+    pub mesh: Option<MeshSpec>,
     /// Number of terminals on the client side of the first hop.
     pub terminals: usize,
     /// Who talks.
@@ -42,6 +46,43 @@ pub struct HopSpec {
     pub reverse: DirectionModel,
     /// Whether all terminals share it; otherwise each has one of its own.
     pub shared: bool,
+}
+
+/// A network of satellites and stations whose links move. Every link is a queue of its own; packets go hop by hop.
+#[derive(Debug, Clone)]
+pub struct MeshSpec {
+    /// Who there is.
+    pub network: Arc<Network>,
+    /// When routes are computed anew.
+    pub step: Step,
+    /// Each direction of an inter-satellite link. Delays of all models here are replaced by the geometry's.
+    pub isl: DirectionModel,
+    /// From a station to satellites.
+    pub up: DirectionModel,
+    /// From a satellite to stations.
+    pub down: DirectionModel,
+    /// Each direction of a link on the ground.
+    pub fibre: DirectionModel,
+    /// Whether a satellite has one transmitter for all stations that it talks to (as in the Hypatia study), or one for each.
+    pub shared_ground: bool,
+    /// What becomes of packets when a station turns to another satellite.
+    pub handover: HandoverLoss,
+    /// How long before a change of path its flows are told, where they are.
+    pub hints: Option<Span>,
+}
+
+/// Which packets a station loses when it turns to another satellite. All others go on from where they are: what a satellite
+/// can no longer hand to the station is sent on to the satellite that can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HandoverLoss {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that wait at the old satellite, and at the station, for the link that ends.
+    Queued,
+    /// Those and what is in the air on that link.
+    Flying,
 }
 
 /// Which way application data goes.
@@ -86,6 +127,8 @@ pub struct Visit {
     pub direction: Direction,
     /// What is transferred; each is asked for once those it comes after are complete.
     pub objects: Vec<Object>,
+    /// It is complete after so long, however much has arrived by then: a flow that always has something to send. Its objects are larger than what fits.
+    pub lasts: Option<Span>,
     /// Whether the results tell of it.
     pub reported: bool,
 }
@@ -97,6 +140,8 @@ pub struct FlowSpec {
     pub name: String,
     /// The terminal its client sits behind.
     pub terminal: usize,
+    /// Where its client and its server are in the mesh, by station.
+    pub ends: Option<(usize, usize)>,
     /// The server it talks to: flows that name the same one share what that server knows of its clients.
     pub server: String,
     /// When its first visit begins.
@@ -114,6 +159,29 @@ pub enum Stack {
     Quic(Box<Settings>),
     /// TCP.
     Tcp(Box<TcpStack>),
+    /// Packets that nothing answers to, or only an echo does.
+    Datagrams(Datagrams),
+}
+
+/// Traffic without congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Datagrams {
+    /// UDP at a constant rate, always or in bursts.
+    Constant {
+        /// The rate of IP bytes while it sends.
+        rate: Rate,
+        /// Size of its IP packets.
+        packet: Bytes,
+        /// Mean of exponentially distributed times of sending and of silence; none: it always sends.
+        bursts: Option<(Span, Span)>,
+    },
+    /// ICMP echo from the client to the server and back: its round trips are the result.
+    Ping {
+        /// Time between two.
+        interval: Span,
+        /// Size of its IP packets.
+        packet: Bytes,
+    },
 }
 
 impl Stack {
@@ -126,15 +194,16 @@ impl Stack {
     pub fn quic_mut(&mut self) -> Option<&mut Settings> {
         match self {
             Self::Quic(settings) => Some(settings),
-            Self::Tcp(_) => None,
+            Self::Tcp(_) | Self::Datagrams(_) => None,
         }
     }
 
-    /// Controller of the data's sender, how it starts, what it does with a remembered path.
-    pub fn congestion(&self) -> &Recipe {
+    /// Controller of the data's sender, how it starts, what it does with a remembered path; none where nothing controls congestion.
+    pub fn congestion(&self) -> Option<&Recipe> {
         match self {
-            Self::Quic(settings) => &settings.congestion,
-            Self::Tcp(stack) => &stack.congestion,
+            Self::Quic(settings) => Some(&settings.congestion),
+            Self::Tcp(stack) => Some(&stack.congestion),
+            Self::Datagrams(_) => None,
         }
     }
 }

@@ -395,6 +395,7 @@ impl World {
 
     fn finish(mut self) -> Result<RunOutcome, SimError> {
         let mut crossed = vec![0; self.links.len()];
+        let mut carried: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.links.len()];
         let mut paths = Vec::new();
         let mut flows = Vec::new();
         let mut flow_traces = Vec::new();
@@ -403,8 +404,11 @@ impl World {
             let terminal = flow.course().terminal();
             let Routes { up, down } = &self.routes[terminal];
             for (hop, (up, down)) in up.iter().zip(down).enumerate() {
-                crossed[up.0] += self.crossings.of(index, hop, Way::Up);
-                crossed[down.0] += self.crossings.of(index, hop, Way::Down);
+                for (link, way) in [(up.0, Way::Up), (down.0, Way::Down)] {
+                    let bytes = self.crossings.of(index, hop, way);
+                    crossed[link] += bytes;
+                    carried[link].extend((bytes > 0).then_some((index, bytes)));
+                }
             }
             let sampled = checks::sampled_hops(&flow.course().spec.stack, usize::from(self.shared.last_node));
             let results = flow.into_results();
@@ -416,12 +420,20 @@ impl World {
         self.check(&crossed, &flows, paths)?;
         let mut links = Vec::with_capacity(self.links.len());
         let mut link_traces = Vec::new();
-        for state in self.links {
+        for (index, state) in self.links.into_iter().enumerate() {
             let counters = *state.link.counters();
             let active = self.measured_from.map_or(Span::ZERO, |from| state.last.since(from));
             let busy = counters.busy.saturating_sub(state.busy_before);
             let utilisation = if active.is_zero() { 0.0 } else { busy.as_secs_f64() / active.as_secs_f64() };
-            links.push(LinkOutcome { name: state.name.clone(), counters, utilisation });
+            let waits = state.link.queue_time(self.now);
+            let waited = waits.waited_packets / u128::from(counters.packets_in.max(1));
+            links.push(LinkOutcome {
+                name: state.name.clone(),
+                counters,
+                utilisation,
+                queue_mean: Span::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX)),
+                carried: carried[index].clone(),
+            });
             if let Some(recorder) = state.recorder {
                 link_traces.push(LinkTrace {
                     name: state.name,
@@ -441,7 +453,7 @@ impl World {
         Ok(RunOutcome {
             flows,
             links,
-            trace: self.shared.trace.then_some(RunTrace { flows: flow_traces, links: link_traces }),
+            trace: self.shared.trace.then_some(RunTrace { flows: flow_traces, links: link_traces, paths: Vec::new() }),
             qlog,
             capture,
             events: self.events,

@@ -18,6 +18,7 @@ fn direction(rate: u64) -> DirectionModel {
 
 fn visit(handshake: Handshake) -> Visit {
     Visit {
+        lasts: None,
         handshake,
         // The first connection is closed by then: both use the same ports, which confuses analysers otherwise.
         wait: Span::from_secs(5),
@@ -34,9 +35,11 @@ fn captured() -> RunOutcome {
         seed: 1,
         run: 0,
         base_rtt: Span::from_millis(600),
+        mesh: None,
         hops: vec![HopSpec { name: "satellite".into(), forward: direction(50), reverse: direction(10), shared: true }],
         terminals: 1,
         flows: vec![FlowSpec {
+            ends: None,
             name: "main".into(),
             terminal: 0,
             server: "server".into(),

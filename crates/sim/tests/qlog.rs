@@ -21,6 +21,7 @@ fn direction(patch: &str) -> DirectionModel {
 
 fn visit(handshake: Handshake, reported: bool) -> Visit {
     Visit {
+        lasts: None,
         handshake,
         wait: Span::from_millis(500),
         think: Span::ZERO,
@@ -36,6 +37,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
         seed: 1,
         run: 0,
         base_rtt: Span::from_millis(600),
+        mesh: None,
         hops: vec![HopSpec {
             name: "satellite".into(),
             forward: direction(forward),
@@ -44,6 +46,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
         }],
         terminals: 1,
         flows: vec![FlowSpec {
+            ends: None,
             name: "main".into(),
             terminal: 0,
             server: "server".into(),

@@ -19,6 +19,7 @@ fn direction(rate_mbps: u64) -> DirectionModel {
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
     Visit {
+        lasts: None,
         handshake,
         wait: Span::from_secs(10),
         think: Span::ZERO,
@@ -36,9 +37,11 @@ fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
         seed: 1,
         run: 0,
         base_rtt: Span::from_millis(600),
+        mesh: None,
         hops: vec![HopSpec { name: "satellite".into(), forward: direction(50), reverse: direction(10), shared: true }],
         terminals: 1,
         flows: vec![FlowSpec {
+            ends: None,
             name: "download".into(),
             terminal: 0,
             server: "server".into(),

@@ -19,6 +19,7 @@ fn direction(rate_mbps: u64, delay_ms: u64, patch: &str) -> DirectionModel {
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
     Visit {
+        lasts: None,
         handshake,
         wait: Span::ZERO,
         think: Span::ZERO,
@@ -35,6 +36,7 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         seed: 1,
         run: 0,
         base_rtt: Span::from_millis(650),
+        mesh: None,
         hops: vec![HopSpec {
             name: "satellite".into(),
             forward: direction(50, 325, r#"queue = "1 BDP""#),
@@ -43,6 +45,7 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         }],
         terminals: 1,
         flows: vec![FlowSpec {
+            ends: None,
             name: "download".into(),
             terminal: 0,
             server: "server".into(),

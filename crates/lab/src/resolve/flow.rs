@@ -5,6 +5,7 @@ use super::tcp::tcp;
 use crate::error::Problem;
 use crate::profiles::queue_bytes;
 use crate::scenario::{Direction, Flow, Scenario, Spoken, Transport, VisitSection, Window, Workload};
+use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{FlowSpec, Object, Stack, Visit};
@@ -47,6 +48,7 @@ pub(super) fn flow(
         }
     };
     Ok(FlowSpec {
+        ends: None,
         name: name.to_owned(),
         terminal: own.and_then(|own| own.terminal.as_ref()).map_or(0, |terminal| *terminal.get_ref()),
         server: own.and_then(|own| own.server.clone()).unwrap_or_else(|| "server".to_owned()),
@@ -95,6 +97,7 @@ pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
         resume: keys.resume.unwrap_or_default(),
         parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
         distance_m: None,
+        hints: HintUse::default(),
         max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
     }
 }
@@ -169,8 +172,15 @@ fn visits(
         work.direction.as_ref(),
         scenario.seed,
     );
-    let visit =
-        Visit { handshake, wait: Span::ZERO, think: Span::ZERO, direction: direction.into(), objects, reported: true };
+    let visit = Visit {
+        lasts: None,
+        handshake,
+        wait: Span::ZERO,
+        think: Span::ZERO,
+        direction: direction.into(),
+        objects,
+        reported: true,
+    };
     if handshake == Handshake::OneRtt && resume == ResumeName::default() {
         return vec![visit];
     }
@@ -178,6 +188,7 @@ fn visits(
     // alone takes about two BDP.
     let fill = sizes(path, direction, mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
     let first = Visit {
+        lasts: None,
         handshake: Handshake::OneRtt,
         objects: vec![Object::new("first-visit", fill)],
         reported: false,
@@ -198,6 +209,7 @@ fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake, see
     );
     let later = if first { Handshake::OneRtt } else { handshake };
     Visit {
+        lasts: None,
         handshake: section.handshake.as_ref().map_or(later, |handshake| *handshake.get_ref()),
         wait: section.wait.unwrap_or_default(),
         think: Span::ZERO,

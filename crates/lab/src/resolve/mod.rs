@@ -85,6 +85,7 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
             seed: scenario.seed,
             run: 0,
             base_rtt: path.rtt,
+            mesh: None,
             hops: path.hops,
             terminals: *section.terminals.get_ref(),
             flows,

@@ -42,6 +42,7 @@ fn outcome() -> FlowOutcome {
         direction: Direction::Download,
         bytes: ASKED,
         received: ASKED,
+        received_by_tenth: Vec::new(),
         completed: true,
         start: Time::ZERO,
         handshake: Some(Span::from_millis(600)),

@@ -102,6 +102,7 @@ pub trait Flow {
 pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow>, SimError> {
     Ok(match spec.stack.clone() {
         Stack::Quic(settings) => Box::new(QuicFlow::new(spec, *settings, index, shared)?),
+        Stack::Datagrams(_) => todo!(),
         Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
     })
 }
