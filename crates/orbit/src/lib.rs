@@ -31,6 +31,7 @@ pub mod presets;
 mod routes;
 mod selection;
 mod shell;
+pub mod sharing;
 #[cfg(test)]
 mod testing;
 mod topology;
