@@ -19,6 +19,7 @@
 
 mod constellation;
 mod elements;
+mod ephemeris;
 mod error;
 mod frames;
 mod geodesy;
@@ -27,17 +28,19 @@ mod isl;
 mod nearest;
 mod network;
 pub mod places;
+mod planes;
 pub mod presets;
 mod routes;
 mod selection;
-mod shell;
 pub mod sharing;
+mod shell;
 #[cfg(test)]
 mod testing;
 mod topology;
 
 pub use constellation::{Constellation, Decayed, Slot};
 pub use elements::ElementsFormat;
+pub use ephemeris::Ephemeris;
 pub use error::OrbitError;
 pub use geodesy::{Ecef, Geodetic, elevation_deg};
 pub use guide::{Changes, Guide, Law, PathForecast, Step};
