@@ -33,6 +33,8 @@ pub mod presets;
 mod routes;
 mod selection;
 mod shell;
+#[cfg(test)]
+mod testing;
 mod topology;
 
 pub use constellation::{Constellation, Decayed, Slot};
