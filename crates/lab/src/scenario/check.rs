@@ -25,6 +25,7 @@ pub(crate) fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     between("repeat", &scenario.repeat, 1, 100_000)?;
     above_zero("time_limit", &scenario.time_limit)?;
     path(scenario)?;
+    super::orbit_check::orbit(scenario)?;
     work(scenario)?;
     let mtu = scenario.path.get_ref().mtu.get_ref().get();
     transport(&scenario.defaults, mtu)?;
@@ -79,7 +80,7 @@ fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
     Err(Problem::new(value.span(), format!("`{key}` of {value} is out of range; allowed: {low} to {high}")))
 }
 
-fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
+pub(super) fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
     if !value.get_ref().is_zero() {
         return Ok(());
     }
@@ -167,7 +168,7 @@ fn workload(work: &Workload, span: Range<usize>) -> Check {
         ("page", work.page.is_some()),
         ("visits", work.visits.is_some()),
     ];
-    one_of(&given, span)?;
+    one_of(&given, span, "nothing is transferred here")?;
     page(work.page.as_ref())?;
     transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref())?;
     let Some(visits) = &work.visits else { return Ok(()) };
@@ -190,7 +191,7 @@ fn visit(visit: &VisitSection, span: Range<usize>, first: bool) -> Check {
         ("objects", visit.objects.is_some()),
         ("page", visit.page.is_some()),
     ];
-    one_of(&given, span)?;
+    one_of(&given, span, "nothing is transferred here")?;
     page(visit.page.as_ref())?;
     transfer(visit.download.as_ref(), visit.upload.as_ref(), visit.objects.as_ref(), visit.direction.as_ref())?;
     match &visit.handshake {
@@ -206,12 +207,12 @@ fn page(objects: Option<&Spanned<u64>>) -> Check {
     objects.map_or(Ok(()), |objects| between("page", objects, 1, 1000))
 }
 
-fn one_of(given: &[(&str, bool)], span: Range<usize>) -> Check {
+pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
     let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let found: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     match found.len() {
         1 => Ok(()),
-        0 => Err(Problem::new(span, format!("nothing is transferred here; allowed: one of {}", quoted(&names)))),
+        0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
         _ => Err(Problem::new(span, format!("{} stand together; allowed: one of {}", quoted(&found), quoted(&names)))),
     }
 }
