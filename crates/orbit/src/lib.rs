@@ -24,6 +24,7 @@ mod frames;
 mod geodesy;
 mod guide;
 mod isl;
+mod nearest;
 mod network;
 pub mod places;
 pub mod presets;
@@ -32,7 +33,7 @@ mod selection;
 mod shell;
 mod topology;
 
-pub use constellation::{Constellation, Decayed};
+pub use constellation::{Constellation, Decayed, Slot};
 pub use elements::ElementsFormat;
 pub use error::OrbitError;
 pub use geodesy::{Ecef, Geodetic, elevation_deg};
