@@ -19,6 +19,7 @@
 
 mod constellation;
 mod elements;
+mod ephemeris;
 mod error;
 mod frames;
 mod geodesy;
@@ -27,6 +28,7 @@ mod isl;
 mod nearest;
 mod network;
 pub mod places;
+mod planes;
 pub mod presets;
 mod routes;
 mod selection;
@@ -35,6 +37,7 @@ mod topology;
 
 pub use constellation::{Constellation, Decayed, Slot};
 pub use elements::ElementsFormat;
+pub use ephemeris::Ephemeris;
 pub use error::OrbitError;
 pub use geodesy::{Ecef, Geodetic, elevation_deg};
 pub use guide::{Changes, Guide, Law, PathForecast, Step};
