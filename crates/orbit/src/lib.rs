@@ -33,6 +33,9 @@ pub mod presets;
 mod routes;
 mod selection;
 mod shell;
+pub mod sharing;
+#[cfg(test)]
+mod testing;
 mod topology;
 
 pub use constellation::{Constellation, Decayed, Slot};

@@ -42,9 +42,7 @@ pub(crate) fn choose(
     let highest = if sights.is_empty() { None } else { Some(0) };
     match selection {
         Selection::All | Selection::Highest => highest,
-        Selection::Nearest => {
-            (0..sights.len()).min_by(|&a, &b| sights[a].distance_m.total_cmp(&sights[b].distance_m))
-        }
+        Selection::Nearest => (0..sights.len()).min_by(|&a, &b| sights[a].distance_m.total_cmp(&sights[b].distance_m)),
         Selection::Longest => kept().or_else(|| {
             let mut best: Option<(Time, usize)> = None;
             for (index, sight) in sights.iter().enumerate() {
