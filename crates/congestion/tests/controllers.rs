@@ -2,7 +2,7 @@
 //! no panic, and the same answers to the same questions.
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, Part};
-use bentpipe_congestion::{Adjust, Controller, Ledger, Mark, Setup, Values};
+use bentpipe_congestion::{Adjust, Controller, Ledger, Mark, PathChange, Setup, Values};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -33,7 +33,10 @@ enum Event {
     Timeout,
     SpuriousLoss,
     RunDry,
-    PathChange,
+    PathChange {
+        ago: Span,
+        longer_by: Option<Span>,
+    },
     Mtu(u16),
     Adjust {
         window: u64,
@@ -61,7 +64,10 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Timeout),
         1 => Just(Event::SpuriousLoss),
         1 => Just(Event::RunDry),
-        1 => Just(Event::PathChange),
+        1 => (0u64..100_000_000, prop::option::of(size())).prop_map(|(ago, longer_by)| Event::PathChange {
+            ago: Span::from_nanos(ago),
+            longer_by: longer_by.map(Span::from_nanos),
+        }),
         1 => (1u16..9_000).prop_map(Event::Mtu),
         1 => (size(), prop::option::of(size()), prop::option::of(size()), prop::option::of(size()), any::<bool>())
             .prop_map(|(window, ssthresh, rate, min_rtt, answered)| Event::Adjust { window, ssthresh, rate, min_rtt, answered }),
@@ -135,7 +141,11 @@ impl Sender {
             Event::Timeout => controller.on_timeout(self.now),
             Event::SpuriousLoss => controller.on_spurious_loss(self.now),
             Event::RunDry => self.ledger.run_dry(),
-            Event::PathChange => controller.on_path_change(self.now),
+            Event::PathChange { ago, longer_by } => controller.on_path_change(&PathChange {
+                now: self.now,
+                since: Time::ZERO + self.now.since_start().saturating_sub(ago),
+                longer_by,
+            }),
             Event::Mtu(bytes) => {
                 self.mtu = Bytes::new(bytes.into());
                 controller.on_mtu(self.mtu);
