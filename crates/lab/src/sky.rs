@@ -103,7 +103,7 @@ impl Sky {
             begins: network.begins().to_string(),
             satellites: SkySatellites {
                 names: satellites.clone().map(|index| constellation.name(index).to_owned()).collect(),
-                shell: satellites.map(|index| constellation.slot(index).shell).collect(),
+                shell: satellites.map(|index| constellation.slot(index).map_or(0, |slot| slot.shell)).collect(),
                 positions: Positions { offset, times, step_s: pause.as_secs_f64() },
             },
             stations: network

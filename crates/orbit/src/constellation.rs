@@ -223,13 +223,8 @@ impl Constellation {
     fn follow(&self, begins: Epoch, at: Time, mut each: impl FnMut(Turn, &sgp4::Prediction)) -> Result<(), OrbitError> {
         let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
         let at = nanos(begins) + i128::from(at.as_nanos());
-<<<<<<< HEAD
         for (index, orbit) in self.orbits.iter().enumerate() {
             each(turn, &orbit.teme(at).map_err(|failure| self.lost(index, failure))?);
-=======
-        for index in 0..self.len() {
-            into.push(self.place(index, at, &turn)?);
->>>>>>> wing-R
         }
         Ok(())
     }
@@ -240,16 +235,8 @@ impl Constellation {
     /// It cannot be followed to that time.
     pub(crate) fn position(&self, index: usize, begins: Epoch, at: Time) -> Result<Ecef, OrbitError> {
         let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
-        self.place(index, nanos(begins) + i128::from(at.as_nanos()), &turn)
-    }
-
-    /// Where satellite `index` is at `at` nanoseconds since 1970, when the Earth has turned by `turn`.
-    fn place(&self, index: usize, at: i128, turn: &Turn) -> Result<Ecef, OrbitError> {
-        let teme = self.orbits[index].teme(at).map_err(|(minutes, reason)| OrbitError::Propagation {
-            name: self.names[index].clone(),
-            minutes,
-            reason,
-        })?;
+        let at = nanos(begins) + i128::from(at.as_nanos());
+        let teme = self.orbits[index].teme(at).map_err(|failure| self.lost(index, failure))?;
         Ok(turn.position(teme.position))
     }
 }

@@ -107,12 +107,8 @@ impl Network {
         checks::ranges(&spec)?;
         let names = checks::names(&spec)?;
         let satellites = spec.constellation.len();
-<<<<<<< HEAD
-        let isls: Vec<_> = isl::links(&spec.constellation, &spec.isl)?.iter().map(|&(a, b)| (Node(a), Node(b))).collect();
-=======
         let isls: Vec<_> =
             isl::links(&spec.constellation, &spec.isl)?.iter().map(|&(a, b)| (Node(a), Node(b))).collect();
->>>>>>> wing-R
         let fibres = checks::fibres(&spec, &names)?;
         let mut avoided = vec![false; satellites + spec.stations.len()];
         for name in &spec.avoid {

@@ -1,14 +1,8 @@
 //! Several ways between two nodes that have no link in common.
 
-<<<<<<< HEAD
-use super::graph::Graph;
-use super::tree::{Queue, Tree};
-use super::Path;
-=======
 use super::Path;
 use super::graph::Graph;
 use super::tree::{Queue, Tree};
->>>>>>> wing-R
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 

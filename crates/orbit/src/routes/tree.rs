@@ -90,15 +90,11 @@ impl Tree {
         let repairs = queue.len();
         self.settle(graph, queue);
         self.prefer_destination(graph);
-<<<<<<< HEAD
-        if repairs * 8 > self.order.len() { self.sort() } else { self.tidy() }
-=======
         if repairs * 8 > self.order.len() {
             self.sort()
         } else {
             self.tidy()
         }
->>>>>>> wing-R
         self.next != before
     }
 
