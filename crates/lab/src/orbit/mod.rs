@@ -1,8 +1,10 @@
 //! What ways a network offers over time, without packets: `bentpipe orbit`.
 
 mod page;
+mod sharing;
 mod summary;
 
+pub use sharing::{SharedBy, sharing};
 pub use summary::Summary;
 
 use crate::resolve::OrbitPath;

@@ -7,7 +7,7 @@ use crate::scenario::{Begin, ConstellationText, IslText, OrbitSection, PhaseText
 use bentpipe_link::random::stream;
 use bentpipe_link::{DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig, RateConfig};
 use bentpipe_orbit::{
-    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, Shell, Step, presets,
+    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, Shell, Step, places, presets,
     revolutions_per_day,
 };
 use bentpipe_sim::{HandoverLoss, MeshSpec};
@@ -47,7 +47,7 @@ pub struct OrbitPath {
     pub(super) notes: Vec<String>,
     spec: NetworkSpec,
     defaults: Defaults,
-    shared_ground: bool,
+    pub(crate) shared_ground: bool,
     handover: HandoverLoss,
     hints: Option<Span>,
 }
@@ -227,6 +227,30 @@ impl OrbitPath {
         let spec = NetworkSpec { stations: stations.list, ..self.spec.clone() };
         let mut path = Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
         path.flows = vec![path.flow_between("main".to_owned(), ends.0, ends.1)];
+        Ok(path)
+    }
+
+    /// The same network with a flow between any two of the `count` largest cities instead of its own.
+    ///
+    /// # Errors
+    /// Fewer than two cities.
+    pub fn among_cities(&self, count: usize) -> Result<Self, OrbitError> {
+        let mut stations = Stations { list: self.spec.stations.clone() };
+        let cities = places::all().iter().take(count).map(|(city, _)| stations.named(city, &self.defaults));
+        let cities: Vec<usize> = cities.collect::<Result<_, _>>()?;
+        if cities.len() < 2 {
+            return Err(OrbitError::Value {
+                what: "a number of cities".to_owned(),
+                value: count.to_string(),
+                allowed: format!("2 to {}", places::all().len()),
+            });
+        }
+        let spec = NetworkSpec { stations: stations.list, ..self.spec.clone() };
+        let mut path = Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
+        let names = |index: usize| path.network.stations()[index].name.clone();
+        let pairs = cities.iter().enumerate().flat_map(|(at, from)| cities[at + 1..].iter().map(move |to| (*from, *to)));
+        path.flows =
+            pairs.map(|(from, to)| path.flow_between(format!("{}–{}", names(from), names(to)), from, to)).collect();
         Ok(path)
     }
 

@@ -54,7 +54,7 @@ pub struct HopSummary {
 }
 
 /// A path, resolved.
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     pub hops: Vec<HopSpec>,
     pub configs: Vec<(DirectionConfig, DirectionConfig)>,
     pub drawn: Vec<DrawnHop>,
@@ -86,7 +86,7 @@ impl Resolved {
     }
 }
 
-pub(super) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
+pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
     let section = scenario.path.get_ref();
     let mut path =
         Resolved { hops: Vec::new(), configs: Vec::new(), drawn: Vec::new(), rtt: Span::ZERO, profile: None, orbit: None };
