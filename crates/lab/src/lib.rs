@@ -9,6 +9,7 @@
 mod czml;
 mod error;
 mod expect;
+pub mod fairness;
 mod leo;
 pub mod orbit;
 pub mod parquet;

@@ -27,6 +27,6 @@ pub use outcome::{
     RunOutcome, RunTrace, Series,
 };
 pub use spec::{
-    Direction, Failure, FailureManner, FlowSpec, HopSpec, Object, PepSpec, RunSpec, Stack, TcpStack, Visit,
+    Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec, RunSpec, Stack, TcpStack, Visit,
 };
 pub use world::run;

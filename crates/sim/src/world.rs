@@ -262,7 +262,9 @@ impl World {
                 state.busy_before = state.link.counters().busy;
             }
         }
+        // Either end may begin: a server that sends datagrams is asked by nobody.
         self.flush(flow, 0);
+        self.flush(flow, self.shared.last_node);
         Ok(!was_over && self.flows[flow].course().is_over())
     }
 

@@ -18,7 +18,7 @@ use crate::results::Point;
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
-use bentpipe_sim::{RunSpec, Stack};
+use bentpipe_sim::{Datagrams, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use flow::{flow, sizes};
 use path::{DrawnHop, summary};
@@ -36,6 +36,8 @@ pub struct Case {
     pub path: PathSummary,
     /// True where runs differ.
     pub random: bool,
+    /// Time that flows are given to settle before their shares are counted.
+    pub(crate) settle: Option<Span>,
     spec: RunSpec,
     thinks: Vec<Span>,
     drawn: Vec<DrawnHop>,
@@ -81,12 +83,15 @@ pub(crate) fn resolve(
 
     let direction =
         flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
-    let random = thinks.iter().any(|think| !think.is_zero()) || path.is_random();
+    let bursts = |flow: &FlowSpec| matches!(flow.stack, Stack::Datagrams(Datagrams::Constant { bursts: Some(_), .. }));
+    let random =
+        thinks.iter().any(|think| !think.is_zero()) || flows.iter().any(bursts) || path.is_random();
     Ok(Case {
         variant: own.map_or_else(|| "default".to_owned(), |own| own.name.get_ref().clone()),
         point: point.clone(),
         path: summary(path, sizes(path, direction, mtu).bdp),
         random,
+        settle: scenario.fairness.settle,
         thinks,
         drawn: path.drawn.clone(),
         orbit: path.orbit.clone(),

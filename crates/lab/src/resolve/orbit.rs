@@ -75,7 +75,6 @@ pub(super) struct Kinds {
 /// A kind of link.
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
-    pub name: &'static str,
     pub config: DirectionConfig,
     pub model: DirectionModel,
     /// False where the network has no such link.
@@ -356,7 +355,7 @@ fn kinds(
         };
         patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
         let model = config.load(base_dir).map_err(|error| Problem::new(place, super::path::chain(&error)))?;
-        Ok(Kind { name, config, model, used })
+        Ok(Kind { config, model, used })
     };
     Ok(Kinds {
         isl: make("isl", &links.isl, isls)?,

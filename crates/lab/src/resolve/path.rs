@@ -17,7 +17,7 @@ pub(crate) const ONLY_HOP: &str = "access";
 
 /// A hop that each run draws anew.
 #[derive(Debug, Clone)]
-pub(super) struct DrawnHop {
+pub(crate) struct DrawnHop {
     pub index: usize,
     pub profile: &'static Profile,
     pub forward: Vec<DirectionPatch>,
