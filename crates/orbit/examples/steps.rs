@@ -5,8 +5,8 @@
 #![allow(clippy::disallowed_methods, reason = "it measures time; nothing of it reaches a result")]
 
 use bentpipe_orbit::{
-    Constellation, Fibre, Guide, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift, Routes, Selection,
-    Shell, Station, Step, Topology, places, presets, revolutions_per_day,
+    Constellation, Fibre, Guide, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift, Routes,
+    Selection, Shell, Station, Step, Topology, places, presets, revolutions_per_day,
 };
 use bentpipe_units::{Epoch, Span, Time};
 use std::error::Error;

@@ -32,8 +32,8 @@ mod planes;
 pub mod presets;
 mod routes;
 mod selection;
-mod shell;
 pub mod sharing;
+mod shell;
 #[cfg(test)]
 mod testing;
 mod topology;

@@ -115,9 +115,8 @@ fn ends((from, to): (Node, Node)) -> (Node, Node) {
 }
 
 fn check(search: &Search) -> Result<(), OrbitError> {
-    let wrong = |what: &str, value: String, allowed: String| {
-        Err(OrbitError::Value { what: what.into(), value, allowed })
-    };
+    let wrong =
+        |what: &str, value: String, allowed: String| Err(OrbitError::Value { what: what.into(), value, allowed });
     if search.step.is_zero() {
         return wrong("a step", search.step.to_string(), "more than 0, such as 1 s".into());
     }
