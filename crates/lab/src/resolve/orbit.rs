@@ -114,6 +114,14 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
     for station in &section.station {
         stations.add(station.get_ref(), &defaults)?;
     }
+    let mut fibres = Vec::new();
+    for fibre in section.fibre.iter().map(Spanned::get_ref) {
+        let mut end = |name: &Spanned<String>| {
+            let index = stations.fibre_end(name, &defaults)?;
+            Ok(stations.list[index].name.clone())
+        };
+        fibres.push(Fibre { from: end(&fibre.from)?, to: end(&fibre.to)?, delay: fibre.delay });
+    }
     let mut flows = Vec::new();
     let workload = scenario.workload.iter().map(|work| ("main", &work.get_ref().from, &work.get_ref().to));
     let listed = scenario.flow.iter().map(|flow| {
@@ -123,14 +131,6 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
     for (flow, from, to) in workload.chain(listed) {
         let (Some(from), Some(to)) = (from, to) else { continue };
         flows.push((flow.to_owned(), stations.spanned(from, &defaults)?, stations.spanned(to, &defaults)?));
-    }
-    let mut fibres = Vec::new();
-    for fibre in section.fibre.iter().map(Spanned::get_ref) {
-        let mut end = |name: &Spanned<String>| {
-            let index = stations.spanned(name, &defaults)?;
-            Ok(stations.list[index].name.clone())
-        };
-        fibres.push(Fibre { from: end(&fibre.from)?, to: end(&fibre.to)?, delay: fibre.delay });
     }
     let kinds = kinds(section, !fibres.is_empty(), whole.clone(), base_dir)?;
     let spec = NetworkSpec {

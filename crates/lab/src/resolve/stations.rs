@@ -6,6 +6,9 @@ use bentpipe_orbit::{Geodetic, OrbitError, Selection, Station, places};
 use bentpipe_units::Span;
 use serde_spanned::Spanned;
 
+/// Satellites above this do not exist.
+const ZENITH_DEG: f64 = 90.0;
+
 /// What stations have that do not say otherwise.
 #[derive(Debug, Clone)]
 pub(super) struct Defaults {
@@ -75,6 +78,19 @@ impl Stations {
     /// See [`Stations::named`].
     pub fn spanned(&mut self, name: &Spanned<String>, defaults: &Defaults) -> Result<usize, Problem> {
         self.named(name.get_ref(), defaults).map_err(|error| Problem::new(name.span(), error.to_string()))
+    }
+
+    /// The end of a fibre. A city that only fibres name has no antenna: a server somewhere on the ground.
+    pub fn fibre_end(&mut self, name: &Spanned<String>, defaults: &Defaults) -> Result<usize, Problem> {
+        let known = self.list.len();
+        let index = self.spanned(name, defaults)?;
+        if index == known {
+            let station = &mut self.list[index];
+            station.min_elevation_deg = Some(ZENITH_DEG);
+            station.selection = Selection::All;
+            station.interruption = Span::ZERO;
+        }
+        Ok(index)
     }
 
     /// The station called `name`, by index; a city of that name becomes one.

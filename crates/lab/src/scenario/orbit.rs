@@ -167,7 +167,7 @@ pub struct StationSection {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FibreSection {
-    /// One end: a station, or a city.
+    /// One end: a station, or a city, which has no antenna then.
     #[schemars(with = "String")]
     pub from: Spanned<String>,
     /// The other end.
