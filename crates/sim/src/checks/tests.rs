@@ -52,6 +52,7 @@ fn outcome() -> FlowOutcome {
         packets_lost_policer: 0,
         packets_lost_queue: 0,
         packets_lost_random: 0,
+        packets_lost_route: 0,
         packets_declared_lost: 0,
         flow_control_blocked: None,
         return_packets: 1000,
