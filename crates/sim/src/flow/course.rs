@@ -6,7 +6,7 @@ use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutc
 use crate::progress::Progress;
 use crate::spec::{FlowSpec, Visit};
 use bentpipe_link::DropCause;
-use bentpipe_quic::congestion::Record;
+use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
 
 /// The visits of a flow.
@@ -14,6 +14,8 @@ pub struct Course {
     pub spec: FlowSpec,
     /// The flow's place in the run.
     pub index: usize,
+    /// What is announced of the changes of its path, to who sends its data.
+    pub hints: HintFeed,
     next_visit: usize,
     /// When the next visit begins.
     begins: Option<Time>,
@@ -79,7 +81,15 @@ impl Course {
     /// Visits that have not begun.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
         let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.wait + visit.think);
-        Self { spec, index, next_visit: 0, begins, under_way: None, results: FlowResults::default() }
+        Self {
+            spec,
+            index,
+            hints: HintFeed::new(),
+            next_visit: 0,
+            begins,
+            under_way: None,
+            results: FlowResults::default(),
+        }
     }
 
     /// The terminal its client sits behind.
