@@ -13,10 +13,10 @@ use bentpipe_units::{Span, Time};
 /// The visits of a flow.
 pub struct Course {
     pub spec: FlowSpec,
-    /// Where changes of the path are announced to its controllers.
-    pub hints: HintFeed,
     /// The flow's place in the run.
     pub index: usize,
+    /// What is announced of the changes of its path, to who sends its data.
+    pub hints: HintFeed,
     next_visit: usize,
     /// When the next visit begins.
     begins: Option<Time>,
@@ -86,7 +86,15 @@ impl Course {
     /// Visits that have not begun.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
         let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.wait + visit.think);
-        Self { spec, hints: HintFeed::new(), index, next_visit: 0, begins, under_way: None, results: FlowResults::default() }
+        Self {
+            spec,
+            index,
+            hints: HintFeed::new(),
+            next_visit: 0,
+            begins,
+            under_way: None,
+            results: FlowResults::default(),
+        }
     }
 
     /// The terminal its client sits behind.
