@@ -103,7 +103,14 @@ impl Runner for Fake {
     }
 }
 
-fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, bytes: u64, time: Span) -> FlowOutcome {
+/// What a flow finds that takes `time`.
+pub fn flow_outcome(
+    name: &str,
+    visit: usize,
+    direction: bentpipe_sim::Direction,
+    bytes: u64,
+    time: Span,
+) -> FlowOutcome {
     FlowOutcome {
         name: name.to_owned(),
         visit,

@@ -234,7 +234,9 @@ impl<P> Link<P> {
         let hidden = self.losses.is_empty() && self.frames.is_none() && !self.queue.is_managed();
         match self.queue.sending() {
             // With several ends, one that leaves later may arrive before.
-            Some(port) if hidden && end < Time::MAX && (self.queue.waiting().packets == 0 || self.line.ends() == Some(1)) => {
+            Some(port)
+                if hidden && end < Time::MAX && (self.queue.waiting().packets == 0 || self.line.ends() == Some(1)) =>
+            {
                 end.max(self.line.foresee(port, end))
             }
             _ => end,

@@ -33,8 +33,18 @@ pub(crate) enum RateModel {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DelayModel {
     Constant(Span),
-    Jitter { base: Span, jitter: Span, distribution: Distribution, keep_order: bool },
-    Schedule { timeline: Arc<Timeline>, delays: Arc<[Span]>, interpolate: bool, keep_order: bool },
+    Jitter {
+        base: Span,
+        jitter: Span,
+        distribution: Distribution,
+        keep_order: bool,
+    },
+    Schedule {
+        timeline: Arc<Timeline>,
+        delays: Arc<[Span]>,
+        interpolate: bool,
+        keep_order: bool,
+    },
     /// Told by the link's user, for each end.
     Steered,
 }

@@ -2,7 +2,9 @@
 
 mod common;
 
-use bentpipe_link::{Counters, DelayLaw, DirectionConfig, DirectionModel, Ecn, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_link::{
+    Counters, DelayLaw, DirectionConfig, DirectionModel, Ecn, Enqueue, Event, Link, LinkContext, Packet,
+};
 use bentpipe_units::{Span, Time};
 use common::{Arrival, RTT, direction, model};
 use proptest::prelude::*;

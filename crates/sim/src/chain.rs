@@ -146,12 +146,7 @@ impl Net for Chain {
         Ok(())
     }
 
-    fn account<'a>(
-        &self,
-        flow: usize,
-        outcome: &'a FlowOutcome,
-        links: &'a [LinkAccount<'a>],
-    ) -> VisitAccount<'a> {
+    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAccount<'a>]) -> VisitAccount<'a> {
         let (terminal, sampled) = &self.flows[flow];
         let Routes { up, down } = &self.routes[*terminal];
         let of = |route: &[(usize, usize)]| route.iter().map(|&(link, _)| &links[link]).collect();

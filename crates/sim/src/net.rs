@@ -70,12 +70,7 @@ pub trait Net {
     ) -> Result<(), SimError>;
 
     /// What the checks want to know of a reported visit of flow `flow` and its path.
-    fn account<'a>(
-        &self,
-        flow: usize,
-        outcome: &'a FlowOutcome,
-        links: &'a [LinkAccount<'a>],
-    ) -> VisitAccount<'a>;
+    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAccount<'a>]) -> VisitAccount<'a>;
 
     /// The ways of the flows' data, where they were recorded.
     fn into_paths(self) -> Vec<PathTrace>;

@@ -176,7 +176,9 @@ impl<N: Net> World<N> {
                 state.busy_before = state.link.counters().busy;
             }
         }
+        // Either end may begin: a server that sends datagrams is asked by nobody.
         self.flush(flow, 0);
+        self.flush(flow, self.shared.last_node);
         Ok(!was_over && self.flows[flow].course().is_over())
     }
 
@@ -333,11 +335,8 @@ impl<N: Net> World<N> {
             qlog.extend(results.qlog);
         }
         let accounts: Vec<LinkAccount<'_>> = self.links.iter().map(|state| state.account(end)).collect();
-        let visits: Vec<_> = owners
-            .into_iter()
-            .zip(&flows)
-            .map(|(flow, outcome)| self.net.account(flow, outcome, &accounts))
-            .collect();
+        let visits: Vec<_> =
+            owners.into_iter().zip(&flows).map(|(flow, outcome)| self.net.account(flow, outcome, &accounts)).collect();
         checks::run(&accounts, &visits, end)?;
         let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
         let link_traces = self.links.into_iter().filter_map(|state| state.trace(self.base_rtt)).collect();

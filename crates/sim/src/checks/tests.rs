@@ -164,7 +164,8 @@ fn a_round_trip_shorter_than_propagation_is_found() {
 fn nothing_is_faster_than_light_on_a_straight_line() {
     let run = |rtt_ms, completion_ms| {
         let mut outcome = outcome();
-        (outcome.rtt_min, outcome.completion) = (Some(Span::from_millis(rtt_ms)), Some(Span::from_millis(completion_ms)));
+        (outcome.rtt_min, outcome.completion) =
+            (Some(Span::from_millis(rtt_ms)), Some(Span::from_millis(completion_ms)));
         outcome.objects.clear();
         (outcome.bytes, outcome.received) = (0, 0);
         let visit =

@@ -5,7 +5,7 @@ use crate::datagram::Way;
 use crate::lost::Lost;
 use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series};
 use crate::progress::Progress;
-use crate::spec::{FlowSpec, Visit};
+use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
 use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
@@ -43,6 +43,8 @@ struct UnderWay {
     progress: Progress,
     start: Time,
     gives_up: Time,
+    /// When it is complete, where it lasts for a time.
+    ends: Option<Time>,
     counts: Counts,
 }
 
@@ -66,7 +68,7 @@ struct Counts {
 
 /// What only the protocol knows of a visit that ends.
 pub struct Told<'a> {
-    /// `quic` or `tcp`.
+    /// `quic`, `tcp`, or the kind of datagrams.
     pub transport: &'static str,
     /// Connections that the visit took.
     pub connections: usize,
@@ -119,17 +121,25 @@ impl Course {
 
     /// When the next visit begins, or the one under way is given up.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.under_way.as_ref().map(|visit| visit.gives_up).or(self.begins)
+        let ends = |visit: &UnderWay| visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up));
+        self.under_way.as_ref().map(ends).or(self.begins)
     }
 
     /// True where the visit under way is to be ended at `now`.
     pub fn must_end(&self, now: Time) -> bool {
-        self.under_way.as_ref().is_some_and(|visit| visit.progress.is_over() || visit.gives_up <= now)
+        self.under_way.as_ref().is_some_and(|visit| {
+            visit.progress.is_over() || visit.gives_up <= now || visit.ends.is_some_and(|ends| ends <= now)
+        })
     }
 
     /// True where a visit is to begin at `now`.
     pub fn must_begin(&self, now: Time) -> bool {
         self.under_way.is_none() && self.begins.is_some_and(|begins| begins <= now)
+    }
+
+    /// When the visit under way is complete, where it lasts for a time.
+    pub fn ends(&self) -> Option<Time> {
+        self.under_way.as_ref().and_then(|visit| visit.ends)
     }
 
     /// The number of the visit under way, or of the last one: from 1. Packets are tagged with it.
@@ -164,6 +174,7 @@ impl Course {
             progress: progress.clone(),
             start: now,
             gives_up: now + shared.time_limit,
+            ends: visit.lasts.map(|lasts| now + lasts),
             counts: Counts::default(),
         });
         (visit, progress)
@@ -177,7 +188,7 @@ impl Course {
             return;
         }
         if shared.trace {
-            self.results.traces.push(trace(&self.spec.name, &visit, told.handshake, told.record));
+            self.results.traces.push(trace(&self.spec.name, &visit, now, told.handshake, told.record));
         }
         let outcome = self.outcome(&visit, now, shared, &told);
         self.results.outcomes.push(outcome);
@@ -192,7 +203,7 @@ impl Course {
     fn outcome(&self, under_way: &UnderWay, now: Time, shared: &Shared, told: &Told<'_>) -> FlowOutcome {
         let visit = &self.spec.visits[under_way.number - 1];
         let since = |at: Time| at.since(under_way.start);
-        let completed_at = under_way.progress.completion();
+        let completed_at = under_way.completion(now);
         let progress = under_way.progress.state();
         let mut error = progress.error.clone();
         if completed_at.is_none() && error.is_none() {
@@ -211,7 +222,10 @@ impl Course {
             congestion: self.spec.stack.congestion().map_or("none", |recipe| recipe.controller.as_str()).to_owned(),
             connections: told.connections,
             direction: visit.direction,
-            bytes: visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            bytes: match visit.lasts {
+                Some(_) => progress.received,
+                None => visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            },
             received: progress.received,
             received_by_tenth: progress.received_by_tenth.clone(),
             completed: completed_at.is_some(),
@@ -237,6 +251,8 @@ impl Course {
                 .objects
                 .iter()
                 .zip(&progress.objects)
+                // What only has to be larger than what fits is nobody's object.
+                .filter(|_| visit.lasts.is_none())
                 .map(|(object, state)| ObjectOutcome {
                     name: object.name.clone(),
                     bytes: state.bytes,
@@ -263,10 +279,12 @@ impl Course {
     /// A packet that was sent on `way` during visit number `visit` was lost.
     pub fn count_lost(&mut self, way: Way, visit: u32, lost: Lost, position: f64, now: Time, trace: bool) {
         let is_current = visit == self.visit();
+        // An echo is lost with its answer too.
+        let both_ways = matches!(self.spec.stack, Stack::Datagrams(Datagrams::Ping { .. }));
         let Some(under_way) = self.under_way.as_mut().filter(|_| is_current) else { return };
         let counts = &mut under_way.counts;
         counts.no_route += u64::from(lost == Lost::NoRoute);
-        if way != under_way.data_way {
+        if way != under_way.data_way && !both_ways {
             return;
         }
         let (count, series) = match lost {
@@ -282,8 +300,18 @@ impl Course {
     }
 }
 
+impl UnderWay {
+    /// When it was complete, if it ends `now`: with its last object, or once it has lasted for its time.
+    fn completion(&self, now: Time) -> Option<Time> {
+        match self.ends {
+            None => self.progress.completion(),
+            Some(ends) => (ends <= now && self.progress.state().error.is_none()).then_some(ends),
+        }
+    }
+}
+
 /// The series of a visit that ends.
-fn trace(name: &str, visit: &UnderWay, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
+fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
     let sender = record.series.take().unwrap_or_default();
     let counts = &visit.counts;
     let received = visit.progress.state().series.take().unwrap_or_default();
@@ -314,7 +342,7 @@ fn trace(name: &str, visit: &UnderWay, handshake: Option<Time>, record: &mut Rec
     if let Some(at) = visit.progress.state().first_byte {
         marks.push((at, "first byte".to_owned()));
     }
-    if let Some(at) = visit.progress.completion() {
+    if let Some(at) = visit.completion(now) {
         marks.push((at, "complete".to_owned()));
     }
     FlowTrace { name: name.to_owned(), visit: visit.number, start: visit.start, series, marks, phases: sender.phases }

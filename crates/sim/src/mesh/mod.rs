@@ -295,12 +295,7 @@ impl Net for Mesh {
         Ok(())
     }
 
-    fn account<'a>(
-        &self,
-        flow: usize,
-        outcome: &'a FlowOutcome,
-        _links: &'a [LinkAccount<'a>],
-    ) -> VisitAccount<'a> {
+    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, _links: &'a [LinkAccount<'a>]) -> VisitAccount<'a> {
         VisitAccount { outcome, up: Vec::new(), down: Vec::new(), sampled: 0..0, beeline: self.beeline(flow) }
     }
 
