@@ -166,8 +166,7 @@ fn nothing_is_faster_than_light_on_a_straight_line() {
         let mut outcome = outcome();
         (outcome.rtt_min, outcome.completion) =
             (Some(Span::from_millis(rtt_ms)), Some(Span::from_millis(completion_ms)));
-        outcome.objects.clear();
-        (outcome.bytes, outcome.received) = (0, 0);
+        outcome.objects[0].completion = outcome.completion;
         let visit =
             VisitAccount { outcome: &outcome, up: vec![], down: vec![], sampled: 0..0, beeline: Span::from_millis(20) };
         match run(&[], &[visit], Time::from_secs(2)) {
