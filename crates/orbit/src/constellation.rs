@@ -196,8 +196,8 @@ impl Constellation {
         Ok(gone)
     }
 
-    /// Where each satellite is at `at` after `begins`, Earth-fixed, appended to nothing: `into` is cleared first. One call costs about half a microsecond a
-    /// satellite.
+    /// Where each satellite is at `at` after `begins`, Earth-fixed, appended to nothing: `into` is cleared first. One call costs less than a microsecond a
+    /// satellite; [`Ephemeris`](crate::Ephemeris) is for small steps.
     ///
     /// # Errors
     /// A satellite that cannot be followed to that time.
@@ -235,9 +235,12 @@ impl Constellation {
     /// It cannot be followed to that time.
     pub(crate) fn position(&self, index: usize, begins: Epoch, at: Time) -> Result<Ecef, OrbitError> {
         let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
-        let at = nanos(begins) + i128::from(at.as_nanos());
-        let teme = self.orbits[index].teme(at).map_err(|failure| self.lost(index, failure))?;
-        Ok(turn.position(teme.position))
+        let teme = self.orbits[index].teme(nanos(begins) + i128::from(at.as_nanos()));
+        Ok(turn.position(teme.map_err(|failure| self.lost(index, failure))?.position))
+    }
+
+    fn lost(&self, index: usize, (minutes, reason): (f64, String)) -> OrbitError {
+        OrbitError::Propagation { name: self.names[index].clone(), minutes, reason }
     }
 }
 
@@ -257,10 +260,6 @@ impl Constellation {
             }
         }
         Ok(bearings)
-    }
-
-    fn lost(&self, index: usize, (minutes, reason): (f64, String)) -> OrbitError {
-        OrbitError::Propagation { name: self.names[index].clone(), minutes, reason }
     }
 }
 

@@ -119,3 +119,6 @@ fn listed(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

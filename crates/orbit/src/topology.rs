@@ -198,3 +198,6 @@ fn slice<'a, T>(all: &'a [T], starts: &[u32], index: usize) -> &'a [T] {
         _ => &[],
     }
 }
+
+#[cfg(test)]
+mod tests;
