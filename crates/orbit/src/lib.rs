@@ -32,6 +32,7 @@ mod planes;
 pub mod presets;
 mod routes;
 mod selection;
+pub mod sharing;
 mod shell;
 #[cfg(test)]
 mod testing;
