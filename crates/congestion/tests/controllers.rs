@@ -2,7 +2,9 @@
 //! no panic, and the same answers to the same questions.
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, Part};
-use bentpipe_congestion::{Adjust, Controller, Ledger, Mark, PathChange, Setup, Values};
+use bentpipe_congestion::{
+    Adjust, Controller, HintFeed, HintUse, Hinted, Ledger, Mark, PathChange, PathHint, Setup, Values,
+};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -223,6 +225,47 @@ proptest! {
                 let quantum = controller.send_quantum();
                 prop_assert!(quantum.is_none_or(|quantum| !quantum.is_zero()), "{}: no quantum", part.name);
                 prop_assert_eq!(answers(controller.as_ref()), answers(again.as_ref()), "{} after {:?}", part.name, event);
+            }
+        }
+    }
+}
+
+/// A hint of anything at any time of the histories here.
+fn hint() -> impl Strategy<Value = PathHint> {
+    let round_trip = || prop::option::of((0u64..300_000_000).prop_map(Span::from_nanos));
+    (0u64..30_000, round_trip(), round_trip(), prop::option::of(size()), 0u64..2_000).prop_map(
+        |(at, rtt_before, rtt_after, rate, silence)| PathHint {
+            at: Time::from_millis(at),
+            rtt_before,
+            rtt_after,
+            rate_after: rate.map(Rate::from_bps),
+            silence: Span::from_millis(silence),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn hints_of_anything_leave_every_controller_its_bounds(
+        events in prop::collection::vec(event(), 1..150),
+        hints in prop::collection::vec(hint(), 1..20),
+    ) {
+        let setup =
+            Setup { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None };
+        let uses = HintUse { reset: true, hold: true, drain: true };
+        for part in CONTROLLERS {
+            let feed = HintFeed::new();
+            hints.iter().for_each(|hint| feed.announce(*hint));
+            let inner = (part.make)(&setup, &Values::defaults(part.parameters));
+            let mut controller = Hinted::new(inner, feed, uses, &setup);
+            let mut sender = Sender::new(&setup);
+            for event in &events {
+                sender.happen(event, &mut controller);
+                let packets = if controller.rate_based().is_some() { 1 } else { 2 };
+                let (window, least) = (controller.window(), Bytes::new(packets * sender.mtu.get()));
+                prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
+                let rate = controller.pacing_rate();
+                prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
             }
         }
     }

@@ -141,3 +141,45 @@ fn what_a_drifting_round_trip_costs_each_controller() {
     }
     insta::assert_snapshot!(table);
 }
+
+#[test]
+fn a_filter_that_does_not_know_of_a_longer_path_gives_it_up_and_one_that_does_keeps_it() {
+    // 1/9 and 1/1 of the long path, as measured; copa forgets after ten seconds by itself.
+    let long = |name, uses| share(&run(name, uses, &true_hints(), steps), 21, 40);
+    assert!(long("vegas", NONE) < 20.0);
+    assert!(long("vegas", RESET) > 95.0);
+    assert!(long("copa", NONE) < 95.0);
+    assert!(long("copa", RESET) > 98.0);
+}
+
+#[test]
+fn hints_that_cost_a_controller_anything_cost_little() {
+    for name in names() {
+        let without = share(&run(name, NONE, &true_hints(), steps), 0, 60);
+        for (label, uses) in USES {
+            let with = share(&run(name, uses, &true_hints(), steps), 0, 60);
+            assert!(with > without - 1.0, "{name}, {label}: {with} against {without}");
+        }
+    }
+}
+
+#[test]
+fn wrong_hints_do_no_lasting_harm() {
+    // A change that never comes, either way and of a silence too; and what comes, announced the wrong way round.
+    let never: Vec<PathHint> = [(20, SHORT, LONG), (30, LONG, SHORT)]
+        .map(|(at, before, after)| PathHint {
+            silence: Span::from_millis(100),
+            ..hint(Time::from_secs(at), before, after)
+        })
+        .to_vec();
+    let reversed = vec![hint(Time::from_secs(20), LONG, SHORT), hint(Time::from_secs(40), SHORT, LONG)];
+    for name in names() {
+        for (label, hints, motion) in [("never", &never, still as fn(Time) -> Span), ("reversed", &reversed, steps)] {
+            let (without, with) = (run(name, NONE, &[], motion), run(name, ALL, hints, motion));
+            let cost = share(&without, 0, 60) - share(&with, 0, 60);
+            assert!(cost < 2.0, "{name}, {label}: {cost} % of the minute");
+            let after = share(&without, 45, 60) - share(&with, 45, 60);
+            assert!(after < 2.0, "{name}, {label}: {after} % long after");
+        }
+    }
+}

@@ -113,13 +113,7 @@ fn datagrams(name: &str, stack: Stack, direction: Direction, lasts: Span) -> Flo
 #[test]
 fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
     let lasts = Span::from_secs(4);
-    let stacks = [
-        quic(Http::H3),
-        quic(Http::Raw),
-        tcp(Version::Raw),
-        tcp(Version::H1),
-        tcp(Version::H2),
-    ];
+    let stacks = [quic(Http::H3), quic(Http::Raw), tcp(Version::Raw), tcp(Version::H1), tcp(Version::H2)];
     for stack in stacks {
         for direction in [Direction::Download, Direction::Upload] {
             let visit = lasting(direction, lasts, vec![Object::new("endless", ENDLESS)]);
@@ -139,9 +133,8 @@ fn a_flow_that_lasts_ends_when_its_time_is_over_whatever_it_speaks() {
 #[test]
 fn both_ends_stop_when_the_time_of_one_flow_of_two_is_over() {
     for stack in [quic(Http::H3), tcp(Version::H2)] {
-        let visit = |seconds| {
-            lasting(Direction::Download, Span::from_secs(seconds), vec![Object::new("endless", ENDLESS)])
-        };
+        let visit =
+            |seconds| lasting(Direction::Download, Span::from_secs(seconds), vec![Object::new("endless", ENDLESS)]);
         let flows = vec![flow("short", stack.clone(), visit(4)), flow("long", stack.clone(), visit(10))];
         let outcome = run(&spec(flows));
         let of = |place: usize| outcome.links[0].carried.iter().find(|(flow, _)| *flow == place).unwrap().1;
@@ -181,8 +174,7 @@ fn a_constant_rate_arrives_as_it_was_sent() {
 
 #[test]
 fn more_than_the_link_carries_is_lost_at_its_queue() {
-    let outcome =
-        run(&spec(vec![datagrams("cross", constant(20, None), Direction::Download, Span::from_secs(10))]));
+    let outcome = run(&spec(vec![datagrams("cross", constant(20, None), Direction::Download, Span::from_secs(10))]));
     let flow = &outcome.flows[0];
     let rate = flow.received as f64 * 1500.0 / 1472.0 * 8.0 / 10e6;
     assert!((9.8..=10.0).contains(&rate), "{rate} Mbps");
