@@ -24,15 +24,18 @@ mod frames;
 mod geodesy;
 mod guide;
 mod isl;
+mod nearest;
 mod network;
 pub mod places;
 pub mod presets;
 mod routes;
 mod selection;
 mod shell;
+#[cfg(test)]
+mod testing;
 mod topology;
 
-pub use constellation::{Constellation, Decayed};
+pub use constellation::{Constellation, Decayed, Slot};
 pub use elements::ElementsFormat;
 pub use error::OrbitError;
 pub use geodesy::{Ecef, Geodetic, elevation_deg};

@@ -37,6 +37,23 @@ pub(crate) fn choose(
     new_slot: bool,
     lives: &mut dyn FnMut(u32) -> Time,
 ) -> Option<usize> {
-    let _ = (selection, sights, current, new_slot, lives);
-    todo!()
+    let kept = || current.and_then(|satellite| sights.iter().position(|sight| sight.satellite == satellite));
+    // Sights stand highest first, so that among equals the first is the highest.
+    let highest = if sights.is_empty() { None } else { Some(0) };
+    match selection {
+        Selection::All | Selection::Highest => highest,
+        Selection::Nearest => (0..sights.len()).min_by(|&a, &b| sights[a].distance_m.total_cmp(&sights[b].distance_m)),
+        Selection::Longest => kept().or_else(|| {
+            let mut best: Option<(Time, usize)> = None;
+            for (index, sight) in sights.iter().enumerate() {
+                let end = lives(sight.satellite);
+                if best.is_none_or(|(longest, _)| end > longest) {
+                    best = Some((end, index));
+                }
+            }
+            best.map(|(_, index)| index)
+        }),
+        Selection::Slots if new_slot => highest,
+        Selection::Slots => kept().or(highest),
+    }
 }
