@@ -28,6 +28,9 @@ pub(crate) fn sidereal_rad(epoch: Epoch, span: Span) -> f64 {
     (turns - libm::floor(turns)) * TAU
 }
 
+/// How fast the Earth turns under TEME, radians a second: 1.002737909350795 turns a day (Aoki et al. 1982).
+const EARTH_RATE: f64 = 1.002_737_909_350_795 * TAU / DAY_SECS;
+
 /// Julian years (365.25 days) from J2000 to `nanos` nanoseconds after 1970: how the propagator counts epochs.
 pub(crate) fn julian_years(nanos: i128) -> f64 {
     (nanos - i128::from(J2000_MILLIS) * 1_000_000) as f64 / (365.25 * DAY_SECS * 1e9)
@@ -51,5 +54,11 @@ impl Turn {
     pub(crate) fn position(self, teme_km: [f64; 3]) -> Ecef {
         let [x, y, z] = teme_km.map(|km| km * 1000.0);
         Ecef { x: x * self.cos + y * self.sin, y: y * self.cos - x * self.sin, z }
+    }
+
+    /// The velocity against the turning Earth, metres a second, of what is at `position` (Earth-fixed) and moves at `teme_km_s` in TEME.
+    pub(crate) fn velocity(self, position: Ecef, teme_km_s: [f64; 3]) -> Ecef {
+        let turned = self.position(teme_km_s);
+        Ecef { x: turned.x + EARTH_RATE * position.y, y: turned.y - EARTH_RATE * position.x, z: turned.z }
     }
 }

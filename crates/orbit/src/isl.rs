@@ -1,6 +1,7 @@
 //! Which satellites are linked.
 
 use crate::constellation::Slot;
+use crate::planes;
 use crate::{Constellation, OrbitError, PhaseShift, Shell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +34,11 @@ pub(crate) fn links(constellation: &Constellation, pattern: &IslPattern) -> Resu
             for (number, shell) in constellation.shells().iter().enumerate() {
                 walker(constellation, number as u32, shell, across, &mut links);
             }
+            if constellation.shells().is_empty() {
+                for (a, b) in planes::links(constellation, across)? {
+                    join(&mut links, a, b);
+                }
+            }
         }
     }
     Ok(links.into_iter().collect())
@@ -47,7 +53,7 @@ fn join(links: &mut BTreeSet<(u32, u32)>, a: u32, b: u32) {
 /// The links of one Walker shell. A satellite that is missing leaves its neighbours without a link to it.
 fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: bool, links: &mut BTreeSet<(u32, u32)>) {
     let at: BTreeMap<Slot, u32> = (0..constellation.len())
-        .map(|index| (constellation.slot(index), index as u32))
+        .filter_map(|index| constellation.slot(index).map(|slot| (slot, index as u32)))
         .filter(|(slot, _)| slot.shell == number)
         .collect();
     let (along, wrap) = index_shifts(shell);
@@ -113,3 +119,6 @@ fn listed(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@
 
 mod constellation;
 mod elements;
+mod ephemeris;
 mod error;
 mod frames;
 mod geodesy;
@@ -27,9 +28,11 @@ mod isl;
 mod nearest;
 mod network;
 pub mod places;
+mod planes;
 pub mod presets;
 mod routes;
 mod selection;
+pub mod sharing;
 mod shell;
 #[cfg(test)]
 mod testing;
@@ -37,6 +40,7 @@ mod topology;
 
 pub use constellation::{Constellation, Decayed, Slot};
 pub use elements::ElementsFormat;
+pub use ephemeris::Ephemeris;
 pub use error::OrbitError;
 pub use geodesy::{Ecef, Geodetic, elevation_deg};
 pub use guide::{Changes, Guide, Law, PathForecast, Step};

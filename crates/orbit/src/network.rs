@@ -261,3 +261,6 @@ fn adjacency(satellites: usize, isls: &[(Node, Node)]) -> (Vec<u32>, Vec<(u32, u
     }
     (starts, ends)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! A network at one time.
 
 use crate::selection::{SLOT, SLOT_OFFSET, choose};
-use crate::{Ecef, Network, Node, OrbitError, SPEED_OF_LIGHT, Selection};
+use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, Selection};
 use bentpipe_units::{Span, Time};
 
 mod lives;
@@ -29,6 +29,7 @@ pub struct Sight {
 #[derive(Debug, Clone)]
 pub struct Topology {
     at: Time,
+    ephemeris: Ephemeris,
     /// Satellites, then stations.
     positions: Vec<Ecef>,
     /// Of station `s`: from `sight_starts[s]` to `sight_starts[s + 1]`.
@@ -51,6 +52,7 @@ impl Topology {
         let stations = network.stations().len();
         let mut made = Self {
             at,
+            ephemeris: Ephemeris::new(network.begins()),
             positions: Vec::with_capacity(network.nodes()),
             sights: Vec::new(),
             sight_starts: Vec::with_capacity(stations + 1),
@@ -70,7 +72,7 @@ impl Topology {
     /// # Errors
     /// A satellite that cannot be followed to there.
     pub fn advance(&mut self, network: &Network, at: Time) -> Result<(), OrbitError> {
-        network.constellation().positions(network.begins(), at, &mut self.positions)?;
+        self.ephemeris.positions(network.constellation(), at, &mut self.positions)?;
         let new_slot = slot(network, at) != slot(network, self.at);
         self.at = at;
         sights::look(network, &self.positions, &mut self.sights, &mut self.sight_starts);
@@ -196,3 +198,6 @@ fn slice<'a, T>(all: &'a [T], starts: &[u32], index: usize) -> &'a [T] {
         _ => &[],
     }
 }
+
+#[cfg(test)]
+mod tests;

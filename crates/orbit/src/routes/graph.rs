@@ -117,19 +117,14 @@ impl Graph {
         self.hop + u64::from(arc.ns)
     }
 
-    /// Takes away the link between two nodes.
-    pub(super) fn cut(&mut self, a: u32, b: u32) {
-        for (from, to) in [(a, b), (b, a)] {
-            // A link back to where it begins shortens no way, and others keep their places.
-            let range = self.starts[from as usize] as usize..self.starts[from as usize + 1] as usize;
-            if let Some(arc) = self.arcs[range].iter_mut().find(|arc| arc.to == to) {
-                arc.to = from;
-            }
-        }
-    }
-
-    /// The delay in a length, nanoseconds.
-    pub(super) fn delay_ns(&self, length: u64) -> u64 {
-        if self.hop == 0 { length } else { length % HOP }
+    /// The same without the links of a way.
+    pub(super) fn without(&self, way: &[Node]) -> Self {
+        let taken = |a: u32, b: u32| way.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
+        let ends = (0..self.nodes() as u32).flat_map(|node| self.around(node).iter().map(move |arc| (node, *arc)));
+        let kept = ends.filter(|(node, arc)| *node < arc.to && !taken(*node, arc.to));
+        let links: Vec<_> = kept.map(|(node, arc)| (node, arc.to, arc.ns)).collect();
+        let mut made = Self::default();
+        made.set(self.passes_on.clone(), &links, self.hop);
+        made
     }
 }
