@@ -8,6 +8,7 @@
 
 mod error;
 mod expect;
+pub mod fairness;
 mod leo;
 pub mod parquet;
 mod plain_report;

@@ -14,7 +14,7 @@ use crate::results::Point;
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
-use bentpipe_sim::{RunSpec, Stack};
+use bentpipe_sim::{Datagrams, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use flow::{flow, sizes};
 use path::{DrawnHop, is_random, resolve_path, summary};
@@ -31,6 +31,8 @@ pub struct Case {
     pub path: PathSummary,
     /// True where runs differ.
     pub random: bool,
+    /// Time that flows are given to settle before their shares are counted.
+    pub(crate) settle: Option<Span>,
     spec: RunSpec,
     thinks: Vec<Span>,
     drawn: Vec<DrawnHop>,
@@ -71,7 +73,9 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
 
     let direction =
         flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
+    let bursts = |flow: &FlowSpec| matches!(flow.stack, Stack::Datagrams(Datagrams::Constant { bursts: Some(_), .. }));
     let random = thinks.iter().any(|think| !think.is_zero())
+        || flows.iter().any(bursts)
         || !path.drawn.is_empty()
         || path.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse));
     Ok(Case {
@@ -79,6 +83,7 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
         point: point.clone(),
         path: summary(&path, sizes(&path, direction, mtu).bdp),
         random,
+        settle: scenario.fairness.settle,
         thinks,
         drawn: path.drawn,
         spec: RunSpec {

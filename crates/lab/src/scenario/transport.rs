@@ -170,6 +170,17 @@ pub enum TransportKind {
     Quic,
     /// TCP (RFC 9293).
     Tcp,
+    /// UDP at a constant rate, or in bursts: of a [[flow]] only.
+    Cbr,
+    /// ICMP echo from the client: of a [[flow]] only.
+    Ping,
+}
+
+impl TransportKind {
+    /// True where nothing controls how much is sent.
+    pub fn is_datagrams(self) -> bool {
+        matches!(self, Self::Cbr | Self::Ping)
+    }
 }
 
 /// What fetches the objects.
@@ -226,6 +237,8 @@ impl Transport {
                 let message = format!("this does not run over transport = \"{transport}\"; allowed: {allowed}");
                 return Err(Problem::new(place, message));
             }
+            (Some(TransportKind::Cbr), _) => Spoken::Cbr,
+            (Some(TransportKind::Ping), _) => Spoken::Ping,
         };
         Ok(spoken)
     }
@@ -238,6 +251,10 @@ pub(crate) enum Spoken {
     Quic(Http),
     /// Over TCP.
     Tcp(Version),
+    /// Nothing, in UDP.
+    Cbr,
+    /// ICMP echo.
+    Ping,
 }
 
 /// Parameters of both, those of `own` first.
