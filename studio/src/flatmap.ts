@@ -122,6 +122,7 @@ export class FlatMap implements SkyView {
     const { satellites, stations } = this.scene;
     ctx.font = "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
     const [ink, back] = dark ? ["#f2f5f8", "rgb(11 20 32 / 85%)"] : ["#15191f", "rgb(255 255 255 / 90%)"];
+    const taken: [number, number, number][] = [];
     stations.forEach(({ name, named }, i) => {
       const [x, y] = this.#place(xyz, satellites + i);
       ctx.fillStyle = ink;
@@ -130,11 +131,15 @@ export class FlatMap implements SkyView {
       ctx.fill();
       if (!named) return;
       const wide = ctx.measureText(name).width;
-      const left = x + 8 + wide > this.#width ? x - 8 - wide : x + 8;
+      // Right or left of the station, above or below: the first place that is free.
+      const places: [number, number][] = [[x + 8, y - 5], [x + 8, y + 13], [x - 8 - wide, y - 5], [x - 8 - wide, y + 13]];
+      const free = ([left, base]: [number, number]): boolean => left >= 2 && left + wide <= this.#width - 2 && taken.every(([l, b, w]) => Math.abs(b - base) > 15 || left > l + w + 4 || left + wide + 4 < l);
+      const [left, base] = places.find(free) ?? places[0]!;
+      taken.push([left, base, wide]);
       ctx.strokeStyle = back;
       ctx.lineWidth = 3.5;
-      ctx.strokeText(name, left, y - 5);
-      ctx.fillText(name, left, y - 5);
+      ctx.strokeText(name, left, base);
+      ctx.fillText(name, left, base);
     });
   }
 

@@ -25,7 +25,12 @@ const chosen: { kind: Kind; links: Shown | null } = { kind: "globe", links: null
 /** Whether this browser can draw the globe; asked once. */
 let able: boolean | null = null;
 function canDrawGlobe(): boolean {
-  able ??= document.createElement("canvas").getContext("webgl2") !== null;
+  if (able === null) {
+    const context = document.createElement("canvas").getContext("webgl2");
+    able = context !== null;
+    // Browsers keep few of them; this one has answered.
+    context?.getExtension("WEBGL_lose_context")?.loseContext();
+  }
   return able;
 }
 
@@ -93,29 +98,33 @@ export class SkyPanel {
       h("div", { class: "sky-head" }, h("h3", {}, "Sky"), this.#clock, h("span", { class: "spacer" }), this.#switch),
       this.#notice,
       h("div", { class: "sky-frame" }, this.#stage, this.#tip),
-      this.#player.el,
       h(
         "div",
-        { class: "sky-key" },
-        h("span", {}, `${count(model.satellites)} satellites${several ? ` in ${new Set(model.sky.satellites.shell).size} shells` : ""}`),
-        model.sky.isls.length > 0 &&
-          select(
-            "Links shown",
-            [
-              { value: "near", text: "near the ways" },
-              { value: "all", text: `all ${count(model.sky.isls.length)}` },
-              { value: "none", text: "none" },
-            ],
-            this.#shown,
-            (v) => {
-              chosen.links = v as Shown;
-              this.#linksKey = "";
-              this.#soon();
-            },
-          ),
+        { class: "sky-side" },
+        this.#player.el,
+        h(
+          "div",
+          { class: "sky-key" },
+          h("span", {}, `${count(model.satellites)} satellites${several ? ` in ${new Set(model.sky.satellites.shell).size} shells` : ""}`),
+          model.sky.isls.length > 0 &&
+            select(
+              "Links shown",
+              [
+                { value: "near", text: "near the ways" },
+                { value: "all", text: `all ${count(model.sky.isls.length)}` },
+                { value: "none", text: "none" },
+              ],
+              this.#shown,
+              (v) => {
+                chosen.links = v as Shown;
+                this.#linksKey = "";
+                this.#soon();
+              },
+            ),
+        ),
+        ways.flows.length > 0 && this.#table,
+        h("p", { class: "howto" }, "Round trips here are of light: twice the length of the way at this moment, without queues. The cursor of the plots and the time here are one."),
       ),
-      ways.flows.length > 0 && this.#table,
-      h("p", { class: "howto" }, "Round trips here are of light: twice the length of the way at this moment, without queues. The cursor of the plots and the time here are one."),
     );
     this.#stage.addEventListener("pointermove", (e) => this.#point(e));
     this.#stage.addEventListener("pointerleave", () => (this.#tip.hidden = true));

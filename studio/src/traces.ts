@@ -1,7 +1,7 @@
 import { TimeChart, type PanelSpec } from "./chart.ts";
 import { inflateBase64 } from "./decode.ts";
 import { button, download, fileName, h, onWidth, replace, scrollTo, select } from "./dom.ts";
-import { runFacts } from "./runfacts.ts";
+import { runFacts, sharingFacts } from "./runfacts.ts";
 import { panelsOf } from "./panels.ts";
 import { lowerBound } from "./pyramid.ts";
 import { extentOf, SeriesCache } from "./series.ts";
@@ -20,7 +20,7 @@ import { Ways } from "./ways.ts";
 const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
 
 /** Stands for all flows where a flow is chosen; no key of a flow reads so. */
-export const TOGETHER = "all";
+export const ALL = "all";
 
 /** A trace in words. */
 export function traceLabel(report: Report, trace: Trace): string {
@@ -28,6 +28,9 @@ export function traceLabel(report: Report, trace: Trace): string {
   const point = pointLabel(trace.point);
   return [trace.variant, point, several || report.runs.some((r) => r.run !== 0) ? `run ${trace.run}` : ""].filter(Boolean).join(" · ") || report.scenario;
 }
+
+/** Plots up to this number do not fill a column beside the sky. */
+const FEW = 2;
 
 /** What the section of time series is called: a report without runs is of paths alone. */
 export function seriesTitle(report: Report): string {
@@ -145,7 +148,7 @@ export class TraceSection {
   /** Whether all flows of a run are shown in one; where there is only one, there is nothing to choose. */
   get #together(): boolean {
     const { traceFlow, run } = this.store.state;
-    return traceFlow === TOGETHER && (this.#trace(run)?.flows.length ?? 0) > 1;
+    return traceFlow === ALL && (this.#trace(run)?.flows.length ?? 0) > 1;
   }
 
   #flows({ flows }: Trace): TraceFlow[] {
@@ -165,8 +168,8 @@ export class TraceSection {
       a.flows.length > 1 &&
         select(
           "Flow",
-          [...a.flows.map((f) => ({ value: visitKey(f), text: flowName(a.flows, f) })), { value: TOGETHER, text: "all together" }],
-          this.#together ? TOGETHER : visitKey(this.#flows(a)[0]!),
+          [...a.flows.map((f) => ({ value: visitKey(f), text: flowName(a.flows, f) })), { value: ALL, text: "all together" }],
+          this.#together ? ALL : visitKey(this.#flows(a)[0]!),
           (v) => this.store.set({ traceFlow: v, zoom: null }),
         ),
       shift &&
@@ -238,7 +241,7 @@ export class TraceSection {
     this.#timeline.reset(full, home, keep);
     this.#raise(sky, [home[0], last]);
     this.#mount();
-    replace(this.#facts, this.#columns.map((c) => c.flows.map((f) => runFacts(this.report, c.trace, f, [traceLabel(this.report, c.trace), c.flows.length > 1 && flowName(c.flows, f)].filter(Boolean).join(" · ")))));
+    replace(this.#facts, this.#columns.map((c) => [sharingFacts(this.report, c.trace, traceLabel(this.report, c.trace)), ...c.flows.map((f) => runFacts(this.report, c.trace, f, [traceLabel(this.report, c.trace), c.flows.length > 1 && flowName(c.flows, f)].filter(Boolean).join(" · ")))]));
   }
 
   /** The sky above a run, made once; null where it has none or it cannot be read, which is said. */
@@ -255,13 +258,14 @@ export class TraceSection {
     }
   }
 
-  /** Puts the picture of the sky of the first run beside the plots (above them where two runs are shown), or takes it away. */
+  /** Puts the picture of the sky of the first run beside the plots (above them where two runs are shown, or hardly a plot), or takes it away. */
   #raise(model: SkyModel | null, [from, to]: [number, number]): void {
     this.#sky?.destroy();
     this.#sky = null;
     const c = this.#columns[0];
     this.#timeline.stays = model !== null;
-    this.#body.className = model ? (this.#columns.length > 1 ? "with-sky above" : "with-sky") : "";
+    const above = this.#columns.length > 1 || (this.#columns[0]?.panels.length ?? 0) <= FEW;
+    this.#body.className = model ? `with-sky${above ? " above" : ""}` : "";
     if (!model || !c) return;
     const ways = new Ways(c.trace.paths ?? []);
     const names = [...new Set([...c.trace.flows.map((f) => f.name), ...ways.flows])];

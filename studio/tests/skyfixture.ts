@@ -117,7 +117,7 @@ const PAIRS: [string, number, number][] = [
 ];
 
 /** What `bentpipe orbit` writes: ways and round trips over time, without packets. One flow has no way for a while. */
-export function orbitReport(shells: Shell[] = [STARLINK], length = 200, step = 10): Fixture {
+export function orbitReport(shells: Shell[] = [STARLINK], length = 200, step = 10, changes = 100): Fixture {
   const blob = new BlobWriter();
   const { sky, at } = skyOf(shells, Math.floor(length / step) + 1, step, blob);
   const paths: WayEntry[] = [];
@@ -126,7 +126,7 @@ export function orbitReport(shells: Shell[] = [STARLINK], length = 200, step = 1
     links[a]!.push(b);
     links[b]!.push(a);
   }
-  const every = length / 100;
+  const every = length / changes;
   const series = PAIRS.map(() => ({ t: [] as number[], v: [] as number[] }));
   const before = PAIRS.map(() => "");
   for (let t = 0; t <= length; t += every) {

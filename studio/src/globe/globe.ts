@@ -7,6 +7,8 @@ import { Dots } from "./points.ts";
 
 /** A picture of the Earth this wide is sharper than the screen at the nearest view. */
 const TEXTURE_PX = 4096;
+/** Degrees within which the names of two stations would cover each other. */
+const NEIGHBOURS = 8;
 /** For how long after the last change the globe goes on drawing frames: as long as a turn takes to come to rest. */
 const AWAKE_MS = 1500;
 
@@ -74,7 +76,7 @@ export class GlobeView implements SkyView {
     this.#names();
     this.#gestures();
     const [lat, lng] = scene.towards;
-    this.#globe.pointOfView({ lat, lng, altitude: 1.9 });
+    this.#globe.pointOfView({ lat, lng, altitude: 1.6 });
   }
 
   #names(): void {
@@ -87,7 +89,10 @@ export class GlobeView implements SkyView {
       .htmlTransitionDuration(0)
       .htmlElement((s) => {
         const name = document.createElement("div");
-        name.className = "sky-name";
+        const { latitude_deg, longitude_deg } = s as SkyScene["stations"][number];
+        // Close to another one in the north, a name stands below.
+        const below = stations.some((o) => o !== s && o.latitude_deg - latitude_deg >= 0 && o.latitude_deg - latitude_deg < NEIGHBOURS && Math.abs(o.longitude_deg - longitude_deg) < 2 * NEIGHBOURS);
+        name.className = below ? "sky-name below" : "sky-name";
         const text = document.createElement("span");
         text.textContent = (s as { name: string }).name;
         name.append(text);
