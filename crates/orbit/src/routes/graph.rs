@@ -117,6 +117,11 @@ impl Graph {
         self.hop + u64::from(arc.ns)
     }
 
+    /// The delay in a length, nanoseconds.
+    pub(super) fn delay_ns(&self, length: u64) -> u64 {
+        if self.hop == 0 { length } else { length % HOP }
+    }
+
     /// The same without the links of a way.
     pub(super) fn without(&self, way: &[Node]) -> Self {
         let taken = |a: u32, b: u32| way.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
