@@ -4,8 +4,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_bentpipe")).current_dir(directory).args(args).output().expect("the command runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_bentpipe"))
+        .current_dir(directory)
+        .args(args)
+        .output()
+        .expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     output
 }

@@ -1,10 +1,11 @@
 //! Scenarios with an orbit, from their text to what the simulator is told.
 
-use bentpipe_lab::{Changes, Plan, Task};
+use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
 use bentpipe_orbit::{Selection, Step};
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_sim::{HandoverLoss, RunSpec, Stack};
 use bentpipe_units::{Rate, Span};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 const TORONTO: &str = r#"
@@ -81,7 +82,11 @@ fn the_base_round_trip_is_the_longest_at_the_beginning() {
     let both = read(TORONTO, &[]).unwrap();
     let path = both.path().unwrap();
     assert!((90.0..120.0).contains(&path.rtt_ms), "{}", path.rtt_ms);
-    assert_eq!(path.bdp_bytes, (path.rtt_ms * 1e4 / 8.0) as u64 / 10 * 10 + path.bdp_bytes % 10, "10 Mbps for a round trip");
+    assert_eq!(
+        path.bdp_bytes,
+        (path.rtt_ms * 1e4 / 8.0) as u64 / 10 * 10 + path.bdp_bytes % 10,
+        "10 Mbps for a round trip"
+    );
     let short = read(TORONTO, &["flow.long.from=New York"]).unwrap();
     assert!((5.0..15.0).contains(&short.path().unwrap().rtt_ms), "{}", short.path().unwrap().rtt_ms);
 }
@@ -101,7 +106,9 @@ fn each_run_draws_its_beginning_where_the_scenario_lets_it_float() {
 
 #[test]
 fn keys_of_an_orbit_can_be_swept() {
-    let text = format!("{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 Mbps\"]\n\"path.orbit.at\" = [\"0 s\", \"40 s\"]\n");
+    let text = format!(
+        "{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 Mbps\"]\n\"path.orbit.at\" = [\"0 s\", \"40 s\"]\n"
+    );
     let plan = read(&text, &[]).unwrap();
     let of = |case| plan.spec(Task { case, run: 0 }).unwrap().mesh.unwrap();
     let rates: Vec<Rate> = (0..4).map(|case| of(case).up.nominal_rate()).collect();
@@ -168,4 +175,56 @@ fn small_constellations_of_ones_own_work() {
         let mesh = spec(&plan, 0).mesh.unwrap();
         assert_eq!((mesh.network.satellites(), mesh.step), (planes * per_plane, Step::Never));
     }
+}
+
+/// The run directory of `text`, and what it holds of `file`.
+fn recorded(text: &str, place: &Path, file: &str) -> serde_json::Value {
+    let plan = read(text, &[]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let run = record(&plan, &Simulator, &place.join("run"), NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
+    assert!(run.complete, "{:?}", run.failure);
+    serde_json::from_slice(&std::fs::read(place.join("run").join(file)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_directory_holds_the_sky_and_the_ways_beneath_it() {
+    let place = tempfile::tempdir().unwrap();
+    let text = r#"
+name = "sky"
+[path.orbit]
+constellation = "iridium"
+links.all = { rate = "5 Mbps", queue = "50 packets" }
+[workload]
+from = "Tokyo"
+to = "Sydney"
+upload = "200 kB"
+[[variant]]
+name = "cubic"
+[[variant]]
+name = "newreno"
+congestion = "newreno"
+"#;
+    let traces = recorded(text, place.path(), "traces.json");
+    let skies: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.path().join("run/skies.json")).unwrap()).unwrap();
+    assert_eq!(skies.as_array().unwrap().len(), 1, "both variants are under the same sky");
+    let sky = &skies[0];
+    assert_eq!(sky["satellites"]["names"].as_array().unwrap().len(), 66);
+    assert_eq!((&sky["stations"][0]["name"], &sky["stations"][1]["name"]), (&"Tokyo".into(), &"Sydney".into()));
+    for trace in traces.as_array().unwrap() {
+        assert_eq!(trace["sky"], 0);
+        let way = &trace["paths"][0];
+        assert_eq!((&way["flow"], &way["t_s"]), (&"main".into(), &0.0.into()));
+        let nodes: Vec<u64> = way["nodes"].as_array().unwrap().iter().filter_map(|node| node.as_u64()).collect();
+        assert_eq!((nodes.first(), nodes.last()), (Some(&66), Some(&67)), "the data's way begins at its sender");
+        assert!(nodes.len() > 3 && nodes[1..nodes.len() - 1].iter().all(|node| *node < 66), "{nodes:?}");
+    }
+    let czml = std::fs::read(place.path().join("run/sky.czml")).unwrap();
+    let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).unwrap();
+    assert!(packets.iter().any(|packet| packet["id"] == "way-0-0"));
+    // A report written anew has the same sky.
+    let page = place.path().join("run/report.html");
+    let first = std::fs::read_to_string(&page).unwrap();
+    bentpipe_lab::rebuild(&place.path().join("run")).unwrap();
+    assert!(std::fs::read_to_string(&page).unwrap() == first);
 }
