@@ -176,9 +176,8 @@ fn bottleneck<'a>(contenders: &[Contender<'_>], links: &'a [LinkOutcome]) -> Opt
     let mut found: Option<(usize, &LinkOutcome)> = None;
     for link in links {
         let flows = crossing(link);
-        let better = found.is_none_or(|(most, best)| {
-            flows > most || (flows == most && link.utilisation > best.utilisation)
-        });
+        let better =
+            found.is_none_or(|(most, best)| flows > most || (flows == most && link.utilisation > best.utilisation));
         // What one flow has alone is no place to compete.
         if flows > 1 && better {
             found = Some((flows, link));

@@ -305,13 +305,7 @@ pub fn metric(name: &str) -> Option<Reader> {
 
 impl Run {
     /// The outcome of a run as it is written.
-    pub fn new(
-        variant: &str,
-        point: &Point,
-        run: u64,
-        outcome: &sim::RunOutcome,
-        fairness: Option<Fairness>,
-    ) -> Self {
+    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome, fairness: Option<Fairness>) -> Self {
         Self {
             variant: variant.to_owned(),
             point: point.clone(),

@@ -104,7 +104,13 @@ impl Runner for Fake {
 }
 
 /// What a flow finds that takes `time`.
-pub fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, bytes: u64, time: Span) -> FlowOutcome {
+pub fn flow_outcome(
+    name: &str,
+    visit: usize,
+    direction: bentpipe_sim::Direction,
+    bytes: u64,
+    time: Span,
+) -> FlowOutcome {
     FlowOutcome {
         name: name.to_owned(),
         visit,

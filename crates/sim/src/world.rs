@@ -10,7 +10,7 @@ use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, LinkOutcome, LinkTrace, RunOutcome, RunTrace};
 use crate::parcels::{Parcel, Parcels};
 use crate::recorder::LinkRecorder;
-use crate::spec::RunSpec;
+use crate::spec::{FlowSpec, RunSpec, Stack};
 use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
@@ -42,6 +42,8 @@ struct World {
     flows: Vec<Box<dyn Flow>>,
     /// The links of each terminal's path.
     routes: Vec<Routes>,
+    /// The nodes of the path at which each flow's client and server are.
+    ends: Vec<(u16, u16)>,
     /// What has crossed the links, counted for the checks at the end.
     crossings: Crossings,
     capture: Option<Capture>,
@@ -99,6 +101,22 @@ impl Routes {
             Way::Up => self.up.get(usize::from(node)).copied(),
             Way::Down => self.down.get(usize::from(node).checked_sub(1)?).copied(),
         }
+    }
+}
+
+/// The nodes of a path at which the ends of `flow` are: those of the path, or others between them.
+fn path_ends(flow: &FlowSpec, last_node: u16) -> Result<(u16, u16), SimError> {
+    let Some((client, server)) = flow.ends else { return Ok((0, last_node)) };
+    let wrong = |what: &str| {
+        let FlowSpec { name, .. } = flow;
+        SimError::Spec(format!("flow `{name}` goes from node {client} to {server}; {what}"))
+    };
+    if matches!(&flow.stack, Stack::Tcp(stack) if stack.pep.is_some()) {
+        return Err(wrong("allowed with a proxy: the whole path"));
+    }
+    match (u16::try_from(client), u16::try_from(server)) {
+        (Ok(client), Ok(server)) if client < server && server <= last_node => Ok((client, server)),
+        _ => Err(wrong(&format!("allowed: from a node to a later one, 0 to {last_node}"))),
     }
 }
 
@@ -170,6 +188,7 @@ impl World {
             }
         }
         let mut flows = Vec::with_capacity(spec.flows.len());
+        let mut ends = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
             if flow.terminal >= terminals {
                 return Err(SimError::Spec(format!(
@@ -179,6 +198,7 @@ impl World {
                     terminals - 1
                 )));
             }
+            ends.push(path_ends(flow, last_node)?);
             flows.push(flow::new(flow.clone(), index, &shared)?);
         }
         let capture = spec.capture.as_ref().map(|hop| Capture::new(hop));
@@ -196,6 +216,7 @@ impl World {
             parcels: Parcels::default(),
             flows,
             routes,
+            ends,
             crossings: Crossings::new(spec.flows.len(), spec.hops.len()),
             capture,
             base_rtt: spec.base_rtt,
@@ -311,6 +332,14 @@ impl World {
         let datagram = self.parcels.get_mut(packet.payload);
         let index = datagram.flow as usize;
         let flow = &mut self.flows[index];
+        let (client, server) = self.ends[index];
+        let last_node = self.shared.last_node;
+        // A flow knows its ends as the first and the last node, wherever on the path they are.
+        let node = match datagram.way {
+            Way::Down if node == client && datagram.to == 0 => 0,
+            Way::Up if node == server && datagram.to == last_node => last_node,
+            _ => node,
+        };
         if datagram.to != node {
             let route = &self.routes[flow.course().terminal()];
             match route.from(node, datagram.way).filter(|_| flow.pass(self.now, node, datagram)) {
@@ -364,7 +393,13 @@ impl World {
     fn flush(&mut self, flow: usize, node: u16) {
         while let Some((way, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.parcels) {
             let route = &self.routes[self.flows[flow].course().terminal()];
-            match route.from(node, way) {
+            let (client, server) = self.ends[flow];
+            let place = match node {
+                0 => client,
+                node if node == self.shared.last_node => server,
+                node => node,
+            };
+            match route.from(place, way) {
                 Some((link, port)) => self.enter(link, port, packet),
                 None => self.parcels.remove(packet.payload),
             }
@@ -373,23 +408,25 @@ impl World {
         self.agenda.schedule(self.node(flow, node), timeout);
     }
 
-    /// Fails where what was found cannot be. `paths` has each visit's terminal, and the hops over which it sampled round trips.
+    /// Fails where what was found cannot be. `paths` has each visit's terminal, the hops that it crosses, and of those the ones over which it sampled round trips.
     fn check(
         &self,
         crossed: &[u64],
         visits: &[FlowOutcome],
-        paths: Vec<(usize, Range<usize>)>,
+        paths: Vec<(usize, Range<usize>, Range<usize>)>,
     ) -> Result<(), SimError> {
         let end = self.now;
         let links: Vec<LinkAccount<'_>> =
             self.links.iter().zip(crossed).map(|(state, &crossed)| state.account(crossed, end)).collect();
-        let of = |route: &[(usize, usize)]| route.iter().map(|&(link, _)| &links[link]).collect();
+        let of = |route: &[(usize, usize)], crossed: &Range<usize>| {
+            route.get(crossed.clone()).unwrap_or_default().iter().map(|&(link, _)| &links[link]).collect()
+        };
         let visits: Vec<VisitAccount<'_>> = visits
             .iter()
             .zip(paths)
-            .map(|(outcome, (terminal, sampled))| {
+            .map(|(outcome, (terminal, crossed, sampled))| {
                 let Routes { up, down } = &self.routes[terminal];
-                VisitAccount { outcome, up: of(up), down: of(down), sampled }
+                VisitAccount { outcome, up: of(up, &crossed), down: of(down, &crossed), sampled }
             })
             .collect();
         checks::run(&links, &visits, end)
@@ -412,9 +449,10 @@ impl World {
                     carried[link].extend((bytes > 0).then_some((index, bytes)));
                 }
             }
-            let sampled = checks::sampled_hops(&flow.course().spec.stack, usize::from(self.shared.last_node));
+            let hops = usize::from(self.ends[index].0)..usize::from(self.ends[index].1);
+            let sampled = checks::sampled_hops(&flow.course().spec.stack, hops.len());
             let results = flow.into_results();
-            paths.extend(results.outcomes.iter().map(|_| (terminal, sampled.clone())));
+            paths.extend(results.outcomes.iter().map(|_| (terminal, hops.clone(), sampled.clone())));
             flows.extend(results.outcomes);
             flow_traces.extend(results.traces);
             qlog.extend(results.qlog);

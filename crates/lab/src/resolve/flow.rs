@@ -49,7 +49,8 @@ pub(super) fn flow(
     let sizes = sizes(path, direction, mtu);
     let stack = match spoken {
         Spoken::Cbr | Spoken::Ping => {
-            let sent = own.map_or(Datagrams::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| datagrams_of(own, mtu));
+            let sent =
+                own.map_or(Datagrams::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| datagrams_of(own, mtu));
             for visit in &mut visits {
                 // There is nothing to ask for, and it is the client that pings.
                 visit.objects.clear();

@@ -1,7 +1,7 @@
 //! What the types cannot refuse: names that name nothing, keys that exclude each other, values that make no sense
 //! together. Every problem is reported at its own place.
 
-use super::{datagrams, Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, Workload};
+use super::{Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, Workload, datagrams};
 use crate::error::{Problem, quoted};
 use crate::fairness::{self, ALL_FLOWS};
 use crate::results::METRICS;
@@ -209,7 +209,13 @@ fn visit(visit: &VisitSection, span: Range<usize>, first: bool, limit: Span) -> 
     page(visit.page.as_ref())?;
     lasts(visit.lasts.as_ref(), limit)?;
     let directed = visit.lasts.is_some();
-    transfer(visit.download.as_ref(), visit.upload.as_ref(), visit.objects.as_ref(), visit.direction.as_ref(), directed)?;
+    transfer(
+        visit.download.as_ref(),
+        visit.upload.as_ref(),
+        visit.objects.as_ref(),
+        visit.direction.as_ref(),
+        directed,
+    )?;
     match &visit.handshake {
         Some(handshake) if first && *handshake.get_ref() == Handshake::ZeroRtt => Err(Problem::new(
             handshake.span(),
@@ -387,9 +393,12 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
         return known("flow with a metric of fairness", flow, &[ALL_FLOWS]);
     }
     match flow {
-        Some(flow) if flow.get_ref() == ALL_FLOWS => {
-            Err(Problem::not_one_of(given.span(), "metric of all flows together", given.get_ref(), together.into_iter()))
-        }
+        Some(flow) if flow.get_ref() == ALL_FLOWS => Err(Problem::not_one_of(
+            given.span(),
+            "metric of all flows together",
+            given.get_ref(),
+            together.into_iter(),
+        )),
         _ => {
             known("metric", Some(given), &each.chain(together).collect::<Vec<_>>())?;
             known("flow", flow, &flow_names(scenario))

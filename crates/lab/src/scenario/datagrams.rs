@@ -60,7 +60,9 @@ pub(super) fn check(flow: &Spanned<Flow>) -> Result<(), Problem> {
     match kind.map(|kind| *kind.get_ref()) {
         Some(TransportKind::Ping) => match &section.interval {
             Some(interval) => super::check::above_zero("interval", interval),
-            None => Err(Problem::new(whole, "transport = \"ping\" needs an `interval`; allowed: interval = \"100 ms\"")),
+            None => {
+                Err(Problem::new(whole, "transport = \"ping\" needs an `interval`; allowed: interval = \"100 ms\""))
+            }
         },
         _ => constant(section, whole),
     }

@@ -259,7 +259,8 @@ impl Course {
     /// A packet that was sent on `way` during visit number `visit` was lost on a link.
     pub fn count_lost(&mut self, way: Way, visit: u32, cause: DropCause, position: f64, now: Time, trace: bool) {
         // An echo is lost with its answer too.
-        let counted = self.data_way() == Some(way) || matches!(self.spec.stack, Stack::Datagrams(Datagrams::Ping { .. }));
+        let counted =
+            self.data_way() == Some(way) || matches!(self.spec.stack, Stack::Datagrams(Datagrams::Ping { .. }));
         if visit != self.visit() || !counted {
             return;
         }

@@ -324,8 +324,11 @@ mod tests {
         let share = times.len() as f64 / 4_000_000.0;
         assert!((share - 0.3).abs() < 0.02, "{share}");
         // A gap is a silence where it is longer than the time between packets; silences shorter than that are not seen.
-        let gaps: Vec<f64> =
-            times.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64() - 0.001).filter(|gap| *gap > 1e-6).collect();
+        let gaps: Vec<f64> = times
+            .windows(2)
+            .map(|pair| pair[1].since(pair[0]).as_secs_f64() - 0.001)
+            .filter(|gap| *gap > 1e-6)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         // Standard error 0.7 s / sqrt(4,000) = 11 ms; four of them.
         assert!((mean - 0.7).abs() < 0.044, "{mean}");
