@@ -7,6 +7,7 @@ mod controllers;
 mod errors;
 mod fairness;
 mod matrix;
+mod orbit;
 mod output;
 mod paths;
 mod profiles;
@@ -34,6 +35,9 @@ fn main() -> ExitCode {
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),
+        Command::Orbit(args) => orbit::run(&args),
+        Command::Constellations { json } => orbit::constellations(json),
+        Command::Places { part, json } => orbit::list_places(part.as_deref(), json),
         Command::Schema => schema(),
         Command::Report { dir } => report(&dir),
         Command::Completions { shell } => completions(shell),

@@ -130,6 +130,7 @@ pub fn flow_outcome(
         packets_lost_policer: 0,
         packets_lost_queue: 0,
         packets_lost_random: 1,
+        packets_lost_route: 0,
         packets_declared_lost: 1,
         flow_control_blocked: None,
         return_packets: bytes / 2800,

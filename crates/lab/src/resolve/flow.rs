@@ -47,7 +47,7 @@ pub(super) fn flow(
     let mut visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
     let direction = visits.first().map_or(Direction::Download, |visit| visit.direction.into());
     let sizes = sizes(path, direction, mtu);
-    let stack = match spoken {
+    let mut stack = match spoken {
         Spoken::Cbr | Spoken::Ping => {
             let sent =
                 own.map_or(Datagrams::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| datagrams_of(own, mtu));
@@ -66,8 +66,12 @@ pub(super) fn flow(
             Stack::Tcp(Box::new(tcp(keys, version, sizes, path, scenario, objects)?))
         }
     };
+    let ends = path.orbit.as_ref().and_then(|orbit| orbit.ends(name));
+    if let Some(recipe) = recipe_mut(&mut stack) {
+        recipe.distance_m = ends.map(|ends| ends.distance_m as u64);
+    }
     Ok(FlowSpec {
-        ends: own.and_then(|own| crossed(own, path)),
+        ends: own.and_then(|own| crossed(own, path)).or(ends.map(|ends| ends.stations)),
         name: name.to_owned(),
         terminal: own.and_then(|own| own.terminal.as_ref()).map_or(0, |terminal| *terminal.get_ref()),
         server: own.and_then(|own| own.server.clone()).unwrap_or_else(|| "server".to_owned()),
@@ -75,6 +79,15 @@ pub(super) fn flow(
         stack,
         visits,
     })
+}
+
+/// The recipe of the data's sender, where something controls congestion.
+fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
+    match stack {
+        Stack::Quic(settings) => Some(&mut settings.congestion),
+        Stack::Tcp(stack) => Some(&mut stack.congestion),
+        Stack::Datagrams(_) => None,
+    }
 }
 
 /// The nodes between which a flow goes that does not cross the whole path.
@@ -104,11 +117,7 @@ fn datagrams_of(flow: &Flow, mtu: Bytes) -> Datagrams {
 
 /// BDP and queue of the bottleneck in the direction of the data.
 pub(super) fn sizes(path: &Resolved, direction: Direction, mtu: Bytes) -> Sizes {
-    let links = path.hops.iter().zip(&path.configs).map(|(hop, (forward, reverse))| match direction {
-        Direction::Download => (hop.forward.nominal_rate(), forward.queue.limit),
-        Direction::Upload => (hop.reverse.nominal_rate(), reverse.queue.limit),
-    });
-    let bottleneck = links.min_by_key(|(rate, _)| *rate);
+    let bottleneck = path.links(direction).into_iter().min_by_key(|(rate, _)| *rate);
     bottleneck.map_or(Sizes { bdp: Bytes::ZERO, queue: Bytes::ZERO }, |(rate, limit): (Rate, _)| Sizes {
         bdp: rate.bytes_in(path.rtt),
         queue: queue_bytes(limit, rate, path.rtt, mtu),
@@ -141,7 +150,7 @@ pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
         resume: keys.resume.unwrap_or_default(),
         parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
         distance_m: None,
-        hints: HintUse::default(),
+        hints: keys.hints.map(HintUse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     between("repeat", &scenario.repeat, 1, 100_000)?;
     above_zero("time_limit", &scenario.time_limit)?;
     path(scenario)?;
+    super::orbit_check::orbit(scenario)?;
     work(scenario)?;
     let mtu = scenario.path.get_ref().mtu.get_ref().get();
     transport(&scenario.defaults, mtu)?;
@@ -179,7 +180,7 @@ fn workload(work: &Workload, span: Range<usize>, limit: Span) -> Check {
         ("lasts", work.lasts.is_some()),
         ("visits", work.visits.is_some()),
     ];
-    one_of(&given, span)?;
+    one_of(&given, span, "nothing is transferred here")?;
     page(work.page.as_ref())?;
     lasts(work.lasts.as_ref(), limit)?;
     let directed = work.lasts.is_some();
@@ -205,7 +206,7 @@ fn visit(visit: &VisitSection, span: Range<usize>, first: bool, limit: Span) -> 
         ("page", visit.page.is_some()),
         ("lasts", visit.lasts.is_some()),
     ];
-    one_of(&given, span)?;
+    one_of(&given, span, "nothing is transferred here")?;
     page(visit.page.as_ref())?;
     lasts(visit.lasts.as_ref(), limit)?;
     let directed = visit.lasts.is_some();
@@ -261,12 +262,12 @@ fn crossed(scenario: &Scenario, flow: &super::Flow) -> Check {
     }
 }
 
-fn one_of(given: &[(&str, bool)], span: Range<usize>) -> Check {
+pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
     let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let found: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     match found.len() {
         1 => Ok(()),
-        0 => Err(Problem::new(span, format!("nothing is transferred here; allowed: one of {}", quoted(&names)))),
+        0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
         _ => Err(Problem::new(span, format!("{} stand together; allowed: one of {}", quoted(&found), quoted(&names)))),
     }
 }

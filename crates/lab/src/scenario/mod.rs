@@ -7,15 +7,20 @@
 mod check;
 mod datagrams;
 pub(crate) mod document;
+mod orbit;
+mod orbit_check;
+mod orbit_text;
 mod pep;
 mod transport;
 mod window;
 mod workload;
 
 pub(crate) use check::{HEADERS, check, variant_names};
+pub use orbit::{FibreSection, LinksSection, OrbitSection, ShellSection, StationSection};
+pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub(crate) use transport::Spoken;
-pub use transport::{HttpKind, PepMode, Transport, TransportKind};
+pub use transport::{Hints, HttpKind, PepMode, Transport, TransportKind};
 pub use window::Window;
 pub use workload::{Direction, Flow, Object, VisitSection, Workload};
 
@@ -93,7 +98,7 @@ pub struct FairnessSection {
     pub settle: Option<Span>,
 }
 
-/// The path between client and server: one hop, or a list of them.
+/// The path between client and server: one hop, a list of them, or a network of satellites.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSection {
@@ -104,6 +109,9 @@ pub struct PathSection {
     #[serde(default)]
     #[schemars(with = "Vec<Hop>")]
     pub hop: Vec<Spanned<Hop>>,
+    /// A network of satellites that move, instead of hops.
+    #[schemars(with = "Option<OrbitSection>")]
+    pub orbit: Option<Spanned<OrbitSection>>,
     /// From the server to the client.
     #[schemars(with = "Option<DirectionPatch>")]
     pub forward: Option<Spanned<DirectionPatch>>,

@@ -11,6 +11,12 @@ use serde_spanned::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
+    /// Where the client is, on a path with an orbit: a station, or a city.
+    #[schemars(with = "Option<String>")]
+    pub from: Option<Spanned<String>>,
+    /// Where the server is, likewise.
+    #[schemars(with = "Option<String>")]
+    pub to: Option<Spanned<String>>,
     /// One object of this size from the server to the client.
     #[schemars(with = "Option<Bytes>")]
     pub download: Option<Spanned<Bytes>>,
@@ -121,6 +127,12 @@ transport::keys! {
         /// Name in results, lower-case letters, digits and hyphens.
         #[schemars(with = "String")]
         pub name: Spanned<String>,
+        /// Where its client is, on a path with an orbit: a station, or a city.
+        #[schemars(with = "Option<String>")]
+        pub from: Option<Spanned<String>>,
+        /// Where its server is, likewise.
+        #[schemars(with = "Option<String>")]
+        pub to: Option<Spanned<String>>,
         /// When the flow's client begins, counted from the run's beginning; zero where left out. (`start` is the controller's.)
         pub at: Option<Span>,
         /// The terminal that it runs on, counted from 0.
@@ -179,6 +191,8 @@ impl Flow {
     /// The workload keys alone.
     pub fn workload_keys(&self) -> Workload {
         Workload {
+            from: self.from.clone(),
+            to: self.to.clone(),
             download: self.download.clone(),
             upload: self.upload.clone(),
             objects: self.objects.clone(),

@@ -2,11 +2,12 @@
 
 use super::Shared;
 use crate::datagram::Way;
+use crate::lost::Lost;
 use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series};
 use crate::progress::Progress;
 use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
-use bentpipe_quic::congestion::Record;
+use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
 
 /// The visits of a flow.
@@ -14,6 +15,8 @@ pub struct Course {
     pub spec: FlowSpec,
     /// The flow's place in the run.
     pub index: usize,
+    /// What is announced of the changes of its path, to who sends its data.
+    pub hints: HintFeed,
     next_visit: usize,
     /// When the next visit begins.
     begins: Option<Time>,
@@ -52,11 +55,15 @@ struct Counts {
     lost_policer: u64,
     lost_queue: u64,
     lost_random: u64,
+    lost_route: u64,
+    /// Packets of both ways that nobody could forward.
+    no_route: u64,
     return_packets: u64,
     return_bytes: ReturnBytes,
     dropped_policer: Vec<(Time, f64)>,
     dropped_queue: Vec<(Time, f64)>,
     dropped_loss: Vec<(Time, f64)>,
+    dropped_route: Vec<(Time, f64)>,
 }
 
 /// What only the protocol knows of a visit that ends.
@@ -81,7 +88,15 @@ impl Course {
     /// Visits that have not begun.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
         let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.wait + visit.think);
-        Self { spec, index, next_visit: 0, begins, under_way: None, results: FlowResults::default() }
+        Self {
+            spec,
+            index,
+            hints: HintFeed::new(),
+            next_visit: 0,
+            begins,
+            under_way: None,
+            results: FlowResults::default(),
+        }
     }
 
     /// The terminal its client sits behind.
@@ -193,7 +208,11 @@ impl Course {
         let mut error = progress.error.clone();
         if completed_at.is_none() && error.is_none() {
             let limit = shared.time_limit;
-            error = Some(format!("given up after {}, the time limit of {limit}", since(now)));
+            let mut reason = format!("given up after {}, the time limit of {limit}", since(now));
+            if under_way.counts.no_route > 0 {
+                reason += &format!("; {} of its packets found no way to the other end", under_way.counts.no_route);
+            }
+            error = Some(reason);
         }
         let (counts, record) = (&under_way.counts, &told.record);
         FlowOutcome {
@@ -218,6 +237,7 @@ impl Course {
             packets_lost_policer: counts.lost_policer,
             packets_lost_queue: counts.lost_queue,
             packets_lost_random: counts.lost_random,
+            packets_lost_route: counts.lost_route,
             packets_declared_lost: record.packets_declared_lost,
             flow_control_blocked: Some(record.window_blocked),
             return_packets: counts.return_packets,
@@ -256,20 +276,22 @@ impl Course {
         }
     }
 
-    /// A packet that was sent on `way` during visit number `visit` was lost on a link.
-    pub fn count_lost(&mut self, way: Way, visit: u32, cause: DropCause, position: f64, now: Time, trace: bool) {
+    /// A packet that was sent on `way` during visit number `visit` was lost.
+    pub fn count_lost(&mut self, way: Way, visit: u32, lost: Lost, position: f64, now: Time, trace: bool) {
+        let is_current = visit == self.visit();
         // An echo is lost with its answer too.
-        let counted =
-            self.data_way() == Some(way) || matches!(self.spec.stack, Stack::Datagrams(Datagrams::Ping { .. }));
-        if visit != self.visit() || !counted {
+        let both_ways = matches!(self.spec.stack, Stack::Datagrams(Datagrams::Ping { .. }));
+        let Some(under_way) = self.under_way.as_mut().filter(|_| is_current) else { return };
+        let counts = &mut under_way.counts;
+        counts.no_route += u64::from(lost == Lost::NoRoute);
+        if way != under_way.data_way && !both_ways {
             return;
         }
-        let Some(under_way) = &mut self.under_way else { return };
-        let counts = &mut under_way.counts;
-        let (count, series) = match cause {
-            DropCause::Policer => (&mut counts.lost_policer, &mut counts.dropped_policer),
-            DropCause::QueueFull | DropCause::Aqm => (&mut counts.lost_queue, &mut counts.dropped_queue),
-            DropCause::Loss(_) => (&mut counts.lost_random, &mut counts.dropped_loss),
+        let (count, series) = match lost {
+            Lost::OnLink(DropCause::Policer) => (&mut counts.lost_policer, &mut counts.dropped_policer),
+            Lost::OnLink(DropCause::QueueFull | DropCause::Aqm) => (&mut counts.lost_queue, &mut counts.dropped_queue),
+            Lost::OnLink(DropCause::Loss(_)) => (&mut counts.lost_random, &mut counts.dropped_loss),
+            Lost::Handover | Lost::NoRoute | Lost::HopLimit => (&mut counts.lost_route, &mut counts.dropped_route),
         };
         *count += 1;
         if trace {
@@ -305,6 +327,7 @@ fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, recor
     add("dropped_policer", "bytes", counts.dropped_policer.clone());
     add("dropped_queue", "bytes", counts.dropped_queue.clone());
     add("dropped_loss", "bytes", counts.dropped_loss.clone());
+    add("dropped_route", "bytes", counts.dropped_route.clone());
     add("received", "bytes", received);
     add("cwnd", "bytes", sender.cwnd);
     add("ssthresh", "bytes", sender.ssthresh);

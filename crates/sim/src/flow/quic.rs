@@ -194,7 +194,10 @@ impl QuicFlow {
         let fail = |source| SimError::Settings { flow: self.course.spec.name.clone(), source };
         let settings = &self.settings;
         let mut transport = settings.transport().map_err(fail)?;
-        let controller = settings.controller().map_err(fail)?;
+        let mut controller = settings.controller().map_err(fail)?;
+        if self.course.data_way().is_some_and(|way| way.source() == side) {
+            controller = controller.with_hints(self.course.hints.clone());
+        }
         let peer = self.socket(side.peer()).ip();
         let host = shared.hosts.get(match side {
             Side::Server => &self.course.spec.server,
