@@ -115,9 +115,8 @@ impl Chain {
 /// Where `flow` is: at the ends of the path, or at others between them.
 fn place(flow: &FlowSpec, last_node: u16) -> Result<Place, SimError> {
     let (client, server) = flow.ends.unwrap_or((0, last_node.into()));
-    let wrong = |what: &str| {
-        SimError::Spec(format!("flow `{}` goes from node {client} to {server}; {what}", flow.name))
-    };
+    let wrong =
+        |what: &str| SimError::Spec(format!("flow `{}` goes from node {client} to {server}; {what}", flow.name));
     if flow.ends.is_some() && matches!(&flow.stack, Stack::Tcp(stack) if stack.pep.is_some()) {
         return Err(wrong("allowed with a proxy: the whole path"));
     }
