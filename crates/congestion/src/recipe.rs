@@ -4,6 +4,8 @@
 use crate::capped::Capped;
 use crate::catalogue::{CONTROLLERS, Part, RESUMPTIONS, STARTS, find};
 use crate::controller::{Controller, Setup};
+use crate::hinted::Hinted;
+use crate::hints::HintFeed;
 use crate::parameter::{ParameterError, Values};
 use crate::resume::{Mode, PathNotes, Resume};
 use crate::start::{Permit, Start, Started};
@@ -144,6 +146,7 @@ pub struct Prepared {
     gated: bool,
     resume: (&'static Part<Mode>, Values),
     max_window: Option<Bytes>,
+    hints: (HintUse, Option<HintFeed>),
 }
 
 /// Whether a connection may start faster than slow start, where its recipe leaves that open (`auto`).
@@ -199,6 +202,7 @@ impl Recipe {
             gated: self.start.as_str() == "auto",
             resume: (resume, values(&self.parameters, resume.name)?),
             max_window: self.max_window,
+            hints: (self.hints, None),
         })
     }
 }
@@ -214,9 +218,20 @@ impl Prepared {
         self.resume.0.name != ResumeName::default().as_str()
     }
 
+    /// The same, whose controllers are told of the changes that `feed` announces, as far as the recipe has them use any: otherwise they are the same
+    /// as without.
+    pub fn with_hints(&self, feed: HintFeed) -> Self {
+        Self { hints: (self.hints.0, Some(feed)), ..self.clone() }
+    }
+
     /// A controller, and around it, where there are `notes` to keep, the layer that observes the path and resumes.
     pub fn make(&self, setup: &Setup, fast: FastStart, notes: Option<PathNotes>) -> Box<dyn Controller> {
         let mut controller = self.started(setup, fast);
+        if let (uses, Some(feed)) = &self.hints
+            && *uses != HintUse::default()
+        {
+            controller = Box::new(Hinted::new(controller, feed.clone(), *uses, setup));
+        }
         if let Some(notes) = notes {
             let (part, values) = &self.resume;
             controller = Box::new(Resume::new(controller, (part.make)(setup, values), setup, values, notes));

@@ -3,6 +3,7 @@
 //! `null` stands for what did not happen. Everything is in the order of the plan (points, variants, runs), and floats
 //! are printed as the shortest text that gives them back, so that the same scenario gives the same bytes.
 
+use crate::fairness::{self, ALL_FLOWS, Fairness};
 use crate::scenario::{Direction, PublishedKind};
 use crate::stats::Stats;
 use bentpipe_quic::congestion::Saved;
@@ -57,6 +58,9 @@ pub struct Run {
     pub flows: Vec<Flow>,
     /// One entry for each direction of each hop.
     pub links: Vec<Link>,
+    /// How flows that compete shared a link; null where there are no two. Results written before this was measured do not have it.
+    #[serde(default)]
+    pub fairness: Option<Fairness>,
 }
 
 /// One reported visit of one flow. Seconds count from its first packet, `start_s` from the run's beginning.
@@ -66,16 +70,16 @@ pub struct Flow {
     pub name: String,
     /// Which connection of the flow, from 1.
     pub visit: usize,
-    /// `quic` or `tcp`.
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping`, which nothing controls.
     pub transport: String,
-    /// The congestion controller.
+    /// The congestion controller; `none` for datagrams.
     pub congestion: String,
     /// Connections that the visit took; time series are of the first one's sender.
     #[serde(default = "one")]
     pub connections: u64,
     /// `download` or `upload`.
     pub direction: Direction,
-    /// Application bytes that were to be transferred.
+    /// Application bytes that were to be transferred; received, where the visit lasts for a time.
     pub bytes: u64,
     /// True where all of them arrived.
     pub completed: bool,
@@ -213,11 +217,11 @@ pub struct Summary {
     pub variant: String,
     /// Where in the sweep.
     pub point: Point,
-    /// The flow's name.
+    /// The flow's name, or `all` for a metric of all flows together.
     pub flow: String,
     /// Which connection of the flow.
     pub visit: usize,
-    /// A metric of a flow.
+    /// A metric of a flow, or of all flows together.
     pub metric: String,
     /// Runs in which it happened.
     pub n: u64,
@@ -301,13 +305,14 @@ pub fn metric(name: &str) -> Option<Reader> {
 
 impl Run {
     /// The outcome of a run as it is written.
-    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome) -> Self {
+    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome, fairness: Option<Fairness>) -> Self {
         Self {
             variant: variant.to_owned(),
             point: point.clone(),
             run,
             flows: outcome.flows.iter().map(Flow::new).collect(),
             links: outcome.links.iter().map(Link::new).collect(),
+            fairness,
         }
     }
 }
@@ -430,6 +435,12 @@ pub fn summarise(runs: &[Run]) -> Vec<Summary> {
                 summary.push(Summary::new(&group[0], &flow, visit, name, &values));
             }
         }
+        if group.iter().any(|run| run.fairness.is_some()) {
+            for (name, _) in fairness::METRICS {
+                let values = values(group, ALL_FLOWS, 1, name);
+                summary.push(Summary::new(&group[0], ALL_FLOWS, 1, name, &values));
+            }
+        }
     }
     summary
 }
@@ -447,6 +458,9 @@ pub(crate) fn visits(runs: &[Run]) -> Vec<(String, usize)> {
 
 /// The values of a metric over `runs`, of those in which it happened.
 pub(crate) fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
+    if let Some(read) = fairness::metric(name) {
+        return runs.iter().filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
+    }
     let Some(read) = metric(name) else { return Vec::new() };
     runs.iter()
         .flat_map(|run| &run.flows)

@@ -1,12 +1,64 @@
 //! Satellites, and where they are at a time.
 
+use crate::elements::{self, ElementsFormat};
+use crate::frames::{Turn, julian_years, sidereal_rad};
 use crate::{Ecef, OrbitError, Shell};
 use bentpipe_units::{Epoch, Span, Time};
+
+/// Eccentricity of satellites of shells: not zero, since some formulas of the propagator divide by it (Hypatia's choice too).
+const SHELL_ECCENTRICITY: f64 = 1e-7;
+/// Below one Earth radius from the centre, km, a satellite has come down (Vallado et al. 2006, "Revisiting Spacetrack Report #3", error 6).
+const GROUND_KM: f64 = 6_378.135;
+/// Lowest elevation towards satellites of published elements, which state none, degrees (our choice: that of Starlink's first shells).
+const ELEMENTS_MIN_ELEVATION_DEG: f64 = 25.0;
 
 /// Satellites that move.
 #[derive(Debug, Clone)]
 pub struct Constellation {
-    // Each satellite: name, shell, plane, index in plane, SGP4 constants, epoch.
+    names: Vec<String>,
+    orbits: Vec<Orbit>,
+    /// Where they come from.
+    shells: Vec<Shell>,
+}
+
+/// Where a satellite belongs: counted from zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot {
+    /// The shell.
+    pub shell: u32,
+    /// The plane in it.
+    pub plane: u32,
+    /// The satellite in the plane.
+    pub index: u32,
+}
+
+/// What moves one satellite.
+#[derive(Debug, Clone)]
+struct Orbit {
+    constants: sgp4::Constants,
+    /// The epoch of its elements, nanoseconds since 1970 began.
+    epoch_ns: i128,
+    origin: Origin,
+}
+
+/// Where a satellite comes from.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    Shell(Slot),
+    Elements { inclination_deg: f64, revolutions_per_day: f64 },
+}
+
+/// Where a satellite of published elements is in its plane at one time: what finding planes takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bearing {
+    /// Inclination of the mean orbit, degrees.
+    pub inclination_deg: f64,
+    /// Mean motion, revolutions a day.
+    pub revolutions_per_day: f64,
+    /// Right ascension of the ascending node at that time, degrees, 0 to 360.
+    pub node_deg: f64,
+    /// Angle from the ascending node along the orbit at that time, degrees, 0 to 360.
+    pub latitude_deg: f64,
 }
 
 /// A satellite that was left out, since its orbit ends before the time of interest does.
@@ -24,23 +76,56 @@ impl Constellation {
     /// # Errors
     /// A shell that cannot be.
     pub fn from_shells(shells: &[Shell], epoch: Epoch) -> Result<Self, OrbitError> {
-        let _ = (shells, epoch);
-        todo!()
+        let mut made = Self { names: Vec::new(), orbits: Vec::new(), shells: shells.to_vec() };
+        let epoch_ns = nanos(epoch);
+        for (number, shell) in shells.iter().enumerate() {
+            shell.check()?;
+            for plane in 0..shell.planes {
+                for index in 0..shell.per_plane {
+                    let name = format!("{}-{plane}-{index}", shell.name);
+                    let constants = circular(shell, plane, index, epoch_ns, &name)?;
+                    let origin = Origin::Shell(Slot { shell: number as u32, plane, index });
+                    made.orbits.push(Orbit { constants, epoch_ns, origin });
+                    made.names.push(name);
+                }
+            }
+        }
+        Ok(made)
     }
 
-    /// Satellites of published elements (TLE or OMM; which one is seen from the text). All form one shell; planes are found by inclination and ascending
-    /// node where an ISL pattern needs them.
+    /// Satellites of published elements (TLE or OMM; which one is seen from the text), each from its own epoch, WGS72. All form one shell without a stated lowest
+    /// elevation ([`Constellation::min_elevation_deg`] says what stands for it); planes are found by inclination and ascending node where an ISL pattern needs
+    /// them.
     ///
     /// # Errors
     /// The first line that cannot be read.
     pub fn from_elements(text: &str) -> Result<Self, OrbitError> {
-        let _ = text;
-        todo!()
+        let found = elements::read(text, ElementsFormat::detect(text))?;
+        let mut made = Self {
+            names: Vec::with_capacity(found.len()),
+            orbits: Vec::with_capacity(found.len()),
+            shells: Vec::new(),
+        };
+        for each in found {
+            let at = each.elements.datetime.and_utc();
+            let epoch_ns = i128::from(at.timestamp()) * 1_000_000_000 + i128::from(at.timestamp_subsec_nanos());
+            let origin = Origin::Elements {
+                inclination_deg: each.elements.inclination,
+                revolutions_per_day: each.elements.mean_motion,
+            };
+            let constants = published(&each.elements, epoch_ns).map_err(|reason| OrbitError::Elements {
+                line: each.line,
+                reason: format!("`{}` has no orbit that can be propagated: {reason}", each.name),
+            })?;
+            made.orbits.push(Orbit { constants, epoch_ns, origin });
+            made.names.push(each.name);
+        }
+        Ok(made)
     }
 
     /// How many satellites.
     pub fn len(&self) -> usize {
-        todo!()
+        self.names.len()
     }
 
     /// True where there is none.
@@ -50,31 +135,220 @@ impl Constellation {
 
     /// The name of satellite `index`.
     pub fn name(&self, index: usize) -> &str {
-        let _ = index;
-        todo!()
+        &self.names[index]
+    }
+
+    /// The shell, plane and place in it of satellite `index`; none for one of published elements.
+    pub fn slot(&self, index: usize) -> Option<Slot> {
+        match self.orbits[index].origin {
+            Origin::Shell(slot) => Some(slot),
+            Origin::Elements { .. } => None,
+        }
+    }
+
+    /// Its shells, in the order of [`Slot::shell`]; empty for published elements.
+    pub fn shells(&self) -> &[Shell] {
+        &self.shells
+    }
+
+    /// Lowest elevation at which satellite `index` is used where a station does not say otherwise, degrees: that of its shell, 25 for satellites of published
+    /// elements.
+    pub fn min_elevation_deg(&self, index: usize) -> f64 {
+        let shell = self.slot(index).and_then(|slot| self.shells.get(slot.shell as usize));
+        shell.map_or(ELEMENTS_MIN_ELEVATION_DEG, |shell| shell.min_elevation_deg)
     }
 
     /// The latest epoch of its elements: a good time to begin.
     pub fn epoch(&self) -> Epoch {
-        todo!()
+        let latest = self.orbits.iter().map(|orbit| orbit.epoch_ns).max().unwrap_or(0);
+        Epoch::from_unix_millis(u64::try_from(latest / 1_000_000).unwrap_or(0))
     }
 
-    /// Leaves out what cannot be propagated from `begins` for `length`, and says what.
+    /// Leaves out what cannot be propagated from `begins` for `length`, and says what: looked for at the beginning, at the end, and at each hundredth of the
+    /// time between.
     ///
     /// # Errors
     /// Nothing is left.
     pub fn drop_decayed(&mut self, begins: Epoch, length: Span) -> Result<Vec<Decayed>, OrbitError> {
-        let _ = (begins, length);
-        todo!()
+        let mut gone = Vec::new();
+        let mut keep = Vec::with_capacity(self.len());
+        let begins_ns = nanos(begins);
+        for (orbit, name) in self.orbits.iter().zip(&self.names) {
+            let failure = (0..=100).find_map(|hundredth| {
+                let at = begins_ns + i128::from(length.as_nanos()) * hundredth / 100;
+                orbit.teme(at).err()
+            });
+            keep.push(failure.is_none());
+            if let Some((_, reason)) = failure {
+                gone.push(Decayed { name: name.clone(), reason });
+            }
+        }
+        if gone.len() == self.len() {
+            let first = gone.first().map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
+            return Err(OrbitError::Value {
+                what: "number of satellites that last".into(),
+                value: format!("0 of {} from {begins} for {length}{first}", self.len()),
+                allowed: "1 or more: begin nearer to the epoch of the elements".into(),
+            });
+        }
+        retain(&mut self.names, &keep);
+        retain(&mut self.orbits, &keep);
+        Ok(gone)
     }
 
-    /// Where each satellite is at `at` after `begins`, Earth-fixed, appended to nothing: `into` is cleared first. One call costs about half a microsecond a
-    /// satellite.
+    /// Where each satellite is at `at` after `begins`, Earth-fixed, appended to nothing: `into` is cleared first. One call costs less than a microsecond a
+    /// satellite; [`Ephemeris`](crate::Ephemeris) is for small steps.
     ///
     /// # Errors
     /// A satellite that cannot be followed to that time.
     pub fn positions(&self, begins: Epoch, at: Time, into: &mut Vec<Ecef>) -> Result<(), OrbitError> {
-        let _ = (begins, at, into);
-        todo!()
+        into.clear();
+        into.reserve(self.len());
+        self.follow(begins, at, |turn, teme| into.push(turn.position(teme.position)))
     }
+
+    /// The same, with velocities against the turning Earth, metres a second.
+    ///
+    /// # Errors
+    /// A satellite that cannot be followed to that time.
+    pub(crate) fn motions(&self, begins: Epoch, at: Time, into: &mut Vec<(Ecef, Ecef)>) -> Result<(), OrbitError> {
+        into.clear();
+        into.reserve(self.len());
+        self.follow(begins, at, |turn, teme| {
+            let position = turn.position(teme.position);
+            into.push((position, turn.velocity(position, teme.velocity)));
+        })
+    }
+
+    fn follow(&self, begins: Epoch, at: Time, mut each: impl FnMut(Turn, &sgp4::Prediction)) -> Result<(), OrbitError> {
+        let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
+        let at = nanos(begins) + i128::from(at.as_nanos());
+        for (index, orbit) in self.orbits.iter().enumerate() {
+            each(turn, &orbit.teme(at).map_err(|failure| self.lost(index, failure))?);
+        }
+        Ok(())
+    }
+
+    /// Where satellite `index` alone is at `at` after `begins`.
+    ///
+    /// # Errors
+    /// It cannot be followed to that time.
+    pub(crate) fn position(&self, index: usize, begins: Epoch, at: Time) -> Result<Ecef, OrbitError> {
+        let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
+        let teme = self.orbits[index].teme(nanos(begins) + i128::from(at.as_nanos()));
+        Ok(turn.position(teme.map_err(|failure| self.lost(index, failure))?.position))
+    }
+
+    fn lost(&self, index: usize, (minutes, reason): (f64, String)) -> OrbitError {
+        OrbitError::Propagation { name: self.names[index].clone(), minutes, reason }
+    }
+}
+
+impl Constellation {
+    /// Where satellites of published elements are in their planes at the epoch of the constellation.
+    ///
+    /// # Errors
+    /// A satellite that cannot be followed to that time.
+    pub(crate) fn bearings(&self) -> Result<Vec<Bearing>, OrbitError> {
+        let at = nanos(self.epoch());
+        let mut bearings = Vec::with_capacity(self.len());
+        for (index, orbit) in self.orbits.iter().enumerate() {
+            if let Origin::Elements { inclination_deg, revolutions_per_day } = orbit.origin {
+                let teme = orbit.teme(at).map_err(|failure| self.lost(index, failure))?;
+                let (node_deg, latitude_deg) = in_plane(teme.position, teme.velocity);
+                bearings.push(Bearing { inclination_deg, revolutions_per_day, node_deg, latitude_deg });
+            }
+        }
+        Ok(bearings)
+    }
+}
+
+impl Orbit {
+    /// Position and velocity in TEME, km and km/s, at `at` nanoseconds since 1970; what failed and how many minutes from the epoch otherwise.
+    fn teme(&self, at: i128) -> Result<sgp4::Prediction, (f64, String)> {
+        let minutes = (at - self.epoch_ns) as f64 / 6e10;
+        let made = self.constants.propagate(sgp4::MinutesSinceEpoch(minutes)).map_err(|e| (minutes, e.to_string()))?;
+        let [x, y, z] = made.position;
+        let radius = libm::sqrt(x * x + y * y + z * z);
+        if radius >= GROUND_KM && radius.is_finite() {
+            return Ok(made);
+        }
+        let reason = if radius < GROUND_KM {
+            format!("it has come down: {radius:.0} km from the Earth's centre")
+        } else {
+            "its position is no number".into()
+        };
+        Err((minutes, reason))
+    }
+}
+
+fn nanos(epoch: Epoch) -> i128 {
+    i128::from(epoch.as_unix_millis()) * 1_000_000
+}
+
+/// Right ascension of the ascending node, and angle from it along the orbit, degrees, 0 to 360, of a satellite at this place with this velocity.
+fn in_plane(position: [f64; 3], velocity: [f64; 3]) -> (f64, f64) {
+    let [x, y, z] = position;
+    let [u, v, w] = velocity;
+    // Angular momentum: the plane's normal. The node lies where the plane cuts the equator.
+    let (hx, hy, hz) = (y * w - z * v, z * u - x * w, x * v - y * u);
+    let node = libm::atan2(hx, -hy);
+    let (sin, cos) = libm::sincos(node);
+    let h = libm::sqrt(hx * hx + hy * hy + hz * hz);
+    let along = x * cos + y * sin;
+    let across = ((hy * z - hz * y) * cos + (hz * x - hx * z) * sin) / h;
+    // The axis a quarter ahead of the node is the normal times the node's direction; its product with the position is minus what stands above.
+    let latitude = libm::atan2(-across, along);
+    (turned(node.to_degrees()), turned(latitude.to_degrees()))
+}
+
+/// An angle in degrees, from 0 to 360.
+fn turned(degrees: f64) -> f64 {
+    if degrees < 0.0 { degrees + 360.0 } else { degrees }
+}
+
+/// Keeps the items whose flag is set.
+fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
+    let mut flags = keep.iter();
+    items.retain(|_| flags.next().copied().unwrap_or(false));
+}
+
+/// The orbit of one satellite of a shell.
+fn circular(shell: &Shell, plane: u32, index: u32, epoch_ns: i128, name: &str) -> Result<sgp4::Constants, OrbitError> {
+    let refuse = |reason: String| OrbitError::Propagation { name: name.to_owned(), minutes: 0.0, reason };
+    let orbit = sgp4::Orbit::from_kozai_elements(
+        &sgp4::WGS72,
+        shell.inclination_deg.to_radians(),
+        shell.node_deg(plane).to_radians(),
+        SHELL_ECCENTRICITY,
+        0.0,
+        shell.anomaly_deg(plane, index).to_radians(),
+        shell.revolutions_per_day * std::f64::consts::PI / 720.0,
+    )
+    .map_err(|e| refuse(e.to_string()))?;
+    constants(orbit, epoch_ns, 0.0).map_err(|e| refuse(e.to_string()))
+}
+
+/// The orbit of published elements.
+fn published(elements: &sgp4::Elements, epoch_ns: i128) -> Result<sgp4::Constants, String> {
+    let orbit = sgp4::Orbit::from_kozai_elements(
+        &sgp4::WGS72,
+        elements.inclination.to_radians(),
+        elements.right_ascension.to_radians(),
+        elements.eccentricity,
+        elements.argument_of_perigee.to_radians(),
+        elements.mean_anomaly.to_radians(),
+        elements.mean_motion * std::f64::consts::PI / 720.0,
+    )
+    .map_err(|e| e.to_string())?;
+    constants(orbit, epoch_ns, elements.drag_term).map_err(|e| e.to_string())
+}
+
+/// The propagator in the mode that Vallado et al. 2006 call improved, with WGS72, which element sets are made with (the same paper).
+fn constants(
+    orbit: sgp4::Orbit,
+    epoch_ns: i128,
+    drag_term: f64,
+) -> Result<sgp4::Constants, sgp4::OutOfRangeEpochEccentricity> {
+    sgp4::Constants::new(sgp4::WGS72, sgp4::iau_epoch_to_sidereal_time, julian_years(epoch_ns), drag_term, orbit)
 }

@@ -2,15 +2,63 @@
 
 use crate::Ecef;
 use bentpipe_units::{Epoch, Span};
+use std::f64::consts::TAU;
+
+/// Milliseconds from 1970 to J2000 (2000-01-01 12:00; UTC, as [`Epoch`] counts).
+const J2000_MILLIS: i64 = 946_728_000_000;
+const DAY_MILLIS: i64 = 86_400_000;
+const DAY_SECS: f64 = 86_400.0;
+const CENTURY_DAYS: f64 = 36_525.0;
 
 /// Greenwich mean sidereal time, radians, at `span` after `epoch` (IAU 1982; UT1 taken as UTC).
+///
+/// Aoki et al. 1982, as in Vallado's "Fundamentals of Astrodynamics", equation 3-47. Whole days and the part of a day are kept apart: the whole days' turns fall
+/// out exactly, so that a nanosecond's turn is kept over centuries.
 pub(crate) fn sidereal_rad(epoch: Epoch, span: Span) -> f64 {
-    let _ = (epoch, span);
-    todo!()
+    let since = i128::from(epoch.as_unix_millis()) - i128::from(J2000_MILLIS);
+    let (days, millis) = (since.div_euclid(i128::from(DAY_MILLIS)), since.rem_euclid(i128::from(DAY_MILLIS)));
+    let nanos = millis * 1_000_000 + i128::from(span.as_nanos());
+    let day_nanos = i128::from(DAY_MILLIS) * 1_000_000;
+    let days = days + nanos / day_nanos;
+    let of_day = (nanos % day_nanos) as f64 / day_nanos as f64;
+    let t = (days as f64 + of_day) / CENTURY_DAYS;
+    // 876,600 h a century is one turn a day: its whole turns are nothing, its part is the part of the day.
+    let secs = 67_310.548_41 + (8_640_184.812_866 + (0.093_104 - 6.2e-6 * t) * t) * t;
+    let turns = of_day + libm::fmod(secs, DAY_SECS) / DAY_SECS;
+    (turns - libm::floor(turns)) * TAU
 }
 
-/// A position in TEME, kilometres, as Earth-fixed metres, at the given sidereal time.
-pub(crate) fn teme_to_ecef(teme_km: [f64; 3], sidereal_rad: f64) -> Ecef {
-    let _ = (teme_km, sidereal_rad);
-    todo!()
+/// How fast the Earth turns under TEME, radians a second: 1.002737909350795 turns a day (Aoki et al. 1982).
+const EARTH_RATE: f64 = 1.002_737_909_350_795 * TAU / DAY_SECS;
+
+/// Julian years (365.25 days) from J2000 to `nanos` nanoseconds after 1970: how the propagator counts epochs.
+pub(crate) fn julian_years(nanos: i128) -> f64 {
+    (nanos - i128::from(J2000_MILLIS) * 1_000_000) as f64 / (365.25 * DAY_SECS * 1e9)
+}
+
+/// The turn from TEME to the Earth-fixed frame at one time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    sin: f64,
+    cos: f64,
+}
+
+impl Turn {
+    /// The turn at this sidereal time.
+    pub(crate) fn new(sidereal_rad: f64) -> Self {
+        let (sin, cos) = libm::sincos(sidereal_rad);
+        Self { sin, cos }
+    }
+
+    /// A position in TEME, kilometres, as Earth-fixed metres.
+    pub(crate) fn position(self, teme_km: [f64; 3]) -> Ecef {
+        let [x, y, z] = teme_km.map(|km| km * 1000.0);
+        Ecef { x: x * self.cos + y * self.sin, y: y * self.cos - x * self.sin, z }
+    }
+
+    /// The velocity against the turning Earth, metres a second, of what is at `position` (Earth-fixed) and moves at `teme_km_s` in TEME.
+    pub(crate) fn velocity(self, position: Ecef, teme_km_s: [f64; 3]) -> Ecef {
+        let turned = self.position(teme_km_s);
+        Ecef { x: turned.x + EARTH_RATE * position.y, y: turned.y - EARTH_RATE * position.x, z: turned.z }
+    }
 }

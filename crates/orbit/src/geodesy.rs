@@ -1,6 +1,22 @@
 //! Places on and above the ellipsoid (WGS84).
 
+use geographiclib_rs::{Geodesic, InverseGeodesic};
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+/// Semi-major axis of WGS84, metres (NGA.STND.0036, table 3.1).
+const A: f64 = 6_378_137.0;
+/// Flattening of WGS84 (the same table).
+const F: f64 = 1.0 / 298.257_223_563;
+/// Semi-minor axis, metres.
+const B: f64 = A * (1.0 - F);
+/// First eccentricity squared.
+const E2: f64 = F * (2.0 - F);
+/// Second eccentricity squared.
+const E2_PRIME: f64 = E2 / (1.0 - E2);
+
+/// The ellipsoid's geodesics: series that are worked out once.
+static GEODESIC: LazyLock<Geodesic> = LazyLock::new(Geodesic::wgs84);
 
 /// A place by geodetic coordinates on WGS84.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -27,31 +43,60 @@ pub struct Ecef {
 impl Geodetic {
     /// The same place, Earth-fixed.
     pub fn to_ecef(self) -> Ecef {
-        todo!()
+        let (sin_lat, cos_lat) = libm::sincos(self.latitude_deg.to_radians());
+        let (sin_lon, cos_lon) = libm::sincos(self.longitude_deg.to_radians());
+        // Radius of curvature in the prime vertical.
+        let n = A / libm::sqrt(1.0 - E2 * sin_lat * sin_lat);
+        let from_axis = (n + self.altitude_m) * cos_lat;
+        Ecef { x: from_axis * cos_lon, y: from_axis * sin_lon, z: (n * (1.0 - E2) + self.altitude_m) * sin_lat }
     }
 
     /// Length of the geodesic to `other` on the ellipsoid, metres (Karney 2013); altitudes count for nothing.
     pub fn distance_m(self, other: Self) -> f64 {
-        let _ = other;
-        todo!()
+        GEODESIC.inverse(self.latitude_deg, self.longitude_deg, other.latitude_deg, other.longitude_deg)
     }
 }
 
 impl Ecef {
     /// Straight-line distance, metres.
     pub fn distance_m(self, other: Self) -> f64 {
-        let _ = other;
-        todo!()
+        let (x, y, z) = (self.x - other.x, self.y - other.y, self.z - other.z);
+        libm::sqrt(x * x + y * y + z * z)
     }
 
-    /// The same place by geodetic coordinates.
+    /// The same place by geodetic coordinates, by Bowring's iteration on the reduced latitude (Bowring 1976): after three rounds it stands still to less than a
+    /// micrometre from 1,000 km under the ground to far beyond the Moon. Within some 100 km of the Earth's centre latitudes mean nothing.
     pub fn to_geodetic(self) -> Geodetic {
-        todo!()
+        let from_axis = libm::sqrt(self.x * self.x + self.y * self.y);
+        let (mut sin_beta, mut cos_beta) = libm::sincos(libm::atan2(A * self.z, B * from_axis));
+        let mut latitude = 0.0;
+        for _ in 0..3 {
+            latitude = libm::atan2(
+                self.z + E2_PRIME * B * sin_beta * sin_beta * sin_beta,
+                from_axis - E2 * A * cos_beta * cos_beta * cos_beta,
+            );
+            let (sin_lat, cos_lat) = libm::sincos(latitude);
+            (sin_beta, cos_beta) = libm::sincos(libm::atan2(B * sin_lat, A * cos_lat));
+        }
+        let (sin_lat, cos_lat) = libm::sincos(latitude);
+        Geodetic {
+            latitude_deg: latitude.to_degrees(),
+            longitude_deg: libm::atan2(self.y, self.x).to_degrees(),
+            // Holds at the poles as well as at the equator, where the usual quotients lose their digits.
+            altitude_m: from_axis * cos_lat + self.z * sin_lat - A * libm::sqrt(1.0 - E2 * sin_lat * sin_lat),
+        }
     }
 }
 
 /// How high `target` stands above the horizon of `observer`, degrees: the angle to the plane that touches the ellipsoid there.
 pub fn elevation_deg(observer: Geodetic, target: Ecef) -> f64 {
-    let _ = (observer, target);
-    todo!()
+    let (sin_lat, cos_lat) = libm::sincos(observer.latitude_deg.to_radians());
+    let (sin_lon, cos_lon) = libm::sincos(observer.longitude_deg.to_radians());
+    let from = observer.to_ecef();
+    let (x, y, z) = (target.x - from.x, target.y - from.y, target.z - from.z);
+    let out = x * cos_lon + y * sin_lon;
+    let east = y * cos_lon - x * sin_lon;
+    let north = z * cos_lat - out * sin_lat;
+    let up = out * cos_lat + z * sin_lat;
+    libm::atan2(up, libm::sqrt(east * east + north * north)).to_degrees()
 }

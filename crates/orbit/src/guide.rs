@@ -1,8 +1,14 @@
 //! A network moved along in time: topology and routes as they are, and what comes next.
 
-use crate::{Network, Node, OrbitError, Path, Routes, Topology};
+use crate::{Network, Node, OrbitError, Path, Routes, SPEED_OF_LIGHT, Topology};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
+
+mod changes;
+mod exact;
+mod forecast;
+
+use exact::Watch;
 
 /// When routes are computed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,66 +70,117 @@ pub struct PathForecast {
 /// [`Guide::new`] stands at time zero. [`Guide::next`] says when to call [`Guide::advance`]; between two such times routes and [`Guide::law`]s hold.
 #[derive(Debug, Clone)]
 pub struct Guide {
-    // network: Arc<Network>, step, topology now and at the next step (for laws), routes.
+    network: Arc<Network>,
+    step: Step,
+    watch: Watch,
+    here: Topology,
+    routes: Routes,
+    /// What comes next; none where nothing ever does.
+    ahead: Option<Topology>,
 }
 
 impl Guide {
-    /// At time zero, with routes to `destinations`.
+    /// At time zero, with routes to `destinations`. With [`Step::Exact`], the ways that matter are those between any two of them: see [`Guide::watching`].
     ///
     /// # Errors
     /// A satellite that cannot be followed, a step of no length.
     pub fn new(network: Arc<Network>, step: Step, destinations: &[Node]) -> Result<Self, OrbitError> {
-        let _ = (network, step, destinations);
-        todo!()
+        let all = 0..destinations.len();
+        let pairs: Vec<_> = destinations.iter().flat_map(|from| all.clone().map(|to| (*from, to))).collect();
+        Self::watching(network, step, destinations, &pairs)
     }
 
-    /// When to call [`Guide::advance`] next.
+    /// As [`Guide::new`], where only the ways of `pairs` (a node, and the number of a destination) are watched: [`Step::Exact`] finds when their next hops
+    /// change and when one of their ends turns to another satellite. Everything else changes with it, or at the step.
+    ///
+    /// # Errors
+    /// A satellite that cannot be followed, a step of no length.
+    pub fn watching(
+        network: Arc<Network>,
+        step: Step,
+        destinations: &[Node],
+        pairs: &[(Node, usize)],
+    ) -> Result<Self, OrbitError> {
+        if let Step::Every(Span::ZERO) | Step::Exact(Span::ZERO) = step {
+            return Err(OrbitError::Value {
+                what: "a step".into(),
+                value: Span::ZERO.to_string(),
+                allowed: "more than 0, such as 100 ms".into(),
+            });
+        }
+        let here = Topology::new(&network, Time::ZERO)?;
+        let routes = Routes::new(&network, &here, destinations);
+        let watch = Watch::new(&network, destinations, pairs);
+        let mut made = Self { network, step, watch, here, routes, ahead: None };
+        made.look_ahead()?;
+        Ok(made)
+    }
+
+    /// When to call [`Guide::advance`] next; [`Time::MAX`] where nothing ever changes.
     pub fn next(&self) -> Time {
-        todo!()
+        self.ahead.as_ref().map_or(Time::MAX, Topology::at)
     }
 
     /// Moves to [`Guide::next`].
     ///
     /// # Errors
-    /// A satellite that cannot be followed to there.
+    /// A satellite that cannot be followed to there, or to the step after it.
     pub fn advance(&mut self) -> Result<Changes, OrbitError> {
-        todo!()
+        let Some(ahead) = self.ahead.take() else { return Ok(Changes::default()) };
+        let mut changes = changes::between(&self.network, &self.here, &ahead);
+        self.here = ahead;
+        changes.routes = self.routes.update(&self.network, &self.here);
+        self.look_ahead()?;
+        Ok(changes)
+    }
+
+    /// Finds the next time, and the network then.
+    fn look_ahead(&mut self) -> Result<(), OrbitError> {
+        let step = match self.step {
+            Step::Every(step) | Step::Exact(step) => step,
+            Step::Never => return Ok(()),
+        };
+        let passed = self.here.at().as_nanos() / step.as_nanos();
+        let at = Time::from_nanos((passed + 1).saturating_mul(step.as_nanos()));
+        let mut topology = self.here.clone();
+        topology.advance(&self.network, at)?;
+        if let Step::Exact(_) = self.step {
+            topology = self.watch.first_change(&self.network, &self.here, &self.routes, topology)?;
+        }
+        self.ahead = Some(topology);
+        Ok(())
     }
 
     /// The network.
     pub fn network(&self) -> &Network {
-        todo!()
+        &self.network
     }
 
     /// Everything's place at the current time.
     pub fn topology(&self) -> &Topology {
-        todo!()
+        &self.here
     }
 
     /// The ways at the current time.
     pub fn routes(&self) -> &Routes {
-        todo!()
+        &self.routes
     }
 
     /// The delay between two nodes from now to the next step.
     pub fn law(&self, a: Node, b: Node) -> Law {
-        let _ = (a, b);
-        todo!()
-    }
-
-    /// Every change of the way between two nodes from time zero to `end`, in order: a course of its own, to the millisecond with [`Step::Exact`], to
-    /// the step otherwise.
-    ///
-    /// # Errors
-    /// A satellite that cannot be followed to there.
-    pub fn forecast(
-        network: &Arc<Network>,
-        step: Step,
-        from: Node,
-        to: Node,
-        end: Time,
-    ) -> Result<Vec<PathForecast>, OrbitError> {
-        let _ = (network, step, from, to, end);
-        todo!()
+        let (from, delay) = (self.here.at(), self.here.delay(&self.network, a, b));
+        let on_ground = self.network.station_of(a).is_some() && self.network.station_of(b).is_some();
+        let drift = match &self.ahead {
+            Some(ahead) if !on_ground => {
+                let change_m = ahead.position(a).distance_m(ahead.position(b))
+                    - self.here.position(a).distance_m(self.here.position(b));
+                change_m / SPEED_OF_LIGHT / ahead.at().since(from).as_secs_f64() * 1e12
+            }
+            _ => 0.0,
+        };
+        Law { from, delay, drift_ps_per_s: drift.round() as i64 }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,9 @@
 //! Which satellites are linked.
 
-use crate::{Constellation, OrbitError};
+use crate::constellation::Slot;
+use crate::planes;
+use crate::{Constellation, OrbitError, PhaseShift, Shell};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A pattern of inter-satellite links. Each pair is one link, both ways.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,12 +19,106 @@ pub enum IslPattern {
     List(Vec<(String, String)>),
 }
 
-/// The pairs of satellites that `pattern` links, by index, each once, lower index first. Planes with one or two satellites, and one or two planes, give no
-/// link twice and none to itself.
+/// The pairs of satellites that `pattern` links, by index, each once, lower index first, in order. Planes with one or two satellites, and one or two planes, give
+/// no link twice and none to itself.
 ///
 /// # Errors
 /// A name in a list that names no satellite; a pattern that needs planes where none can be found.
 pub(crate) fn links(constellation: &Constellation, pattern: &IslPattern) -> Result<Vec<(u32, u32)>, OrbitError> {
-    let _ = (constellation, pattern);
-    todo!()
+    let mut links = BTreeSet::new();
+    match pattern {
+        IslPattern::None => {}
+        IslPattern::List(pairs) => listed(constellation, pairs, &mut links)?,
+        IslPattern::Grid | IslPattern::Rings => {
+            let across = *pattern == IslPattern::Grid;
+            for (number, shell) in constellation.shells().iter().enumerate() {
+                walker(constellation, number as u32, shell, across, &mut links);
+            }
+            if constellation.shells().is_empty() {
+                for (a, b) in planes::links(constellation, across)? {
+                    join(&mut links, a, b);
+                }
+            }
+        }
+    }
+    Ok(links.into_iter().collect())
 }
+
+fn join(links: &mut BTreeSet<(u32, u32)>, a: u32, b: u32) {
+    if a != b {
+        links.insert((a.min(b), a.max(b)));
+    }
+}
+
+/// The links of one Walker shell. A satellite that is missing leaves its neighbours without a link to it.
+fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: bool, links: &mut BTreeSet<(u32, u32)>) {
+    let at: BTreeMap<Slot, u32> = (0..constellation.len())
+        .filter_map(|index| constellation.slot(index).map(|slot| (slot, index as u32)))
+        .filter(|(slot, _)| slot.shell == number)
+        .collect();
+    let (along, wrap) = index_shifts(shell);
+    for (&slot, &satellite) in &at {
+        let mut to = |plane: u32, index: u32| {
+            if let Some(&other) = at.get(&Slot { plane, index, ..slot }) {
+                join(links, satellite, other);
+            }
+        };
+        to(slot.plane, (slot.index + 1) % shell.per_plane);
+        if !across {
+            continue;
+        }
+        let shifted = |by: i64| (i64::from(slot.index) + by).rem_euclid(i64::from(shell.per_plane)) as u32;
+        if slot.plane + 1 < shell.planes {
+            to(slot.plane + 1, shifted(along));
+        } else if shell.planes > 2 && shell.spread_deg >= 360.0 {
+            to(0, shifted(wrap));
+        }
+    }
+}
+
+/// By how much the index of the partner in the next plane differs from a satellite's own, and that of a satellite of the last plane's partner in the first.
+///
+/// With a shift of `s` spacings from plane to plane, the same index is ahead by `s`: the nearest is `round(s)` back, which is the same index for the shifts in
+/// use, those of up to half a spacing. Once around the Earth shifts add up to `s` times the number of planes; partners across the wrap are those
+/// that stand to each other as partners elsewhere do, as near as whole indices allow (exactly, with Walker's 360 f / t).
+fn index_shifts(shell: &Shell) -> (i64, i64) {
+    match shell.phase_deg {
+        PhaseShift::OddHalf => (0, 0),
+        PhaseShift::Each(shift) => {
+            let spacings = shift / shell.spacing_deg();
+            let back = libm::round(spacings) as i64;
+            (-back, libm::round(spacings * f64::from(shell.planes)) as i64 - back)
+        }
+    }
+}
+
+fn listed(
+    constellation: &Constellation,
+    pairs: &[(String, String)],
+    links: &mut BTreeSet<(u32, u32)>,
+) -> Result<(), OrbitError> {
+    let by_name: BTreeMap<&str, u32> =
+        (0..constellation.len()).map(|index| (constellation.name(index), index as u32)).collect();
+    let find = |name: &str| {
+        by_name.get(name).copied().ok_or_else(|| OrbitError::Unknown {
+            what: "satellite",
+            name: name.to_owned(),
+            help: crate::nearest::help(name, by_name.keys().copied()),
+        })
+    };
+    for (a, b) in pairs {
+        let (from, to) = (find(a)?, find(b)?);
+        if from == to {
+            return Err(OrbitError::Value {
+                what: "inter-satellite link".into(),
+                value: format!("`{a}` to itself"),
+                allowed: "two different satellites".into(),
+            });
+        }
+        join(links, from, to);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

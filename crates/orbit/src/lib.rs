@@ -19,21 +19,28 @@
 
 mod constellation;
 mod elements;
+mod ephemeris;
 mod error;
 mod frames;
 mod geodesy;
 mod guide;
 mod isl;
+mod nearest;
 mod network;
 pub mod places;
+mod planes;
 pub mod presets;
 mod routes;
 mod selection;
+pub mod sharing;
 mod shell;
+#[cfg(test)]
+mod testing;
 mod topology;
 
-pub use constellation::{Constellation, Decayed};
+pub use constellation::{Constellation, Decayed, Slot};
 pub use elements::ElementsFormat;
+pub use ephemeris::Ephemeris;
 pub use error::OrbitError;
 pub use geodesy::{Ecef, Geodetic, elevation_deg};
 pub use guide::{Changes, Guide, Law, PathForecast, Step};

@@ -1,10 +1,26 @@
 //! Constellations by name.
+//!
+//! Two families. Those with an altitude in their name are the shells that the Hypatia study (Kassing et al., IMC 2020, table 1 and its scripts) generates,
+//! mean motion and lowest elevation included, so that its figures can be set beside ours. The others are whole systems as their operators filed or built
+//! them; their mean motions follow from the altitude by [`revolutions_per_day`](crate::revolutions_per_day), which the Earth's flattening shifts by up to 4 km.
+//!
+//! Filings state altitudes, inclinations, planes, and satellites in a plane, and no phase between planes: [`PhaseShift::OddHalf`] is our choice where no
+//! source is named.
 
-use crate::{OrbitError, Shell};
+use crate::{OrbitError, PhaseShift, Shell, revolutions_per_day};
 
 /// Names that [`shells`] knows, with a line about each.
 pub fn names() -> &'static [(&'static str, &'static str)] {
-    todo!()
+    &[
+        ("kuiper-630", "34 x 34 at 51.9 degrees, as the Hypatia study generates it"),
+        ("starlink-550", "72 x 22 at 53 degrees, as the Hypatia study generates it"),
+        ("telesat-1015", "27 x 13 at 98.98 degrees, as the Hypatia study generates it"),
+        ("oneweb", "12 x 49 at 87.9 degrees and 1,200 km, as flown"),
+        ("iridium", "6 x 11 at 86.4 degrees and 780 km"),
+        ("kuiper", "3,236 satellites in three shells at 630, 610 and 590 km"),
+        ("starlink", "the first generation: 4,408 satellites in five shells at 540 to 570 km"),
+        ("telesat", "1,671 satellites in two shells at 1,015 and 1,325 km"),
+    ]
 }
 
 /// The shells of the constellation `name`: `kuiper-630`, `starlink-550`, `telesat-1015` (as the Hypatia study generates them), `oneweb`, `iridium`, and
@@ -13,6 +29,106 @@ pub fn names() -> &'static [(&'static str, &'static str)] {
 /// # Errors
 /// A name that stands for nothing, with the nearest ones.
 pub fn shells(name: &str) -> Result<Vec<Shell>, OrbitError> {
-    let _ = name;
-    todo!()
+    Ok(match name {
+        // The Hypatia study's shells: planes, satellites, inclination, revolutions a day, lowest elevation.
+        "kuiper-630" => vec![delta(name, 34, 34, 51.9, 14.80, 30.0)],
+        "starlink-550" => vec![delta(name, 72, 22, 53.0, 15.19, 25.0)],
+        "telesat-1015" => vec![delta(name, 27, 13, 98.98, 13.66, 10.0)],
+        "oneweb" => vec![oneweb()],
+        "iridium" => vec![iridium()],
+        // Kuiper Systems, FCC file SAT-LOA-20190704-00057 (granted by FCC 20-102), technical appendix: shells, and 35 degrees for customers.
+        "kuiper" => vec![
+            delta("kuiper-630", 34, 34, 51.9, revolutions_per_day(630.0), 35.0),
+            delta("kuiper-610", 36, 36, 42.0, revolutions_per_day(610.0), 35.0),
+            delta("kuiper-590", 28, 28, 33.0, revolutions_per_day(590.0), 35.0),
+        ],
+        // SpaceX, FCC file SAT-MOD-20200417-00037 (granted by FCC 21-48): shells, and 25 degrees for customers. Its two shells at 97.6 degrees share an
+        // altitude.
+        "starlink" => vec![
+            delta("starlink-550", 72, 22, 53.0, revolutions_per_day(550.0), 25.0),
+            delta("starlink-540", 72, 22, 53.2, revolutions_per_day(540.0), 25.0),
+            delta("starlink-570", 36, 20, 70.0, revolutions_per_day(570.0), 25.0),
+            delta("starlink-560a", 6, 58, 97.6, revolutions_per_day(560.0), 25.0),
+            delta("starlink-560b", 4, 43, 97.6, revolutions_per_day(560.0), 25.0),
+        ],
+        // Telesat, FCC file SAT-MPL-20200526-00053: 351 and 1,320 satellites, 10 degrees.
+        "telesat" => vec![
+            delta("telesat-1015", 27, 13, 98.98, revolutions_per_day(1015.0), 10.0),
+            delta("telesat-1325", 40, 33, 50.88, revolutions_per_day(1325.0), 10.0),
+        ],
+        _ => {
+            return Err(OrbitError::Unknown {
+                what: "constellation",
+                name: name.to_owned(),
+                help: crate::nearest::help(name, names().iter().map(|(known, _)| *known)),
+            });
+        }
+    })
+}
+
+/// A shell whose planes are spread over the whole circle.
+fn delta(name: &str, planes: u32, per_plane: u32, inclination: f64, revolutions: f64, elevation: f64) -> Shell {
+    Shell {
+        name: name.to_owned(),
+        planes,
+        per_plane,
+        inclination_deg: inclination,
+        revolutions_per_day: revolutions,
+        spread_deg: 360.0,
+        phase_deg: PhaseShift::OddHalf,
+        min_elevation_deg: elevation,
+    }
+}
+
+/// OneWeb as flown: 12 planes of 49 at 1,200 km (ISRO on its launches LVM3-M2 and M3), 15.225 degrees apart with a narrower seam (operator's figures, as resellers
+/// print them). It was licensed with 18 planes of 40 (FCC 17-77) and often described with 18 of 36. Real planes differ by 4 km in altitude: ours do not.
+///
+/// Lowest elevation: the licence's 55 degrees needs its 18 planes; with 12, the equator midway between two planes is always served down from 45 degrees (our
+/// choice: half the distance of planes and half that of satellites in a plane, as angles at the Earth's centre, make up 8.4 degrees).
+fn oneweb() -> Shell {
+    Shell { spread_deg: 12.0 * 15.225, ..delta("oneweb", 12, 49, 87.9, revolutions_per_day(1200.0), 45.0) }
+}
+
+/// Iridium: 6 planes of 11 at 780 km and 86.4 degrees, planes that go the same way 31.6 degrees apart, 22 at the seam (Pratt et al., "An operational and performance
+/// overview of the IRIDIUM low earth orbit satellite system", IEEE Communications Surveys 2 (2), 1999); 8.2 degrees of elevation (the same).
+fn iridium() -> Shell {
+    Shell { spread_deg: 6.0 * 31.6, ..delta("iridium", 6, 11, 86.4, revolutions_per_day(780.0), 8.2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_gives_shells_that_can_be() {
+        for (name, _) in names() {
+            for shell in shells(name).unwrap() {
+                shell.check().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn systems_have_as_many_satellites_as_their_filings() {
+        let sizes = [
+            ("kuiper-630", 1156),
+            ("starlink-550", 1584),
+            ("telesat-1015", 351),
+            ("oneweb", 588),
+            ("iridium", 66),
+            ("kuiper", 3236),
+            ("starlink", 4408),
+            ("telesat", 1671),
+        ];
+        assert_eq!(sizes.len(), names().len());
+        for (name, size) in sizes {
+            assert_eq!(shells(name).unwrap().iter().map(Shell::satellites).sum::<usize>(), size, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let error = shells("starlink550").unwrap_err().to_string();
+        assert!(error.contains("`starlink550`") && error.contains("`starlink-550`"), "{error}");
+    }
 }

@@ -2,13 +2,25 @@
 
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
+use graph::Graph;
+use tree::{Queue, Tree};
+
+mod disjoint;
+mod graph;
+mod tree;
+
+pub use disjoint::disjoint_paths;
 
 /// The next hop of every node towards each of some destinations.
 ///
-/// Stations are ends: a way leads through one only where it relays, and through an avoided node never (unless it is an end itself).
+/// Stations are ends: a way leads through one only where it relays, and through an avoided node never (unless it is an end itself). A station that is silent
+/// keeps its ways: what is sent there waits. Among ways of one length (to the nanosecond) the next hop is the node of lowest index.
 #[derive(Debug, Clone)]
 pub struct Routes {
-    // destinations; by destination and node: next hop, distance.
+    destinations: Vec<Node>,
+    trees: Vec<Tree>,
+    graph: Graph,
+    queue: Queue,
 }
 
 /// One way, from end to end.
@@ -23,43 +35,47 @@ pub struct Path {
 impl Routes {
     /// The ways to `destinations` over `topology`.
     pub fn new(network: &Network, topology: &Topology, destinations: &[Node]) -> Self {
-        let _ = (network, topology, destinations);
-        todo!()
+        let graph = Graph::new(network, topology);
+        let mut queue = Queue::new();
+        let trees = destinations.iter().map(|to| Tree::new(&graph, to.0, &mut queue)).collect();
+        Self { destinations: destinations.to_vec(), trees, graph, queue }
     }
 
     /// The same destinations over a topology a little later: starts from the ways found last, so that little change costs little. The result is that of
-    /// [`Routes::new`] in every distance; among ways of the same length (to the nanosecond) either may be kept.
-    pub fn update(&mut self, network: &Network, topology: &Topology) {
-        let _ = (network, topology);
-        todo!()
+    /// [`Routes::new`]. True where some next hop differs from before.
+    pub fn update(&mut self, network: &Network, topology: &Topology) -> bool {
+        self.graph.fill(network, topology);
+        let mut changed = false;
+        for tree in &mut self.trees {
+            changed |= tree.update(&self.graph, &mut self.queue);
+        }
+        changed
     }
 
     /// The destinations, in the order given.
     pub fn destinations(&self) -> &[Node] {
-        todo!()
+        &self.destinations
     }
 
     /// The next node on the way from `node` to destination number `destination`; none where there is no way, or at its end.
     pub fn next(&self, node: Node, destination: usize) -> Option<Node> {
-        let _ = (node, destination);
-        todo!()
+        self.trees.get(destination)?.next(node.0).map(Node)
     }
 
     /// Propagation delay of the way from `node` to destination number `destination`.
     pub fn delay(&self, node: Node, destination: usize) -> Option<Span> {
-        let _ = (node, destination);
-        todo!()
+        let length = self.trees.get(destination)?.length(node.0)?;
+        Some(Span::from_nanos(self.graph.delay_ns(length)))
     }
 
     /// The whole way.
     pub fn path(&self, from: Node, destination: usize) -> Option<Path> {
-        let _ = (from, destination);
-        todo!()
+        let delay = self.delay(from, destination)?;
+        let mut nodes = vec![from];
+        nodes.extend(std::iter::successors(self.next(from, destination), |node| self.next(*node, destination)));
+        Some(Path { nodes, delay })
     }
 }
 
-/// Up to `most` ways from `from` to `to` that share no link, shortest first: each the shortest once the links of those before it are taken away.
-pub fn disjoint_paths(network: &Network, topology: &Topology, from: Node, to: Node, most: usize) -> Vec<Path> {
-    let _ = (network, topology, from, to, most);
-    todo!()
-}
+#[cfg(test)]
+mod tests;

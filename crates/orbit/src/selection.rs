@@ -37,6 +37,72 @@ pub(crate) fn choose(
     new_slot: bool,
     lives: &mut dyn FnMut(u32) -> Time,
 ) -> Option<usize> {
-    let _ = (selection, sights, current, new_slot, lives);
-    todo!()
+    let kept = || current.and_then(|satellite| sights.iter().position(|sight| sight.satellite == satellite));
+    // Sights stand highest first, so that among equals the first is the highest.
+    let highest = if sights.is_empty() { None } else { Some(0) };
+    match selection {
+        Selection::All | Selection::Highest => highest,
+        Selection::Nearest => (0..sights.len()).min_by(|&a, &b| sights[a].distance_m.total_cmp(&sights[b].distance_m)),
+        Selection::Longest => kept().or_else(|| {
+            let mut best: Option<(Time, usize)> = None;
+            for (index, sight) in sights.iter().enumerate() {
+                let end = lives(sight.satellite);
+                if best.is_none_or(|(longest, _)| end > longest) {
+                    best = Some((end, index));
+                }
+            }
+            best.map(|(_, index)| index)
+        }),
+        Selection::Slots if new_slot => highest,
+        Selection::Slots => kept().or(highest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three satellites, highest first; the second is the nearest.
+    fn sights() -> Vec<Sight> {
+        let sight = |satellite, elevation_deg, distance_m| Sight { satellite, elevation_deg, distance_m };
+        vec![sight(7, 80.0, 1_300e3), sight(3, 70.0, 600e3), sight(5, 40.0, 900e3)]
+    }
+
+    fn chosen(selection: Selection, current: Option<u32>, new_slot: bool) -> Option<u32> {
+        let sights = sights();
+        // The lower it stands, the longer it stays.
+        let mut lives = |satellite| Time::from_secs(if satellite == 5 { 300 } else { 100 });
+        choose(selection, &sights, current, new_slot, &mut lives).map(|index| sights[index].satellite)
+    }
+
+    #[test]
+    fn the_highest_is_taken_whichever_came_before() {
+        assert_eq!(chosen(Selection::Highest, Some(3), false), Some(7));
+    }
+
+    #[test]
+    fn the_nearest_is_not_the_highest_across_shells() {
+        assert_eq!(chosen(Selection::Nearest, Some(7), false), Some(3));
+    }
+
+    #[test]
+    fn the_longest_lived_is_taken_once_and_kept_until_it_is_lost() {
+        assert_eq!(chosen(Selection::Longest, None, false), Some(5));
+        assert_eq!(chosen(Selection::Longest, Some(7), true), Some(7));
+        assert_eq!(chosen(Selection::Longest, Some(99), false), Some(5));
+    }
+
+    #[test]
+    fn a_slot_brings_the_highest_and_until_the_next_only_a_loss_does() {
+        assert_eq!(chosen(Selection::Slots, Some(5), false), Some(5));
+        assert_eq!(chosen(Selection::Slots, Some(5), true), Some(7));
+        assert_eq!(chosen(Selection::Slots, Some(99), false), Some(7));
+    }
+
+    #[test]
+    fn who_sees_nothing_talks_to_nothing() {
+        for selection in [Selection::Highest, Selection::Nearest, Selection::Longest, Selection::Slots] {
+            assert_eq!(choose(selection, &[], Some(3), true, &mut |_| Time::ZERO), None);
+        }
+    }
 }

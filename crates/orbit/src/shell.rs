@@ -1,6 +1,17 @@
 //! Walker shells: circular orbits of one inclination, evenly spread planes, evenly spread satellites.
 
 use crate::OrbitError;
+use crate::elements::MOST;
+use std::f64::consts::TAU;
+
+/// Earth's gravitational parameter, km³/s² (WGS72, as the propagator has it for shells).
+const MU: f64 = 398_600.8;
+/// The equator's radius, km (WGS72).
+const RADIUS_KM: f64 = 6_378.135;
+/// Lowest orbit that a shell may have, km: below it air drags a satellite down within a day or so (our choice).
+const LOWEST_KM: f64 = 120.0;
+/// Slowest orbit that a shell may have, revolutions a day: half way to the Moon (our choice).
+const SLOWEST: f64 = 0.1;
 
 /// One shell, as the Hypatia study writes them down, and as Walker's `i: t/p/f`.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +26,8 @@ pub struct Shell {
     pub inclination_deg: f64,
     /// Revolutions a day (Kozai mean motion, as in a TLE).
     pub revolutions_per_day: f64,
-    /// Range of ascending nodes over which planes are spread, degrees: 360 (Walker delta) or 180 (Walker star).
+    /// Range of ascending nodes over which planes are spread, degrees: 360 (Walker delta) or 180 (Walker star). Planes are `spread_deg / planes` apart; below
+    /// 360 there is a seam between the last and the first, across which the grid has no links.
     pub spread_deg: f64,
     /// Shift in mean anomaly from one plane to the next, degrees.
     pub phase_deg: PhaseShift,
@@ -43,12 +55,71 @@ impl Shell {
     /// # Errors
     /// The value that is wrong.
     pub fn check(&self) -> Result<(), OrbitError> {
-        todo!()
+        let fastest = revolutions_per_day(LOWEST_KM);
+        let refuse = |what: &str, value: String, allowed: String| {
+            Err(OrbitError::Value { what: format!("{what} of shell `{}`", self.name), value, allowed })
+        };
+        if self.planes == 0 {
+            return refuse("number of planes", "0".into(), "1 or more".into());
+        }
+        if self.per_plane == 0 {
+            return refuse("number of satellites in a plane", "0".into(), "1 or more".into());
+        }
+        if self.satellites() > MOST {
+            return refuse("number of satellites", self.satellites().to_string(), format!("up to {MOST}"));
+        }
+        if !(0.0..=180.0).contains(&self.inclination_deg) {
+            return refuse("inclination", self.inclination_deg.to_string(), "0 to 180 degrees".into());
+        }
+        if !(SLOWEST..=fastest).contains(&self.revolutions_per_day) {
+            return refuse(
+                "revolutions a day",
+                self.revolutions_per_day.to_string(),
+                format!("{SLOWEST} to {fastest:.2} (at an altitude of {LOWEST_KM} km)"),
+            );
+        }
+        if !(self.spread_deg > 0.0 && self.spread_deg <= 360.0) {
+            return refuse(
+                "spread of planes",
+                self.spread_deg.to_string(),
+                "above 0, up to 360 degrees; usual: 360 (delta), 180 (star)".into(),
+            );
+        }
+        if let PhaseShift::Each(shift) = self.phase_deg
+            && !(-360.0..=360.0).contains(&shift)
+        {
+            return refuse("phase shift", shift.to_string(), "-360 to 360 degrees".into());
+        }
+        if !(0.0..90.0).contains(&self.min_elevation_deg) {
+            return refuse("lowest elevation", self.min_elevation_deg.to_string(), "0 to less than 90 degrees".into());
+        }
+        Ok(())
+    }
+
+    /// Right ascension of the ascending node of `plane`, degrees.
+    pub(crate) fn node_deg(&self, plane: u32) -> f64 {
+        f64::from(plane) * self.spread_deg / f64::from(self.planes)
+    }
+
+    /// Mean anomaly of satellite `index` of `plane`, degrees, 0 to 360.
+    pub(crate) fn anomaly_deg(&self, plane: u32, index: u32) -> f64 {
+        let shift = match self.phase_deg {
+            PhaseShift::OddHalf if plane % 2 == 1 => self.spacing_deg() / 2.0,
+            PhaseShift::OddHalf => 0.0,
+            PhaseShift::Each(shift) => f64::from(plane) * shift,
+        };
+        let angle = f64::from(index) * self.spacing_deg() + shift;
+        angle - 360.0 * libm::floor(angle / 360.0)
+    }
+
+    /// Degrees between neighbours in a plane.
+    pub(crate) fn spacing_deg(&self) -> f64 {
+        360.0 / f64::from(self.per_plane)
     }
 }
 
 /// Mean motion of a circular orbit at this altitude above the equator's radius, revolutions a day (two bodies).
 pub fn revolutions_per_day(altitude_km: f64) -> f64 {
-    let _ = altitude_km;
-    todo!()
+    let a = RADIUS_KM + altitude_km;
+    86_400.0 / TAU * libm::sqrt(MU / (a * a * a))
 }

@@ -1,7 +1,14 @@
 //! A network at one time.
 
-use crate::{Ecef, Network, Node, OrbitError};
+use crate::selection::{SLOT, SLOT_OFFSET, choose};
+use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, Selection};
 use bentpipe_units::{Span, Time};
+
+mod lives;
+mod sights;
+
+/// A link that is there, but not now.
+pub(crate) const NO_LINK: u32 = u32::MAX;
 
 /// A satellite above a station's lowest elevation and within range.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,10 +24,23 @@ pub struct Sight {
 /// Where everything is, who sees whom, who talks to whom.
 ///
 /// Selections with a memory (longest-lived, slots) make it a function of the times it was moved through: [`Topology::new`], then
-/// [`Topology::advance`] with times that never go back.
+/// [`Topology::advance`] with times that never go back. A station notices what happens between two of those times (a slot begins, its satellite sets) at the
+/// second of them: choices are as fine as the steps, and its silence begins there.
 #[derive(Debug, Clone)]
 pub struct Topology {
-    // at, positions of all nodes, sights and attached satellites by station, who is silent until when.
+    at: Time,
+    ephemeris: Ephemeris,
+    /// Satellites, then stations.
+    positions: Vec<Ecef>,
+    /// Of station `s`: from `sight_starts[s]` to `sight_starts[s + 1]`.
+    sights: Vec<Sight>,
+    sight_starts: Vec<u32>,
+    /// Likewise.
+    attached: Vec<u32>,
+    attached_starts: Vec<u32>,
+    silent: Vec<Time>,
+    /// By inter-satellite link: its delay in nanoseconds, or [`NO_LINK`].
+    isl_ns: Vec<u32>,
 }
 
 impl Topology {
@@ -29,8 +49,22 @@ impl Topology {
     /// # Errors
     /// A satellite that cannot be followed to there.
     pub fn new(network: &Network, at: Time) -> Result<Self, OrbitError> {
-        let _ = (network, at);
-        todo!()
+        let stations = network.stations().len();
+        let mut made = Self {
+            at,
+            ephemeris: Ephemeris::new(network.begins()),
+            positions: Vec::with_capacity(network.nodes()),
+            sights: Vec::new(),
+            sight_starts: Vec::with_capacity(stations + 1),
+            attached: Vec::new(),
+            attached_starts: vec![0; stations + 1],
+            silent: vec![Time::ZERO; stations],
+            isl_ns: Vec::with_capacity(network.isls().len()),
+        };
+        made.advance(network, at)?;
+        // Who is attached from the beginning has not just turned.
+        made.silent.fill(Time::ZERO);
+        Ok(made)
     }
 
     /// Moves on to `at`.
@@ -38,48 +72,132 @@ impl Topology {
     /// # Errors
     /// A satellite that cannot be followed to there.
     pub fn advance(&mut self, network: &Network, at: Time) -> Result<(), OrbitError> {
-        let _ = (network, at);
-        todo!()
+        self.ephemeris.positions(network.constellation(), at, &mut self.positions)?;
+        let new_slot = slot(network, at) != slot(network, self.at);
+        self.at = at;
+        sights::look(network, &self.positions, &mut self.sights, &mut self.sight_starts);
+        self.positions.extend_from_slice(network.places());
+        self.attach(network, new_slot);
+        self.measure_isls(network);
+        Ok(())
+    }
+
+    /// Each station's choice among what it sees.
+    fn attach(&mut self, network: &Network, new_slot: bool) {
+        let before = std::mem::take(&mut self.attached);
+        let before_starts = std::mem::take(&mut self.attached_starts);
+        self.attached.reserve(before.len());
+        self.attached_starts.push(0);
+        for (index, station) in network.stations().iter().enumerate() {
+            let sights = &self.sights[self.sight_starts[index] as usize..self.sight_starts[index + 1] as usize];
+            if station.selection == Selection::All {
+                self.attached.extend(sights.iter().map(|sight| sight.satellite));
+            } else {
+                let current = before[before_starts[index] as usize..before_starts[index + 1] as usize].first().copied();
+                let mut lives = |satellite| lives::until(network, index, satellite, self.at);
+                let chosen = choose(station.selection, sights, current, new_slot, &mut lives);
+                let satellite = chosen.map(|chosen| sights[chosen].satellite);
+                if satellite.is_some() && satellite != current {
+                    self.silent[index] = self.at + station.interruption;
+                }
+                self.attached.extend(satellite);
+            }
+            self.attached_starts.push(self.attached.len() as u32);
+        }
+    }
+
+    fn measure_isls(&mut self, network: &Network) {
+        let positions = &self.positions;
+        let range = network.isl_range_m();
+        let length = |&(a, b): &(Node, Node)| {
+            let (a, b) = (positions[a.0 as usize], positions[b.0 as usize]);
+            let open = match range {
+                Some(range) => a.distance_m(b) <= range,
+                None => sights::clear_of_ground(a, b),
+            };
+            if open { nanos(a.distance_m(b)) } else { NO_LINK }
+        };
+        self.isl_ns.clear();
+        self.isl_ns.extend(network.isls().iter().map(length));
     }
 
     /// Its time.
     pub fn at(&self) -> Time {
-        todo!()
+        self.at
     }
 
-    /// Where `node` is.
+    /// Where `node` is; the Earth's centre for a node that is not of the network.
     pub fn position(&self, node: Node) -> Ecef {
-        let _ = node;
-        todo!()
+        self.positions.get(node.0 as usize).copied().unwrap_or_default()
     }
 
     /// The satellites that station `index` sees, highest first.
     pub fn sights(&self, index: usize) -> &[Sight] {
-        let _ = index;
-        todo!()
+        slice(&self.sights, &self.sight_starts, index)
     }
 
     /// Of those, the satellites that it talks to now: all, one, or none.
     pub fn attached(&self, index: usize) -> &[u32] {
-        let _ = index;
-        todo!()
+        slice(&self.attached, &self.attached_starts, index)
     }
 
     /// Until when station `index` is silent, turning to the satellite that it is attached to; [`Time::ZERO`] where it is not.
     pub fn silent_until(&self, index: usize) -> Time {
-        let _ = index;
-        todo!()
+        self.silent.get(index).copied().filter(|&until| until > self.at).unwrap_or(Time::ZERO)
     }
 
     /// True where the two nodes can talk now: an inter-satellite link that is not too long, an attached satellite, a fibre.
     pub fn linked(&self, network: &Network, a: Node, b: Node) -> bool {
-        let _ = (network, a, b);
-        todo!()
+        match (network.station_of(a), network.station_of(b)) {
+            (None, None) => {
+                let open = |&(to, link): &(u32, u32)| to == b.0 && self.isl_ns[link as usize] != NO_LINK;
+                network.isls_of(a.0).iter().any(open)
+            }
+            (Some(station), None) => self.attached(station).contains(&b.0),
+            (None, Some(station)) => self.attached(station).contains(&a.0),
+            (Some(_), Some(_)) => network.fibre(a, b).is_some(),
+        }
     }
 
-    /// Propagation delay between two nodes on a straight line, or over their fibre.
+    /// Propagation delay between two nodes on a straight line, or over their fibre; never less than a nanosecond.
     pub fn delay(&self, network: &Network, a: Node, b: Node) -> Span {
-        let _ = (network, a, b);
-        todo!()
+        let fibre = match (network.station_of(a), network.station_of(b)) {
+            (Some(_), Some(_)) => network.fibre(a, b),
+            _ => None,
+        };
+        fibre.unwrap_or_else(|| Span::from_nanos(u64::from(nanos(self.position(a).distance_m(self.position(b))))))
+    }
+
+    /// True where inter-satellite link `link` is not too long.
+    pub(crate) fn has_isl(&self, link: usize) -> bool {
+        self.isl_ns[link] != NO_LINK
+    }
+
+    /// The delay of inter-satellite link `link` in nanoseconds, or [`NO_LINK`].
+    pub(crate) fn isl_ns(&self, link: usize) -> u32 {
+        self.isl_ns[link]
     }
 }
+
+/// Nanoseconds that light takes for a straight line of this length. At least one, so that no cycle of links is free: ways stay unique. Up to 4.3 s, which is
+/// three times to the Moon.
+fn nanos(distance_m: f64) -> u32 {
+    (distance_m * (1e9 / SPEED_OF_LIGHT)).round().clamp(1.0, f64::from(NO_LINK - 1)) as u32
+}
+
+/// The number of the slot of [`Selection::Slots`] that `at` lies in, in wall time.
+fn slot(network: &Network, at: Time) -> i128 {
+    let wall = i128::from(network.begins().as_unix_millis()) * 1_000_000 + i128::from(at.as_nanos());
+    (wall - i128::from(SLOT_OFFSET.as_nanos())).div_euclid(i128::from(SLOT.as_nanos()))
+}
+
+/// Part `index` of `all`, where parts begin at `starts`; nothing beyond the last.
+fn slice<'a, T>(all: &'a [T], starts: &[u32], index: usize) -> &'a [T] {
+    match (starts.get(index), starts.get(index + 1)) {
+        (Some(&start), Some(&end)) => &all[start as usize..end as usize],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Published orbital elements: two-line element sets (with or without a line of name) and OMM messages as JSON.
+
+mod omm;
+mod tle;
+
+use crate::OrbitError;
+
+/// How elements are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElementsFormat {
+    /// Two or three lines for each satellite.
+    Tle,
+    /// CCSDS Orbit Mean-elements Messages (CCSDS 502.0-B) as JSON, as CelesTrak and Space-Track give them.
+    OmmJson,
+}
+
+impl ElementsFormat {
+    /// The format that `text` is written in, by how it begins: JSON with a bracket or a brace.
+    pub fn detect(text: &str) -> Self {
+        match text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).chars().next() {
+            Some('[' | '{') => Self::OmmJson,
+            _ => Self::Tle,
+        }
+    }
+}
+
+/// One satellite's elements.
+#[derive(Debug, Clone)]
+pub(crate) struct Elements {
+    /// Its name, or `NORAD` and its catalogue number where it has none.
+    pub name: String,
+    /// The line it begins in, from 1.
+    pub line: usize,
+    pub elements: sgp4::Elements,
+}
+
+/// Most satellites that one text may describe, or one shell may have.
+pub(crate) const MOST: usize = 100_000;
+
+/// Reads every satellite of `text`; lines of two-line sets that are empty or begin with `#` are left out. Satellites of one name are told apart by their
+/// catalogue number.
+///
+/// # Errors
+/// The first line that cannot be read: wrong checksum (which one was computed), wrong length, numbers that are none, two lines of different satellites.
+pub(crate) fn read(text: &str, format: ElementsFormat) -> Result<Vec<Elements>, OrbitError> {
+    let mut found = match format {
+        ElementsFormat::Tle => tle::read(text),
+        ElementsFormat::OmmJson => omm::read(text),
+    }?;
+    if found.is_empty() {
+        return Err(refuse(1, "no satellite in the text; give two-line element sets, or OMM messages as JSON"));
+    }
+    for each in &found {
+        check(each)?;
+    }
+    tell_apart(&mut found)?;
+    Ok(found)
+}
+
+fn refuse(line: usize, reason: impl Into<String>) -> OrbitError {
+    OrbitError::Elements { line, reason: reason.into() }
+}
+
+fn too_many(line: usize) -> OrbitError {
+    refuse(line, format!("more than {MOST} satellites; split the text"))
+}
+
+/// The name of a satellite that `given` names, or that has none.
+fn name_of(given: Option<&str>, norad_id: u64) -> String {
+    match given.map(str::trim) {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => format!("NORAD {norad_id}"),
+    }
+}
+
+/// Refuses numbers that no orbit has. The propagator would turn some into positions that are none.
+fn check(each: &Elements) -> Result<(), OrbitError> {
+    let e = &each.elements;
+    let ranges = [
+        ("inclination", e.inclination, 0.0, 180.0),
+        ("right ascension of the ascending node", e.right_ascension, -360.0, 360.0),
+        ("eccentricity", e.eccentricity, 0.0, 1.0),
+        ("argument of perigee", e.argument_of_perigee, -360.0, 360.0),
+        ("mean anomaly", e.mean_anomaly, -360.0, 360.0),
+        ("mean motion (revolutions a day)", e.mean_motion, 1e-6, 20.0),
+        ("drag term B* (per Earth radius)", e.drag_term, -10.0, 10.0),
+    ];
+    for (what, value, low, high) in ranges {
+        if !(low..=high).contains(&value) {
+            let name = &each.name;
+            return Err(refuse(each.line, format!("{what} of `{name}` is {value}; allowed: {low} to {high}")));
+        }
+    }
+    Ok(())
+}
+
+/// Gives satellites that share a name their catalogue numbers too; refuses those that share both.
+fn tell_apart(found: &mut [Elements]) -> Result<(), OrbitError> {
+    let mut by_name: Vec<usize> = (0..found.len()).collect();
+    by_name.sort_by(|&a, &b| found[a].name.cmp(&found[b].name).then(a.cmp(&b)));
+    let shared: Vec<usize> = by_name
+        .chunk_by(|&a, &b| found[a].name == found[b].name)
+        .filter(|group| group.len() > 1)
+        .flatten()
+        .copied()
+        .collect();
+    for &index in &shared {
+        let each = &mut found[index];
+        each.name = format!("{} ({})", each.name, each.elements.norad_id);
+    }
+    let mut names: Vec<(&str, usize)> = found.iter().map(|each| (each.name.as_str(), each.line)).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(refuse(
+            pair[1].1,
+            format!("`{}` stands in line {} already; keep one of the two, the newer", pair[1].0, pair[0].1),
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Two-line element sets (Spacetrack Report #3; CelesTrak, "Two-Line Element Set Format").
+//!
+//! Fields are read by the propagator's parser. What is checked before it is what it would not name well, or would not survive: length, characters, checksums.
+
+use super::{Elements, MOST, name_of, refuse, too_many};
+use crate::OrbitError;
+
+/// Columns of a line, the checksum included.
+const COLUMNS: usize = 69;
+
+/// A line of text with its number, from 1.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+}
+
+pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(index, text)| Line { number: index + 1, text: text.trim_end() })
+        .filter(|line| !line.text.is_empty() && !line.text.starts_with('#'));
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        let (name, first) = if is(line, '1') {
+            (None, line)
+        } else if is(line, '2') {
+            return Err(refuse(
+                line.number,
+                "the second line of a set without its first; add the line that begins with `1 `",
+            ));
+        } else {
+            let name = line.text.strip_prefix("0 ").unwrap_or(line.text);
+            match lines.next() {
+                Some(next) if is(next, '1') => (Some(name), next),
+                next => return Err(not_a_set(line, next)),
+            }
+        };
+        let Some(second) = lines.next().filter(|second| is(*second, '2')) else {
+            return Err(refuse(
+                first.number,
+                "the first line of a set without its second; the next line must begin with `2 `",
+            ));
+        };
+        if found.len() == MOST {
+            return Err(too_many(first.number));
+        }
+        check(first)?;
+        check(second)?;
+        let elements = sgp4::Elements::from_tle(None, first.text.as_bytes(), second.text.as_bytes())
+            .map_err(|e| explain(&e, first, second))?;
+        found.push(Elements { name: name_of(name, elements.norad_id), line: first.number, elements });
+    }
+    Ok(found)
+}
+
+/// True where the line begins as line `which` of a set does.
+fn is(line: Line<'_>, which: char) -> bool {
+    line.text.strip_prefix(which).is_some_and(|rest| rest.starts_with(' '))
+}
+
+fn not_a_set(line: Line<'_>, next: Option<Line<'_>>) -> OrbitError {
+    let shown: String = line.text.chars().take(24).collect();
+    let after = match next {
+        Some(next) => format!("line {} does not begin with `1 `", next.number),
+        None => "no lines of elements follow".into(),
+    };
+    refuse(line.number, format!("`{shown}` is neither a line of elements nor a satellite's name: {after}"))
+}
+
+/// Length, characters, checksum.
+fn check(line: Line<'_>) -> Result<(), OrbitError> {
+    if let Some(odd) = line.text.chars().find(|c| !(' '..='~').contains(c)) {
+        return Err(refuse(
+            line.number,
+            format!("the character {odd:?}; lines of elements are plain ASCII without tabs"),
+        ));
+    }
+    let length = line.text.len();
+    if length != COLUMNS {
+        return Err(refuse(
+            line.number,
+            format!("{length} characters instead of {COLUMNS}; copy the line whole, with its spaces and its checksum"),
+        ));
+    }
+    let (body, last) = line.text.split_at(COLUMNS - 1);
+    let computed = checksum(body);
+    if last.parse() != Ok(computed) {
+        return Err(refuse(
+            line.number,
+            format!(
+                "the checksum is {computed}, and `{last}` stands there; copy the line anew, a character of it was changed"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Digits count what they say, minus signs one, all else nothing; modulo 10.
+pub(super) fn checksum(body: &str) -> u32 {
+    body.chars().map(|c| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) }).sum::<u32>() % 10
+}
+
+/// What the parser found, with the columns (from 1) and what stands in them.
+fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitError {
+    let told = error.to_string();
+    let numbers: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let line = if told.contains("on TLE line 2") { second } else { first };
+    let columns = match numbers[..] {
+        [.., start, end] => line.text.get(start..end).map(|shown| (start, end, shown)),
+        _ => None,
+    };
+    let what = if told.contains("NORAD mismatch") {
+        let other = second.text.get(2..7).unwrap_or_default();
+        format!("lines {} and {} are of different satellites (`{other}` in the second)", first.number, second.number)
+    } else if told.contains("space") {
+        "a space belongs there".into()
+    } else if told.contains("Alpha-5") {
+        "a catalogue number belongs there: five digits, or a letter (not I or O) and four digits".into()
+    } else if told.contains("classification") {
+        "`U`, `C` or `S` belongs there".into()
+    } else if told.contains("Date") {
+        "no date: year as two digits, day of the year from 1 with its part".into()
+    } else {
+        "no number as this field has it".into()
+    };
+    match columns {
+        Some((start, end, shown)) => {
+            refuse(line.number, format!("columns {} to {end}, `{shown}`: {what}; copy the line anew", start + 1))
+        }
+        None => refuse(line.number, format!("{what}; copy the line anew")),
+    }
+}

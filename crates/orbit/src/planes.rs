@@ -1,0 +1,139 @@
+//! Orbital planes among satellites of published elements, which name none, and links along and between them.
+//!
+//! Satellites fall into groups where inclination or mean motion leaves a gap, and into planes where the ascending nodes of a group do, all at one time: the
+//! latest epoch of the elements. Along a plane each is linked with the next; between planes, a satellite with the nearest in the next plane where each is the
+//! nearest to the other, so that none has two partners on one side.
+
+use crate::constellation::Bearing;
+use crate::{Constellation, OrbitError};
+
+/// A wider gap in inclination, degrees, parts two groups: shells of one system differ by 0.2 or more (Starlink: 53.0 and 53.2), satellites of one by some 0.02.
+const INCLINATION_GAP: f64 = 0.1;
+/// A wider gap in mean motion, revolutions a day, parts two groups: some 6 km of altitude.
+const MOTION_GAP: f64 = 0.02;
+/// A wider gap in ascending node, degrees, parts two planes: the closest planes in use are 5 degrees apart (Starlink), satellites keep within one.
+const NODE_GAP: f64 = 2.0;
+/// Nodes of one plane may be so far apart, degrees; more, and there are no planes to be seen.
+const WIDEST_PLANE: f64 = 8.0;
+/// The last plane is linked with the first where they are no farther apart than this many times the usual distance.
+const WRAP: f64 = 1.5;
+
+/// A plane: satellites by index in the order of the orbit, and the node of its middle, degrees.
+struct Plane {
+    satellites: Vec<u32>,
+    node_deg: f64,
+}
+
+/// The links along planes and, if `across`, between neighbouring planes. May name a pair twice.
+///
+/// # Errors
+/// Nodes that lie too evenly to tell planes.
+pub(crate) fn links(constellation: &Constellation, across: bool) -> Result<Vec<(u32, u32)>, OrbitError> {
+    let bearings = constellation.bearings()?;
+    let all = (0..bearings.len() as u32).collect();
+    let of = |key: fn(&Bearing) -> f64| {
+        let bearings = &bearings;
+        move |index: u32| key(&bearings[index as usize])
+    };
+    let mut links = Vec::new();
+    for tilted in parted(all, INCLINATION_GAP, of(|b| b.inclination_deg)) {
+        for group in parted(tilted, MOTION_GAP, of(|b| b.revolutions_per_day)) {
+            let planes = planes(group, &bearings)?;
+            for plane in &planes {
+                let on = &plane.satellites;
+                links.extend((0..on.len()).map(|at| (on[at], on[(at + 1) % on.len()])));
+            }
+            if across {
+                for (a, b) in neighbours(&planes) {
+                    between(a, b, &bearings, &mut links);
+                }
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// `items` in the order of `key`, parted where it leaves a gap wider than `gap`.
+fn parted(mut items: Vec<u32>, gap: f64, key: impl Fn(u32) -> f64) -> Vec<Vec<u32>> {
+    items.sort_by(|&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
+    items.chunk_by(|&a, &b| key(b) - key(a) <= gap).map(<[u32]>::to_vec).collect()
+}
+
+/// The planes of one group, by node.
+fn planes(group: Vec<u32>, bearings: &[Bearing]) -> Result<Vec<Plane>, OrbitError> {
+    let node = |index: u32| bearings[index as usize].node_deg;
+    let mut parts = parted(group, NODE_GAP, node);
+    // Nodes go around: a plane may lie on both sides of 0 degrees.
+    if parts.len() > 1
+        && let (Some(first), Some(last)) = (parts[0].first().copied(), parts[parts.len() - 1].last().copied())
+        && node(first) + 360.0 - node(last) <= NODE_GAP
+    {
+        let head = parts.remove(0);
+        if let Some(last) = parts.last_mut() {
+            last.extend(head);
+        }
+    }
+    let mut planes = Vec::with_capacity(parts.len());
+    for mut satellites in parts {
+        let (from, to) = (node(satellites[0]), node(satellites[satellites.len() - 1]));
+        let width = ahead(from, to);
+        if width > WIDEST_PLANE {
+            return Err(OrbitError::Value {
+                what: format!("ascending nodes of {} satellites without a gap of {NODE_GAP} degrees", satellites.len()),
+                value: format!("{width:.1} degrees from first to last"),
+                allowed: format!(
+                    "up to {WIDEST_PLANE} degrees in one plane; leave out satellites on their way to another plane, or give inter-satellite links as a list"
+                ),
+            });
+        }
+        satellites.sort_by(|&a, &b| {
+            let latitude = |index: u32| bearings[index as usize].latitude_deg;
+            latitude(a).total_cmp(&latitude(b)).then(a.cmp(&b))
+        });
+        planes.push(Plane { satellites, node_deg: (from + width / 2.0) % 360.0 });
+    }
+    planes.sort_by(|a, b| a.node_deg.total_cmp(&b.node_deg));
+    Ok(planes)
+}
+
+/// Degrees from one angle forward to another, 0 to 360.
+fn ahead(from: f64, to: f64) -> f64 {
+    let difference = (to - from) % 360.0;
+    if difference < 0.0 { difference + 360.0 } else { difference }
+}
+
+/// Planes side by side. Around the circle there is one gap that may be wide, the seam of planes that are spread over half of it: no links there.
+fn neighbours(planes: &[Plane]) -> Vec<(&Plane, &Plane)> {
+    if planes.len() < 2 {
+        return Vec::new();
+    }
+    let gap = |at: usize| ahead(planes[at].node_deg, planes[(at + 1) % planes.len()].node_deg);
+    let mut gaps: Vec<f64> = (0..planes.len()).map(gap).collect();
+    gaps.sort_by(f64::total_cmp);
+    // Of two planes' two gaps the narrower is usual: one link is enough.
+    let usual = gaps[(gaps.len() - 1) / 2];
+    let mut pairs: Vec<usize> = (0..planes.len()).filter(|&at| gap(at) <= WRAP * usual).collect();
+    if planes.len() == 2 {
+        pairs.truncate(1);
+    }
+    pairs.into_iter().map(|at| (&planes[at], &planes[(at + 1) % planes.len()])).collect()
+}
+
+/// Links each satellite of `a` with the nearest of `b`, by angle along the orbit, where that is mutual.
+fn between(a: &Plane, b: &Plane, bearings: &[Bearing], links: &mut Vec<(u32, u32)>) {
+    let latitude = |index: u32| bearings[index as usize].latitude_deg;
+    let nearest = |to: u32, among: &[u32]| {
+        let away = |index: u32| {
+            let around = ahead(latitude(to), latitude(index));
+            around.min(360.0 - around)
+        };
+        among.iter().copied().min_by(|&x, &y| away(x).total_cmp(&away(y)).then(x.cmp(&y)))
+    };
+    for &satellite in &a.satellites {
+        if let Some(partner) = nearest(satellite, &b.satellites)
+            && nearest(partner, &a.satellites) == Some(satellite)
+        {
+            links.push((satellite, partner));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Several ways between two nodes that have no link in common.
+
+use super::Path;
+use super::graph::Graph;
+use super::tree::{Queue, Tree};
+use crate::{Network, Node, Topology};
+use bentpipe_units::Span;
+
+/// Up to `most` ways from `from` to `to` that share no link, shortest first: each the shortest once the links of those before it are taken away.
+pub fn disjoint_paths(network: &Network, topology: &Topology, from: Node, to: Node, most: usize) -> Vec<Path> {
+    let mut graph = Graph::new(network, topology);
+    let mut paths = Vec::new();
+    let mut queue = Queue::new();
+    while paths.len() < most && from != to {
+        let tree = Tree::new(&graph, to.0, &mut queue);
+        let Some(length) = tree.length(from.0) else { break };
+        let nodes: Vec<Node> = std::iter::successors(Some(from), |node| tree.next(node.0).map(Node)).collect();
+        graph = graph.without(&nodes);
+        paths.push(Path { nodes, delay: Span::from_nanos(graph.delay_ns(length)) });
+    }
+    paths
+}

@@ -1,0 +1,135 @@
+//! A topology as a graph: for each node its links as one run of an array.
+
+use crate::topology::NO_LINK;
+use crate::{Metric, Network, Node, Topology};
+
+/// What a hop counts for in a length where hops are counted: more than the delay of any way, in nanoseconds (4.9 hours), so that delay decides among equals.
+const HOP: u64 = 1 << 44;
+
+/// One end of a link, seen from the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arc {
+    /// The node there.
+    pub to: u32,
+    /// Propagation delay, nanoseconds.
+    pub ns: u32,
+}
+
+/// The links of every node.
+///
+/// Those to nodes that pass on packets of others come first: they are all that a search needs to look at, except around its destination.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Graph {
+    /// Node `n`: from `starts[n]` to `starts[n + 1]`, and to nodes that pass on until `middles[n]`.
+    starts: Vec<u32>,
+    middles: Vec<u32>,
+    arcs: Vec<Arc>,
+    passes_on: Vec<bool>,
+    /// What each link counts for beside its delay.
+    hop: u64,
+}
+
+impl Graph {
+    pub(super) fn new(network: &Network, topology: &Topology) -> Self {
+        let mut made = Self::default();
+        made.fill(network, topology);
+        made
+    }
+
+    /// The graph of another topology in the same memory.
+    pub(super) fn fill(&mut self, network: &Network, topology: &Topology) {
+        let mut links = Vec::with_capacity(network.isls().len() + 16 * network.stations().len());
+        for (index, (a, b)) in network.isls().iter().enumerate() {
+            let ns = topology.isl_ns(index);
+            if ns != NO_LINK {
+                links.push((a.0, b.0, ns));
+            }
+        }
+        for index in 0..network.stations().len() {
+            let station = network.station(index);
+            for &satellite in topology.attached(index) {
+                let delay = topology.delay(network, station, Node(satellite)).as_nanos();
+                links.push((satellite, station.0, delay as u32));
+            }
+        }
+        links.extend(network.fibres().iter().map(|(a, b, delay)| (a.0, b.0, delay.as_nanos() as u32)));
+        let passes_on = (0..network.nodes() as u32).map(|node| network.passes_on(Node(node))).collect();
+        let hop = match network.metric() {
+            Metric::Delay => 0,
+            Metric::Hops => HOP,
+        };
+        self.set(passes_on, &links, hop);
+    }
+
+    /// The graph of `links`, each both ways.
+    pub(super) fn set(&mut self, passes_on: Vec<bool>, links: &[(u32, u32, u32)], hop: u64) {
+        let nodes = passes_on.len();
+        self.hop = hop;
+        self.starts.clear();
+        self.starts.resize(nodes + 1, 0);
+        // First how many there are, then where they stand.
+        self.middles.clear();
+        self.middles.resize(nodes, 0);
+        for &(a, b, _) in links {
+            for (from, to) in [(a, b), (b, a)] {
+                self.starts[from as usize + 1] += 1;
+                self.middles[from as usize] += u32::from(passes_on[to as usize]);
+            }
+        }
+        for node in 0..nodes {
+            self.starts[node + 1] += self.starts[node];
+            self.middles[node] += self.starts[node];
+        }
+        self.arcs.clear();
+        self.arcs.resize(links.len() * 2, Arc { to: 0, ns: 0 });
+        let mut first = self.starts.clone();
+        let mut rest = self.middles.clone();
+        for &(a, b, ns) in links {
+            for (from, to) in [(a, b), (b, a)] {
+                let places = if passes_on[to as usize] { &mut first } else { &mut rest };
+                self.arcs[places[from as usize] as usize] = Arc { to, ns };
+                places[from as usize] += 1;
+            }
+        }
+        self.passes_on = passes_on;
+    }
+
+    pub(super) fn nodes(&self) -> usize {
+        self.passes_on.len()
+    }
+
+    pub(super) fn passes_on(&self, node: u32) -> bool {
+        self.passes_on[node as usize]
+    }
+
+    /// The links from `node` to those that pass on.
+    pub(super) fn onward(&self, node: u32) -> &[Arc] {
+        &self.arcs[self.starts[node as usize] as usize..self.middles[node as usize] as usize]
+    }
+
+    /// All links of `node`.
+    pub(super) fn around(&self, node: u32) -> &[Arc] {
+        &self.arcs[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// What a link with this delay counts for.
+    pub(super) fn length(&self, arc: Arc) -> u64 {
+        self.hop + u64::from(arc.ns)
+    }
+
+    /// The delay in a length, nanoseconds.
+    pub(super) fn delay_ns(&self, length: u64) -> u64 {
+        if self.hop == 0 { length } else { length % HOP }
+    }
+
+    /// The same without the links of a way.
+    pub(super) fn without(&self, way: &[Node]) -> Self {
+        let taken = |a: u32, b: u32| way.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
+        let ends = (0..self.nodes() as u32).flat_map(|node| self.around(node).iter().map(move |arc| (node, *arc)));
+        let kept = ends.filter(|(node, arc)| *node < arc.to && !taken(*node, arc.to));
+        let links: Vec<_> = kept.map(|(node, arc)| (node, arc.to, arc.ns)).collect();
+        let mut made = Self::default();
+        made.set(self.passes_on.clone(), &links, self.hop);
+        made
+    }
+}

@@ -1,0 +1,241 @@
+use super::graph::Graph;
+use super::tree::{Queue, Tree};
+use crate::testing::{network, spec};
+use crate::{Node, Topology, disjoint_paths};
+use crate::{Routes, SPEED_OF_LIGHT};
+use bentpipe_units::{Span, Time};
+use proptest::prelude::*;
+
+/// Lengths by Bellman and Ford: round after round over all links, until nothing changes.
+fn plain(passes_on: &[bool], links: &[(u32, u32, u32)], hop: u64, to: u32) -> Vec<Option<u64>> {
+    let mut length = vec![None; passes_on.len()];
+    length[to as usize] = Some(0);
+    loop {
+        let before = length.clone();
+        for &(a, b, ns) in links {
+            for (from, via) in [(a, b), (b, a)] {
+                let through = length[via as usize].filter(|_| via == to || passes_on[via as usize]);
+                let through = through.map(|length: u64| length + hop + u64::from(ns));
+                let known = &mut length[from as usize];
+                *known = match (*known, through) {
+                    (Some(known), Some(through)) => Some(known.min(through)),
+                    (known, through) => known.or(through),
+                };
+            }
+        }
+        if length == before {
+            return length;
+        }
+    }
+}
+
+/// Nodes, which of them pass on, and links without loops and doubles.
+fn graphs() -> impl Strategy<Value = (Vec<bool>, Vec<(u32, u32, u32)>)> {
+    (2usize..24).prop_flat_map(|nodes| {
+        let last = nodes as u32;
+        let link = (0..last, 0..last, prop_oneof![1u32..8, 1u32..1_000_000]);
+        (prop::collection::vec(prop::bool::weighted(0.8), nodes), prop::collection::vec(link, 0..60)).prop_map(
+            |(passes_on, links)| {
+                let mut seen = std::collections::BTreeSet::new();
+                let kept = links.into_iter().filter(|&(a, b, _)| a != b && seen.insert((a.min(b), a.max(b))));
+                (passes_on, kept.collect())
+            },
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn lengths_are_the_shortest_and_repaired_trees_are_those_found_anew(
+        (passes_on, links) in graphs(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0u32..2_000), 1..12),
+        counts_hops in any::<bool>(),
+        to in any::<prop::sample::Index>(),
+    ) {
+        let hop = if counts_hops { 1 << 44 } else { 0 };
+        let to = to.index(passes_on.len()) as u32;
+        let mut queue = Queue::new();
+        let mut graph = Graph::default();
+        graph.set(passes_on.clone(), &links, hop);
+        let mut tree = Tree::new(&graph, to, &mut queue);
+        let mut links = links;
+        for round in 0..changes.len() + 1 {
+            let truth = plain(&passes_on, &links, hop, to);
+            for node in 0..passes_on.len() as u32 {
+                prop_assert_eq!(tree.length(node), truth[node as usize], "node {} in round {}", node, round);
+                let next = links.iter().filter_map(|&(a, b, ns)| {
+                    let via = if a == node { b } else if b == node { a } else { return None };
+                    let usable = node != to && (via == to || passes_on[via as usize]);
+                    let through = truth[via as usize].filter(|_| usable)? + hop + u64::from(ns);
+                    (Some(through) == truth[node as usize]).then_some(via)
+                });
+                prop_assert_eq!(tree.next(node), next.min(), "next hop of {} in round {}", node, round);
+            }
+            let Some((index, ns)) = changes.get(round) else { break };
+            if links.is_empty() {
+                break;
+            }
+            // Lengths of zero stand for links that go.
+            let place = index.index(links.len());
+            if *ns == 0 { links.remove(place); } else { links[place].2 = *ns; }
+            graph.set(passes_on.clone(), &links, hop);
+            let before = tree.clone();
+            let changed = tree.update(&graph, &mut queue);
+            let moved = (0..passes_on.len() as u32).any(|node| tree.next(node) != before.next(node));
+            prop_assert_eq!(changed, moved);
+        }
+    }
+}
+
+#[test]
+fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
+    let network = network(spec("6 x 8"));
+    let mut topology = Topology::new(&network, Time::ZERO).unwrap();
+    let ends: Vec<_> = (0..network.stations().len()).map(|index| network.station(index)).collect();
+    let mut routes = Routes::new(&network, &topology, &ends);
+    let mut ways = 0;
+    for step in 1..40 {
+        for (to, end) in ends.iter().enumerate() {
+            for node in 0..network.nodes() as u32 {
+                let Some(path) = routes.path(Node(node), to) else { continue };
+                let sum = path.nodes.windows(2).map(|pair| {
+                    assert!(topology.linked(&network, pair[0], pair[1]));
+                    topology.delay(&network, pair[0], pair[1])
+                });
+                assert_eq!(sum.fold(Span::ZERO, |sum, delay| sum + delay), path.delay);
+                assert_eq!(path.nodes.last(), Some(end));
+                let chord = topology.position(Node(node)).distance_m(topology.position(*end)) / SPEED_OF_LIGHT;
+                // Each link is rounded to a nanosecond.
+                assert!(path.delay.as_secs_f64() >= chord - 1e-9 * path.nodes.len() as f64);
+                ways += usize::from(path.nodes.len() > 2);
+            }
+        }
+        topology.advance(&network, Time::from_secs(step * 20)).unwrap();
+        routes.update(&network, &topology);
+        let anew = Routes::new(&network, &topology, &ends);
+        for to in 0..ends.len() {
+            for node in 0..network.nodes() as u32 {
+                assert_eq!(routes.next(Node(node), to), anew.next(Node(node), to));
+                assert_eq!(routes.delay(Node(node), to), anew.delay(Node(node), to));
+            }
+        }
+    }
+    assert!(ways > 1000, "{ways}");
+}
+
+/// The way from Toronto to Wuhan at time zero, by the names of its nodes.
+fn way(spec: crate::NetworkSpec) -> Option<(Vec<String>, Span)> {
+    let network = network(spec);
+    let topology = Topology::new(&network, Time::ZERO).unwrap();
+    let routes = Routes::new(&network, &topology, &[network.station(2)]);
+    let path = routes.path(network.station(0), 0)?;
+    Some((path.nodes.iter().map(|node| network.name(*node).to_owned()).collect(), path.delay))
+}
+
+fn fibre(from: &str, to: &str, delay: Span) -> crate::Fibre {
+    crate::Fibre { from: from.into(), to: to.into(), delay: Some(delay) }
+}
+
+#[test]
+fn ways_lead_around_avoided_nodes_unless_they_are_ends() {
+    let (straight, delay) = way(spec("6 x 8")).unwrap();
+    for avoided in &straight[1..straight.len() - 1] {
+        let (around, longer) = way(crate::NetworkSpec { avoid: vec![avoided.clone()], ..spec("6 x 8") }).unwrap();
+        assert!(!around.contains(avoided) && longer >= delay);
+    }
+    let ends = vec![straight[0].clone(), straight[straight.len() - 1].clone()];
+    assert_eq!(way(crate::NetworkSpec { avoid: ends, ..spec("6 x 8") }), Some((straight, delay)));
+}
+
+#[test]
+fn ways_lead_through_stations_only_where_they_relay() {
+    let mut bent = spec("6 x 8");
+    bent.isl = crate::IslPattern::None;
+    bent.fibres = vec![fibre("Nairobi", "Wuhan", Span::from_millis(30))];
+    bent.stations[3].place = bent.stations[1].place;
+    assert_eq!(way(bent.clone()), None);
+    bent.stations[3].relays = true;
+    let (nodes, _) = way(bent.clone()).unwrap();
+    assert_eq!(
+        (nodes.len(), nodes[0].as_str(), &nodes[2..]),
+        (4, "Toronto", &["Nairobi".to_owned(), "Wuhan".into()][..])
+    );
+    bent.avoid = vec!["Nairobi".into()];
+    assert_eq!(way(bent), None);
+}
+
+#[test]
+fn a_fibre_between_two_ends_is_a_way_of_its_own() {
+    let fast = Span::from_millis(5);
+    let spec = crate::NetworkSpec { fibres: vec![fibre("Wuhan", "Toronto", fast)], ..spec("1 x 1") };
+    assert_eq!(way(spec), Some((vec!["Toronto".into(), "Wuhan".into()], fast)));
+}
+
+#[test]
+fn fewest_hops_take_no_more_hops_and_no_less_time_than_the_fastest_way() {
+    let network = network(spec("12 x 24"));
+    let hops = crate::testing::network(crate::NetworkSpec { metric: crate::Metric::Hops, ..spec("12 x 24") });
+    let ends = [network.station(2), network.station(4)];
+    let mut fewer = 0;
+    for second in 0..50 {
+        let topology = Topology::new(&network, Time::from_secs(second * 30)).unwrap();
+        let fast = Routes::new(&network, &topology, &ends);
+        let few = Routes::new(&hops, &topology, &ends);
+        for (from, to) in [(0, 0), (1, 0), (3, 1), (0, 1)] {
+            let node = network.station(from);
+            let (fast, few) = (fast.path(node, to).unwrap(), few.path(node, to).unwrap());
+            assert!(few.nodes.len() <= fast.nodes.len() && few.delay >= fast.delay);
+            fewer += usize::from(few.nodes.len() < fast.nodes.len());
+        }
+    }
+    assert!(fewer > 10, "{fewer}");
+}
+
+#[test]
+fn disjoint_ways_share_no_link_and_come_shortest_first() {
+    let network = network(spec("6 x 8"));
+    let topology = Topology::new(&network, Time::ZERO).unwrap();
+    let (from, to) = (network.station(0), network.station(2));
+    let paths = disjoint_paths(&network, &topology, from, to, 10);
+    let fewest_sights = topology.sights(0).len().min(topology.sights(2).len());
+    assert!(paths.len() > 1 && paths.len() <= fewest_sights, "{}", paths.len());
+    assert_eq!(Some(&paths[0]), Routes::new(&network, &topology, &[to]).path(from, 0).as_ref());
+    assert!(paths.is_sorted_by_key(|path| path.delay));
+    let mut links = std::collections::BTreeSet::new();
+    for path in &paths {
+        assert_eq!((path.nodes.first(), path.nodes.last()), (Some(&from), Some(&to)));
+        for pair in path.nodes.windows(2) {
+            assert!(topology.linked(&network, pair[0], pair[1]));
+            assert!(links.insert((pair[0].min(pair[1]), pair[0].max(pair[1]))));
+        }
+    }
+    assert_eq!(disjoint_paths(&network, &topology, from, to, 1).len(), 1);
+    assert!(disjoint_paths(&network, &topology, from, from, 3).is_empty());
+    assert!(disjoint_paths(&network, &topology, from, Node(9_999), 3).is_empty());
+    assert!(disjoint_paths(&network, &topology, Node(9_999), from, 3).is_empty());
+}
+
+#[test]
+fn tiny_constellations_have_ways_while_they_are_seen() {
+    for size in ["1 x 1", "2 x 3", "1 x 3", "3 x 1"] {
+        let network = network(spec(size));
+        let ends = [network.station(0), network.station(1)];
+        let mut topology = Topology::new(&network, Time::ZERO).unwrap();
+        let mut routes = Routes::new(&network, &topology, &ends);
+        let (mut with, mut without) = (0, 0);
+        // A day and a half: the Earth turns under the orbits.
+        for minute in 0..2_160 {
+            topology.advance(&network, Time::from_secs(minute * 60)).unwrap();
+            routes.update(&network, &topology);
+            let both = !topology.attached(0).is_empty() && !topology.attached(1).is_empty();
+            match routes.path(ends[0], 1) {
+                Some(path) => {
+                    assert!(both && path.delay > Span::from_millis(8), "{size} {minute}");
+                    with += 1;
+                }
+                None => without += 1,
+            }
+        }
+        assert!(with > 20 && without > 20, "{size}: {with} {without}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Pairs of flows that were seen at one transmitter, by what they promise.
+
+use super::{PAIRS_EACH, Search, Transmitter, transmitter};
+use crate::{Network, Node};
+use std::cmp::Reverse;
+
+/// Scores of pairs kept before equal pairs are summed up.
+const KEPT: usize = 4_000_000;
+
+/// Two flows by their index, lower first. `opposed`: they share something where one of them goes from its second end to its first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pair {
+    pub flows: [u32; 2],
+    pub opposed: bool,
+}
+
+/// A flow that uses a transmitter, where its data goes from its first end to its second or, `reversed`, from its second to its first.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    of: Transmitter,
+    ns: u32,
+    flow: u32,
+    reversed: bool,
+}
+
+/// Sums of ratios of round trips by pair.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    uses: Vec<Use>,
+    seen: Vec<(Pair, f64)>,
+    scores: Vec<(Pair, f64)>,
+}
+
+impl Candidates {
+    /// Takes in the way of a flow at the current sample: its nodes and its delay.
+    pub(super) fn way(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
+        for hop in nodes.windows(2) {
+            for (reversed, from, to) in [(false, hop[0], hop[1]), (true, hop[1], hop[0])] {
+                let of = transmitter(network, search.shared_ground, from, to);
+                // Of a link's two directions one is enough: whoever shares one shares the other, the other way round.
+                if matches!(of, Transmitter::Ground(_)) || from < to {
+                    self.uses.push(Use { of, ns, flow, reversed });
+                }
+            }
+        }
+    }
+
+    /// Ends the sample: at each transmitter, pairs the fastest flows with the slowest, the most different first.
+    pub(super) fn sample(&mut self, least_ratio: f64) {
+        self.uses.sort_unstable_by_key(|used| (used.of, used.ns, used.flow));
+        for flows in self.uses.chunk_by(|a, b| a.of == b.of) {
+            // The fast `i`th with the slow `j`th from the end, by growing i + j.
+            let pairs = (0..flows.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
+            let pairs = pairs.take_while(|(i, j)| i + j + 1 < flows.len());
+            for (i, j) in pairs.take(PAIRS_EACH) {
+                let (fast, slow) = (flows[i], flows[flows.len() - 1 - j]);
+                let ratio = f64::from(slow.ns) / f64::from(fast.ns);
+                if ratio >= least_ratio {
+                    let flows = [fast.flow.min(slow.flow), fast.flow.max(slow.flow)];
+                    self.seen.push((Pair { flows, opposed: fast.reversed != slow.reversed }, ratio));
+                }
+            }
+        }
+        self.uses.clear();
+        self.seen.sort_unstable_by_key(|(pair, _)| *pair);
+        self.seen.dedup_by_key(|(pair, _)| *pair);
+        self.scores.append(&mut self.seen);
+        if self.scores.len() > KEPT {
+            self.sum_up();
+        }
+    }
+
+    fn sum_up(&mut self) {
+        // A stable sort: sums in the order of samples.
+        self.scores.sort_by_key(|(pair, _)| *pair);
+        self.scores.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            if same {
+                first.1 += later.1;
+            }
+            same
+        });
+    }
+
+    /// The pairs with the largest sums.
+    pub(super) fn best(mut self, most: usize) -> Vec<Pair> {
+        self.sum_up();
+        self.scores.sort_by_key(|(pair, score)| (Reverse(score.to_bits()), *pair));
+        self.scores.truncate(most);
+        self.scores.into_iter().map(|(pair, _)| pair).collect()
+    }
+}

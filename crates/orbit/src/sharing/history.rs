@@ -1,0 +1,143 @@
+//! The ways of all flows through all samples.
+
+use super::candidates::{Candidates, Pair};
+use super::{Search, Sharing, Transmitter, samples, transmitter};
+use crate::{Network, Node, OrbitError, Routes, Topology};
+use bentpipe_units::{Span, Time};
+
+/// A delay where there is no way.
+const NO_WAY: u32 = u32::MAX;
+
+/// Ways and delays by flow and sample.
+#[derive(Debug)]
+pub(super) struct History {
+    /// By flow: from which sample on which nodes, where there is a way.
+    ways: Vec<Vec<(usize, Vec<Node>)>>,
+    /// One-way delays in nanoseconds, all flows of the first sample, then of the second, and so on.
+    delays: Vec<u32>,
+}
+
+impl History {
+    /// Takes the samples, and shows each to `candidates`.
+    pub(super) fn record(network: &Network, search: &Search, candidates: &mut Candidates) -> Result<Self, OrbitError> {
+        let mut destinations: Vec<Node> = search.flows.iter().map(|(_, to)| *to).collect();
+        destinations.sort_unstable();
+        destinations.dedup();
+        let number = |to: &Node| destinations.binary_search(to).unwrap_or_default();
+        let numbers: Vec<usize> = search.flows.iter().map(|(_, to)| number(to)).collect();
+        let mut topology = Topology::new(network, search.begins)?;
+        let mut routes = Routes::new(network, &topology, &destinations);
+        let mut made = Self { ways: vec![Vec::new(); search.flows.len()], delays: Vec::new() };
+        let mut nodes = Vec::new();
+        for sample in 0..samples(search) {
+            if sample > 0 {
+                topology.advance(network, search.begins + search.step * sample)?;
+                routes.update(network, &topology);
+            }
+            for (flow, ((from, _), to)) in search.flows.iter().zip(&numbers).enumerate() {
+                nodes.clear();
+                let delay = routes.delay(*from, *to).filter(|delay| !delay.is_zero());
+                let ns = delay.map_or(NO_WAY, |delay| u32::try_from(delay.as_nanos()).unwrap_or(NO_WAY));
+                if ns != NO_WAY {
+                    nodes.extend(std::iter::successors(Some(*from), |node| routes.next(*node, *to)));
+                    candidates.way(network, search, flow as u32, &nodes, ns);
+                }
+                made.delays.push(ns);
+                let ways = &mut made.ways[flow];
+                if ways.last().is_none_or(|(_, known)| *known != nodes) {
+                    ways.push((sample as usize, nodes.clone()));
+                }
+            }
+            candidates.sample(search.least_ratio);
+        }
+        Ok(made)
+    }
+
+    /// When two flows share something, in the direction of data in which they do so for longer (towards a common end, where that is no matter).
+    pub(super) fn follow(&self, network: &Network, search: &Search, pair: Pair) -> Vec<Sharing> {
+        let there = self.follow_in(network, search, pair, [false, pair.opposed]);
+        let back = self.follow_in(network, search, pair, [true, !pair.opposed]);
+        let score = |found: &[Sharing]| found.iter().map(Sharing::score).sum::<f64>();
+        let common_end = there.first().is_some_and(|sharing| sharing.flows[0].1 == sharing.flows[1].1);
+        let (of_there, of_back) = (score(&there), score(&back));
+        if of_there > of_back || (of_there >= of_back && common_end) { there } else { back }
+    }
+
+    fn follow_in(&self, network: &Network, search: &Search, pair: Pair, reversed: [bool; 2]) -> Vec<Sharing> {
+        let mut found = Vec::new();
+        let mut run: Option<Run> = None;
+        let mut current = [0, 0];
+        let mut common = Vec::new();
+        for sample in 0..samples(search) as usize {
+            let mut moved = sample == 0;
+            for (flow, place) in pair.flows.iter().zip(&mut current) {
+                let ways = &self.ways[*flow as usize];
+                if ways.get(*place + 1).is_some_and(|(from, _)| *from == sample) {
+                    *place += 1;
+                    moved = true;
+                }
+            }
+            if moved {
+                let ways = [0, 1].map(|index| {
+                    let nodes = &self.ways[pair.flows[index] as usize][current[index]].1;
+                    transmitters(network, search, nodes, reversed[index])
+                });
+                common = ways[0].iter().filter(|of| ways[1].contains(of)).copied().collect();
+            }
+            if common.is_empty() {
+                found.extend(run.take().and_then(|run| run.end(search, pair, reversed, sample)));
+                continue;
+            }
+            let run = run.get_or_insert_with(|| Run { first: sample, delays_ns: [0, 0], shared: Vec::new() });
+            for (flow, sum) in pair.flows.iter().zip(&mut run.delays_ns) {
+                *sum += u64::from(self.delays[sample * self.ways.len() + *flow as usize]);
+            }
+            for of in &common {
+                if !run.shared.contains(of) {
+                    run.shared.push(*of);
+                }
+            }
+        }
+        found.extend(run.take().and_then(|run| run.end(search, pair, reversed, samples(search) as usize)));
+        found
+    }
+}
+
+/// What data passes on its way.
+fn transmitters(network: &Network, search: &Search, nodes: &[Node], reversed: bool) -> Vec<Transmitter> {
+    let hop = |hop: &[Node]| {
+        let (from, to) = if reversed { (hop[1], hop[0]) } else { (hop[0], hop[1]) };
+        transmitter(network, search.shared_ground, from, to)
+    };
+    nodes.windows(2).map(hop).collect()
+}
+
+/// Samples in a row at which two flows share something.
+#[derive(Debug)]
+struct Run {
+    first: usize,
+    /// Sums over those samples.
+    delays_ns: [u64; 2],
+    shared: Vec<Transmitter>,
+}
+
+impl Run {
+    /// The result, where it ends before sample `end` and the round trips differ enough.
+    fn end(self, search: &Search, pair: Pair, reversed: [bool; 2], end: usize) -> Option<Sharing> {
+        let rtt = |index: usize| Span::from_nanos(2 * self.delays_ns[index] / (end - self.first) as u64);
+        let flow = |index: usize| {
+            let (from, to) = search.flows[pair.flows[index] as usize];
+            if reversed[index] { (to, from) } else { (from, to) }
+        };
+        let [fast, slow] = if rtt(0) <= rtt(1) { [0, 1] } else { [1, 0] };
+        let time = |sample: usize| -> Time { search.begins + (search.step * sample as u64).min(search.length) };
+        let sharing = Sharing {
+            flows: [flow(fast), flow(slow)],
+            rtts: [rtt(fast), rtt(slow)],
+            from: time(self.first),
+            to: time(end),
+            shared: self.shared,
+        };
+        (sharing.ratio() >= search.least_ratio).then_some(sharing)
+    }
+}
