@@ -18,6 +18,7 @@ const FLOW_COLUMNS = [
   "packets_lost_policer",
   "packets_lost_queue",
   "packets_lost_random",
+  "packets_lost_route",
   "packets_declared_lost",
   "flow_control_blocked_s",
   "return_packets",

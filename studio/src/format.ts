@@ -115,6 +115,7 @@ const LABELS: Record<string, string> = {
   packets_lost_policer: "Packets dropped by a policer",
   packets_lost_queue: "Packets dropped by a queue",
   packets_lost_random: "Packets lost at random",
+  packets_lost_route: "Packets lost with their way",
   packets_declared_lost: "Packets declared lost",
   return_packets: "Packets on the return link",
   return_bytes: "Return bytes",

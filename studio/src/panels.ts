@@ -140,7 +140,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
     const data = KNOWN.has(key) ? null : cache.get(flow.series[key]);
     if (!data) continue;
     const own: Layer = { name: key, title: `Series ${key} of the flow`, style: "step", data, colour: () => variantColour(0), shown: true };
-    panels.push({ ...base, id: `flow:${key}`, title: key === "hops" ? "Hops" : key, unit: flow.series[key]!.unit, zero: false, height: 150, layers: [own], howto: key === "hops" ? HOPS : "A series of the flow that this page has no own plot for." });
+    panels.push({ ...base, id: `flow:${key}`, title: key === "hops" ? "Hops" : key, unit: flow.series[key]!.unit, zero: key === "hops", height: 150, layers: [own], howto: key === "hops" ? HOPS : "A series of the flow that this page has no own plot for." });
   }
   return [...panels, ...linkPanels(trace.links, cache, base)].filter((p) => p.layers.length > 0);
 }

@@ -16,6 +16,7 @@ const SHOWN = [
   "packets_lost_policer",
   "packets_lost_queue",
   "packets_lost_random",
+  "packets_lost_route",
   "packets_declared_lost",
   "flow_control_blocked_s",
   "pep_held_bytes",

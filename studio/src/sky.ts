@@ -41,6 +41,14 @@ interface Sample {
   km: Float32Array;
 }
 
+/** Length of what all names begin with, up to the last hyphen or space in it. */
+export function commonBeginning(names: string[]): number {
+  const first = names[0] ?? "";
+  let n = names.length > 1 ? first.length : 0;
+  for (const name of names) while (!name.startsWith(first.slice(0, n))) n--;
+  return Math.max(first.lastIndexOf("-", n - 1), first.lastIndexOf(" ", n - 1)) + 1;
+}
+
 /**
  * Where everything in a sky is. Nodes are the satellites by their index, then the stations. Call `at` first; what the
  * other members say is as of that time.
@@ -56,6 +64,7 @@ export class SkyModel {
   readonly #step: number;
   #from: Sample;
   #to: Sample;
+  readonly #common: number;
   /** Angle from one sample to the next, for each satellite. */
   readonly #angle: Float32Array;
 
@@ -77,6 +86,7 @@ export class SkyModel {
     this.xyz = new Float32Array(nodes * 3);
     this.km = new Float32Array(nodes);
     this.#angle = new Float32Array(n);
+    this.#common = commonBeginning(sky.satellites.names);
     const sample = (): Sample => ({ k: -1, to: new Float32Array(n * 3), km: new Float32Array(n) });
     this.#from = sample();
     this.#to = sample();
@@ -150,6 +160,11 @@ export class SkyModel {
   /** Name of a node. */
   nameOf(node: number): string {
     return this.sky.satellites.names[node] ?? this.sky.stations[node - this.satellites]?.name ?? "";
+  }
+
+  /** Name of a node as it is enough in a list: without what the names of all satellites begin with. */
+  briefNameOf(node: number): string {
+    return node < this.satellites ? this.nameOf(node).slice(this.#common) : this.nameOf(node);
   }
 
   /** Length of a way in kilometres, each link straight, on the ellipsoid's frame. */

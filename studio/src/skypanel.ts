@@ -297,7 +297,7 @@ export class SkyPanel {
 
   #names(nodes: number[]): Child[] {
     const { model } = this.options;
-    return nodes.flatMap((n, i): Child[] => [i > 0 && " → ", n >= model.satellites ? h("b", {}, model.nameOf(n)) : model.nameOf(n)]);
+    return nodes.flatMap((n, i): Child[] => [i > 0 && " → ", n >= model.satellites ? h("b", {}, model.nameOf(n)) : model.briefNameOf(n)]);
   }
 
   #point(event: PointerEvent): void {

@@ -91,6 +91,8 @@ export interface Flow {
   packets_lost_policer?: number;
   packets_lost_queue: number;
   packets_lost_random: number;
+  /** Lost in a network of satellites where no link was to blame; missing in results written before there were any. */
+  packets_lost_route?: number;
   packets_declared_lost: number;
   flow_control_blocked_s: number | null;
   return_packets: number;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { greatArc } from "../src/flatmap.ts";
 import { normalise } from "../src/load.ts";
 import { usualSpeed } from "../src/player.ts";
-import { EARTH_KM, SkyModel } from "../src/sky.ts";
+import { commonBeginning, EARTH_KM, SkyModel } from "../src/sky.ts";
 import { nearest } from "../src/skyview.ts";
 import type { Sky, Station } from "../src/types.ts";
 import { linksAround, Ways } from "../src/ways.ts";
@@ -116,6 +116,15 @@ describe("a way", () => {
     expect([...linksAround(chain, [0], 2)]).toEqual([0, 1, 1, 2]);
     expect([...linksAround(chain, [], 2)]).toEqual([]);
   });
+});
+
+it("names of satellites are told without what all of them begin with", () => {
+  expect(commonBeginning(["kuiper-630-0-0", "kuiper-630-10-3"])).toBe("kuiper-630-".length);
+  expect(commonBeginning(["STARLINK 1", "STARLINK 12"])).toBe("STARLINK ".length);
+  expect(commonBeginning(["a-1", "b-1"])).toBe(0);
+  expect(commonBeginning(["same-1"])).toBe(0);
+  expect(commonBeginning(["0-1", "0-12"])).toBe(2);
+  expect(commonBeginning([])).toBe(0);
 });
 
 describe("on the flat map", () => {
