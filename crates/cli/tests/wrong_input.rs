@@ -144,9 +144,10 @@ fn of_orbits() -> Vec<Case> {
         case("something to avoid that is not there", orbit("avoid = [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
         case(
             "hints that are none",
-            orbit("").replace("download", "hints = \"some\"\ndownload"),
-            10,
-            &["unknown key `hints`"],
+            orbit("")
+                .replace("download = \"1 MB\"", "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhints = \"some\""),
+            13,
+            &["`some`", "`drain`"],
         ),
         case(
             "latitude beyond the pole",
@@ -195,7 +196,7 @@ fn of_orbits() -> Vec<Case> {
             "elements that end early",
             orbit("").replace("\"iridium\"", "{ tle = \"short.tle\" }"),
             4,
-            &["short.tle: line 3"],
+            &["short.tle: line 2"],
         ),
         case(
             "satellites that have all come down",
