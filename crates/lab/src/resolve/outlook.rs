@@ -55,7 +55,9 @@ pub(super) fn outlook(network: &Network, flows: &[FlowEnds], length: Span) -> Re
     }
     for (flow, found) in flows.iter().zip(&found) {
         match found {
-            None => notes.push(format!("flow `{}` has no way from 0 s to {}", flow.name, Span::from_nanos(at.as_nanos()))),
+            None => {
+                notes.push(format!("flow `{}` has no way from 0 s to {}", flow.name, Span::from_nanos(at.as_nanos())))
+            }
             Some((first, _)) if *first > Time::ZERO => {
                 notes.push(format!("flow `{}` has no way before {}", flow.name, Span::from_nanos(first.as_nanos())));
             }
