@@ -45,7 +45,8 @@ impl Summary {
         let (steps, drifts) = moves(pair);
         let largest = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
         let outages = outages(pair, length);
-        let total: f64 = outages.iter().sum();
+        // Not `sum`, which of nothing is -0.
+        let total = outages.iter().fold(0.0, |total, outage| total + outage);
         Self {
             rtt_min_ms: rtts.first().copied(),
             rtt_median_ms: if rtts.is_empty() { None } else { Some(quantile(&rtts, 0.5)) },
