@@ -9,7 +9,7 @@ fn laws_lead_from_one_step_to_the_next() {
     let mut guide = Guide::new(network.clone(), Step::Every(Span::from_millis(100)), &ends).unwrap();
     let mut compared = 0;
     for _ in 0..50 {
-        let links: Vec<(Node, Node)> = network.isls().iter().copied().collect();
+        let links: Vec<(Node, Node)> = network.isls().to_vec();
         let laws: Vec<Law> = links.iter().map(|(a, b)| guide.law(*a, *b)).collect();
         let at = guide.next();
         guide.advance().unwrap();

@@ -110,7 +110,7 @@ fn slots_begin_at_12_27_42_and_57_seconds_of_wall_time() {
     let (mut turns, mut late) = (0, 0);
     for (second, pair) in course.windows(2).enumerate() {
         let [(before, ..), (after, _, topology)] = pair else { continue };
-        let boundary = (second as u64 + 1 + 4) % 15 == 0;
+        let boundary = (second + 1 + 4).is_multiple_of(15);
         let highest = topology.sights(0).first().map(|sight| sight.satellite);
         if boundary {
             assert_eq!(*after, highest);
