@@ -1,5 +1,6 @@
+import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type ViteUserConfig as UserConfig } from "vitest/config";
 
 /** Moves every script and style sheet of the build into the HTML file itself, so that one file is the whole page. */
 function inlineAll(): Plugin {
@@ -29,7 +30,35 @@ function inlineAll(): Plugin {
   };
 }
 
-export default defineConfig({
+/** The script of the globe, put into reports with satellites as it is: it must not end the element it stands in. */
+function embeddable(): Plugin {
+  return {
+    name: "bentpipe-embeddable",
+    apply: "build",
+    enforce: "post",
+    generateBundle(_options, bundle) {
+      for (const item of Object.values(bundle)) {
+        if (item.type === "chunk") item.code = item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
+      }
+    },
+  };
+}
+
+const absent = fileURLToPath(new URL("src/globe/absent.ts", import.meta.url));
+
+const globe: UserConfig = {
+  plugins: [embeddable()],
+  resolve: { alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({ find: new RegExp(`^${name}$`), replacement: absent })) },
+  define: { "process.env.NODE_ENV": '"production"' },
+  build: {
+    target: "es2022",
+    emptyOutDir: false,
+    reportCompressedSize: false,
+    lib: { entry: "src/globe/index.ts", formats: ["iife"], name: "BentpipeGlobeScript", fileName: () => "globe.js" },
+  },
+};
+
+const page: UserConfig = {
   plugins: [inlineAll()],
   build: {
     target: "es2022",
@@ -44,4 +73,7 @@ export default defineConfig({
       { test: { name: "page", include: ["tests/*.page.test.ts"], testTimeout: 90_000, hookTimeout: 90_000, fileParallelism: false } },
     ],
   },
-});
+};
+
+// `vite build` makes dist/index.html, `vite build --mode globe` dist/globe.js beside it.
+export default defineConfig(({ mode }) => (mode === "globe" ? globe : page));

@@ -5,18 +5,23 @@ use std::{env, fs};
 
 fn main() {
     let studio = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studio");
-    let page = studio.join("dist/index.html");
-    // A path that does not exist would rerun this script, and rebuild the crate, every time.
-    for watched in [&page, &studio] {
-        if watched.exists() {
-            println!("cargo::rerun-if-changed={}", watched.display());
-            break;
+    let built = [("dist/index.html", "page.html"), ("dist/globe.js", "globe.js")];
+    for (from, _) in built {
+        let page = studio.join(from);
+        // A path that does not exist would rerun this script, and rebuild the crate, every time.
+        for watched in [page.as_path(), studio.as_path()] {
+            if watched.exists() {
+                println!("cargo::rerun-if-changed={}", watched.display());
+                break;
+            }
         }
     }
     println!("cargo::rerun-if-changed=build.rs");
     let out = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();
-    let text = fs::read(&page).unwrap_or_default();
-    if let Err(error) = fs::write(out.join("page.html"), text) {
-        println!("cargo::error=cannot write the report page: {error}");
+    for (from, to) in built {
+        let text = fs::read(studio.join(from)).unwrap_or_default();
+        if let Err(error) = fs::write(out.join(to), text) {
+            println!("cargo::error=cannot write the report page: {error}");
+        }
     }
 }

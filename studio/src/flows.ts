@@ -1,3 +1,4 @@
+import { ALL_FLOWS, isShared } from "./fairness.ts";
 import type { Report } from "./types.ts";
 
 /**
@@ -31,7 +32,7 @@ function visits(report: Report): Visits {
     else if (!list.includes(visit)) list.push(visit);
   };
   for (const run of report.runs) for (const f of run.flows) add(run.variant, f.name, f.visit);
-  for (const s of report.summary) add(s.variant, s.flow, s.visit);
+  for (const s of report.summary) if (s.flow !== ALL_FLOWS || !isShared(s.metric)) add(s.variant, s.flow, s.visit);
   for (const flows of all.values()) for (const list of flows.values()) list.sort((a, b) => a - b);
   known.set(report, all);
   return all;
@@ -55,10 +56,19 @@ const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
 
 /** A flow in words. The visit is named where a variant has several: by its number, if that is the same everywhere. */
 export function flowLabel(report: Report, f: FlowId): string {
+  if (f === TOGETHER) return "all flows";
   if (!flowsOf(report).some((o) => o.name === f.name && o.place > 1)) return f.name;
   const numbers = new Set(report.variants.flatMap((v) => visitOf(report, v, f) ?? []));
   const ordinal = ORDINALS[f.place - 1] ?? `${f.place}th`;
   return numbers.size === 1 ? `${f.name}, visit ${[...numbers][0]}` : `${f.name}, ${ordinal} reported visit`;
+}
+
+/** Stands for all flows together, in lines of metrics that are of no single one. */
+export const TOGETHER: FlowId = { name: ALL_FLOWS, place: 1 };
+
+/** The flow that a metric is shown for: the one that a key stands for, or all of them. */
+export function flowFor(report: Report, metric: string, key: string): FlowId {
+  return isShared(metric) ? TOGETHER : chosenFlow(report, key);
 }
 
 /** The flow a key stands for, or the first one. */

@@ -99,6 +99,13 @@ export interface Metric {
 }
 
 const LABELS: Record<string, string> = {
+  share: "Share of the first flow",
+  jain: "Jain's index",
+  share_ratio: "Ratio of shares",
+  aggregate_mbps: "Goodput of all flows",
+  bottleneck_utilisation: "Bottleneck utilisation",
+  bottleneck_queue_ms: "Queue of the bottleneck",
+  convergence_s: "Convergence time",
   completion_s: "Completion time",
   goodput_mbps: "Goodput",
   first_byte_s: "Time to first byte",
@@ -125,12 +132,17 @@ const LABELS: Record<string, string> = {
   rtt_p99_ms: "RTT, 99th percentile",
 };
 
+/** Metrics that are parts of one and read as per cent. */
+const RATIOS = new Set(["share", "share_ratio", "bottleneck_utilisation"]);
+/** Metrics of which more is better, whatever their unit. */
+const MORE = new Set(["goodput_mbps", "aggregate_mbps", "jain", "share_ratio", "bottleneck_utilisation"]);
+
 /** Looks a metric up; unknown names are made readable and take their unit from the ending. */
 export function metricOf(key: string): Metric {
-  const unit = key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
+  const unit = RATIOS.has(key) ? "%" : key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
   const words = key.replace(/_(s|ms|mbps)$/, "").replaceAll("_", " ").replaceAll(".", " ");
   const label = Object.hasOwn(LABELS, key) ? LABELS[key]! : words.charAt(0).toUpperCase() + words.slice(1);
-  const better = key === "goodput_mbps" ? "higher" : unit === "s" || unit === "ms" || /lost/.test(key) ? "lower" : null;
+  const better = MORE.has(key) ? "higher" : unit === "s" || unit === "ms" || /lost/.test(key) ? "lower" : null;
   return { key, label, unit, better };
 }
 
@@ -140,6 +152,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   if (m.unit === "s") return seconds(x);
   if (m.unit === "ms") return ms(x);
   if (m.unit === "B") return bytes(x);
+  if (m.unit === "%") return percent(x);
   if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
   return Number.isInteger(x) ? count(x) : significant(x);
 }
@@ -147,6 +160,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
 /** Unit and divisor for values of a metric up to `max`, where they share an axis or a column. */
 export function metricScale(m: Metric, max: number): Scale {
   if (m.unit === "B") return byteScale(max);
+  if (m.unit === "%") return { unit: "%", divisor: 0.01 };
   if (m.unit === "Mbps") return rateScale(max);
   if (m.unit === "s" && max < 0.1) return { unit: "ms", divisor: 1e-3 };
   if (m.unit === "ms" && max >= 10_000) return { unit: "s", divisor: 1000 };

@@ -110,7 +110,8 @@ export function header(report: Report): HTMLElement {
       h("div", {}, fact("seed", String(report.seed))),
       h("div", {}, fact("clock", report.clock)),
       h("div", {}, fact("bentpipe", report.version)),
-      h("div", {}, fact("runs", `${count(report.runs.length)} (${report.variants.length} variant${report.variants.length === 1 ? "" : "s"}${report.sweep.length ? `, ${report.sweep.map((s) => s.values.length).join(" × ")} points` : ""}, ${repeats} repeat${repeats === 1 ? "" : "s"})`)),
+      report.runs.length > 0 &&
+        h("div", {}, fact("runs", `${count(report.runs.length)} (${report.variants.length} variant${report.variants.length === 1 ? "" : "s"}${report.sweep.length ? `, ${report.sweep.map((s) => s.values.length).join(" × ")} points` : ""}, ${repeats} repeat${repeats === 1 ? "" : "s"})`)),
     ),
     notes(report),
     report.path && pathView(report.path, report.sweep.flatMap((s) => (s.key.startsWith("path.") && s.values.length > 1 ? [s.key] : []))),

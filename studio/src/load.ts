@@ -1,5 +1,5 @@
 import { pointKey } from "./stats.ts";
-import type { Flow, LinkResult, Point, Report, Run, Summary, Trace } from "./types.ts";
+import type { Fairness, Flow, LinkResult, Point, Report, Run, Sky, Summary, Trace } from "./types.ts";
 
 /** The text of an embedded data element, or null where the placeholder was left in place. */
 export function embedded(id: string): string | null {
@@ -60,7 +60,7 @@ function summary(x: Loose): Summary {
 const instants = (x: unknown): Trace["flows"][number]["marks"] =>
   list(x).flatMap((m) => (num(m["t_s"]) === null ? [] : [{ t_s: num(m["t_s"])!, label: text(m["label"]) }]));
 
-function trace(x: Loose): Trace {
+function trace(x: Loose, skies: Sky[]): Trace {
   const refs = (y: unknown): Trace["links"][number]["series"] => {
     if (!isObject(y)) return {};
     return Object.fromEntries(
@@ -89,7 +89,62 @@ function trace(x: Loose): Trace {
       queue_limit_bytes: num(l["queue_limit_bytes"]),
       series: refs(l["series"]),
     })),
+    ...overSky(x, skies),
   };
+}
+
+function fairness(x: Loose): Fairness {
+  return {
+    from_s: num(x["from_s"]),
+    to_s: num(x["to_s"]),
+    jain: num(x["jain"]),
+    share_ratio: num(x["share_ratio"]),
+    bottleneck: text(x["bottleneck"]) || null,
+    utilisation: num(x["utilisation"]),
+    queue_ms: num(x["queue_ms"]),
+    convergence_s: num(x["convergence_s"]),
+    aggregate_mbps: num(x["aggregate_mbps"]),
+  };
+}
+
+function sky(x: Loose): Sky {
+  const satellites = isObject(x["satellites"]) ? x["satellites"] : {};
+  const positions = isObject(satellites["positions"]) ? satellites["positions"] : {};
+  const names = Array.isArray(satellites["names"]) ? satellites["names"].map((n) => text(n)) : [];
+  const shells = Array.isArray(satellites["shell"]) ? satellites["shell"] : [];
+  return {
+    begins: text(x["begins"]),
+    satellites: {
+      names,
+      shell: names.map((_, i) => num(shells[i]) ?? 0),
+      positions: { offset: num(positions["offset"]) ?? 0, times: num(positions["times"]) ?? 0, step_s: num(positions["step_s"]) ?? 1 },
+    },
+    stations: list(x["stations"]).map((s) => ({
+      name: text(s["name"]),
+      latitude_deg: num(s["latitude_deg"]) ?? 0,
+      longitude_deg: num(s["longitude_deg"]) ?? 0,
+      altitude_m: num(s["altitude_m"]) ?? 0,
+    })),
+    isls: (Array.isArray(x["isls"]) ? x["isls"] : []).flatMap((pair): [number, number][] => {
+      const [a, b] = Array.isArray(pair) ? pair : [];
+      return isIndex(a, names.length) && isIndex(b, names.length) && a !== b ? [[a, b]] : [];
+    }),
+  };
+}
+
+const isIndex = (x: unknown, n: number): x is number => typeof x === "number" && Number.isInteger(x) && x >= 0 && x < n;
+
+/** What a trace knows of the sky; ways that name a node which does not exist count as none. */
+function overSky(x: Loose, skies: Sky[]): Pick<Trace, "sky" | "paths"> {
+  const index = x["sky"];
+  if (!isIndex(index, skies.length)) return {};
+  const nodes = skies[index]!.satellites.names.length + skies[index]!.stations.length;
+  const paths = list(x["paths"]).flatMap((p) => {
+    const t_s = num(p["t_s"]);
+    const way: unknown[] = Array.isArray(p["nodes"]) ? p["nodes"] : [];
+    return t_s === null ? [] : [{ flow: text(p["flow"], "flow"), t_s, nodes: way.every((n) => isIndex(n, nodes)) ? (way as number[]) : [] }];
+  });
+  return { sky: index, paths: paths.sort((a, b) => a.t_s - b.t_s) };
 }
 
 function sweepOf(points: Point[]): Report["sweep"] {
@@ -109,14 +164,16 @@ function sweepOf(points: Point[]): Report["sweep"] {
  * read off its runs. Missing parts become empty; what cannot be a report at all is an error.
  */
 export function normalise(data: unknown): Report {
-  if (!isObject(data) || !Array.isArray(data["runs"])) throw new Error("this is not a results document: it has no list of runs");
+  if (!isObject(data) || (!Array.isArray(data["runs"]) && !Array.isArray(data["skies"]))) throw new Error("this is not a results document: it has no list of runs");
   const runs: Run[] = list(data["runs"]).map((r) => ({
     variant: text(r["variant"]),
     point: point(r["point"]),
     run: num(r["run"]) ?? 0,
     flows: list(r["flows"]).map(flow),
     links: list(r["links"]) as unknown as LinkResult[],
+    ...(isObject(r["fairness"]) ? { fairness: fairness(r["fairness"]) } : {}),
   }));
+  const skies = list(data["skies"]).map(sky);
   const summaries = list(data["summary"]).map(summary);
   const named = Array.isArray(data["variants"]) ? data["variants"].map((v) => text(v)) : [];
   const variants = [...new Set([...named, ...runs.map((r) => r.variant), ...summaries.map((s) => s.variant)])];
@@ -157,7 +214,8 @@ export function normalise(data: unknown): Report {
         },
       ];
     }),
-    traces: list(data["traces"]).map(trace),
+    traces: list(data["traces"]).map((t) => trace(t, skies)),
+    skies,
   };
   if (typeof data["description"] === "string" && data["description"]) out.description = data["description"];
   if (path) {

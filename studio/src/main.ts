@@ -10,7 +10,7 @@ import { resultsSection } from "./results.ts";
 import { parseHash, Store } from "./state.ts";
 import { metricsOf } from "./stats.ts";
 import { tableSection } from "./table.ts";
-import { TraceSection } from "./traces.ts";
+import { ALL, seriesTitle, TraceSection } from "./traces.ts";
 import type { Report } from "./types.ts";
 
 const app = document.getElementById("app")!;
@@ -36,8 +36,10 @@ function jump(event: MouseEvent, id: string): void {
 function show(report: Report, traces: string | null): void {
   document.title = `${report.title} – Bentpipe`;
   const flows = flowsOf(report);
+  // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
+  const measured = report.runs.length > 0 || report.summary.length > 0;
   const store = new Store(
-    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", zoom: null },
+    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", zoom: null },
     parseHash(location.hash),
   );
   if (!report.traces[store.state.run]) store.state.run = 0;
@@ -50,7 +52,7 @@ function show(report: Report, traces: string | null): void {
     table.draw();
   };
   store.on((changed) => {
-    if (changed.has("metric") || changed.has("flow") || changed.has("point")) draw();
+    if (changed.has("metric") || changed.has("flow") || changed.has("picture") || changed.has("point")) draw();
   });
   recolour = () => {
     draw();
@@ -59,8 +61,8 @@ function show(report: Report, traces: string | null): void {
   draw();
   replace(
     app,
-    topBar([["results", "Results"], ["table", "Table"], ["series", "Inside a run"], ["data", "Data"]]),
-    h("main", {}, header(report), results.el, table.el, series.el, dataSection(report)),
+    topBar([...(measured ? ([["results", "Results"], ["table", "Table"]] as [string, string][]) : []), ["series", seriesTitle(report)], ["data", "Data"]]),
+    h("main", {}, header(report), measured && [results.el, table.el], series.el, dataSection(report)),
     h("footer", {}, `Bentpipe ${report.version} · scenario ${report.scenario} · seed ${report.seed} · ${report.clock} clock`),
   );
 }

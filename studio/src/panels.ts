@@ -40,7 +40,11 @@ const RTT: Plan[] = [
 
 const PACING: Plan[] = [{ key: "pacing_rate", name: "pacing rate", title: "Rate at which the sender lets packets out", style: "step", role: "pacing", width: 1.8 }];
 
-const KNOWN = new Set([...SEQUENCE, ...WINDOW, ...RTT, ...PACING].map((p) => p.key));
+/** How to read round trips of paths without packets. */
+export const ALONE = "What the path itself takes there and back at each time. A slope is satellites that move; a step is another way, over other satellites; a gap is a time without any way.";
+
+/** Series of a flow that have a plot of their own. */
+export const KNOWN = new Set([...SEQUENCE, ...WINDOW, ...RTT, ...PACING].map((p) => p.key));
 
 function layers(plans: Plan[], flow: TraceFlow, cache: SeriesCache): Layer[] {
   return plans.flatMap((p) => {
@@ -72,6 +76,9 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
   const marks = flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
   const base: PanelBase = { references: [], marks, phases: null, labels: false, zero: true, height: 190 };
   const [sequence, window, rtt, pacing] = [SEQUENCE, WINDOW, RTT, PACING].map((plans) => layers(plans, flow, cache)) as [Layer[], Layer[], Layer[], Layer[]];
+  // Round trips without packets are of the path, and known at every time.
+  const alone = trace.sky !== undefined && sequence.length + window.length === 0 && !flow.series["smoothed_rtt"];
+  if (alone) for (const layer of rtt) Object.assign(layer, { name: "path", title: "Round-trip time of the path", style: "line", width: 2 } satisfies Partial<Layer>);
   const phases = phasesOf(flow.phases, extentOf([...sequence, ...window, ...rtt, ...pacing])?.[1] ?? 0);
   const bands = (): PanelSpec["phases"] => phases && { data: phases, shown: true };
   const panels: PanelSpec[] = [
@@ -112,8 +119,8 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       zero: false,
       phases: bands(),
       layers: rtt,
-      references: reference("path, queues empty", path?.rtt_ms),
-      howto: "What stands above the dotted line is time in queues (and ACKs that the receiver held back). A ramp followed by losses is a queue that filled up; a step that stays is a change of the path itself.",
+      references: trace.sky === undefined ? reference("path, queues empty", path?.rtt_ms) : [],
+      howto: alone ? ALONE : trace.sky !== undefined ? "The round trip moves with the satellites, and jumps where the way becomes another one: the globe shows which. What comes and goes on top of that is time in queues." : "What stands above the dotted line is time in queues (and ACKs that the receiver held back). A ramp followed by losses is a queue that filled up; a step that stays is a change of the path itself.",
     },
     {
       ...base,

@@ -1,9 +1,12 @@
 import { wide } from "./axes.ts";
 import { h, replace, scrollTo, select, svg, type Child } from "./dom.ts";
-import { chosenFlow, flowKey, flowLabel, flowsOf } from "./flows.ts";
+import { isShared } from "./fairness.ts";
+import { flowFor, flowKey, flowLabel, flowsOf } from "./flows.ts";
 import { metricOf, significant, type Metric } from "./format.ts";
+import { heatAxes, heatMaps } from "./heatmap.ts";
+import { heatView, isOf } from "./heatview.ts";
 import { publishedMark, swatch } from "./marks.ts";
-import type { Store } from "./state.ts";
+import type { State, Store } from "./state.ts";
 import { groupsAt, metricsOf, pointKey, pointLabel, pointsOf, type Group } from "./stats.ts";
 import { numbersOf, stripPlot } from "./strip.ts";
 import { inOrder, sweepOf, type Sweep } from "./sweep.ts";
@@ -86,6 +89,11 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
   const flows = flowsOf(report);
   const points = pointsOf(report);
   const sweep = points.length > 1 ? sweepOf(report.sweep, points) : null;
+  const axes = heatAxes(report);
+  let markShown = (): void => {};
+  store.on((changed) => {
+    if (changed.has("run")) markShown();
+  });
   const many = points.length > 1 && points.length * report.variants.length > ROWS;
   const controls = h("div", { class: "controls" });
   const body = h("div", {});
@@ -94,11 +102,13 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
   const draw = (): void => {
     const { state } = store;
     const m = metricOf(metrics.includes(state.metric) ? state.metric : (metrics[0] ?? "completion_s"));
-    const flow = chosenFlow(report, state.flow);
+    const flow = flowFor(report, m.key, state.flow);
+    const heat = axes !== null && (state.picture || (axes.competition ? "heat" : "lines")) === "heat";
     replace(
       controls,
       select("Metric", metrics.map((key) => ({ value: key, text: metricOf(key).label })), m.key, (metric) => store.set({ metric })),
-      flows.length > 1 && select("Flow", flows.map((f) => ({ value: flowKey(f), text: flowLabel(report, f) })), flowKey(flow), (key) => store.set({ flow: key })),
+      flows.length > 1 && !isShared(m.key) && select("Flow", flows.map((f) => ({ value: flowKey(f), text: flowLabel(report, f) })), flowKey(flow), (key) => store.set({ flow: key })),
+      axes && select("Picture", [{ value: "heat", text: "heat map" }, { value: "lines", text: "lines" }], heat ? "heat" : "lines", (v) => store.set({ picture: v as State["picture"] })),
       points.length > 1 &&
         select("Point", [{ value: "", text: many ? "none in detail" : "all points" }, ...points.map((p) => ({ value: pointKey(p), text: pointLabel(p) }))], state.point, (point) => store.set({ point })),
     );
@@ -128,23 +138,42 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
     });
     const kinds = new Set(all.flatMap((g) => g.published.map((p) => p.kind)));
     const mark = (kind: string): Child => kinds.has(kind as "measured") && h("span", {}, svg("svg", { class: "swatch", viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": "true" }, publishedMark(kind)), `${kind}, published`);
-    const panels = sweep && sweepPanels(sweep, groupsOf, m, (point) => {
+    const detail = (point: string): void => {
       store.set({ point });
       scrollTo(body.querySelector(".dist"), "nearest");
-    });
-    const overview =
-      panels &&
+    };
+    const title = single ? m.label : `Median ${m.label.charAt(0).toLowerCase()}${m.label.slice(1)}`;
+    const panels = sweep && !heat && sweepPanels(sweep, groupsOf, m, detail);
+    const picture =
+      axes && heat
+        ? heatView({
+            axes,
+            maps: heatMaps(report, axes, points, groupsOf),
+            metric: m,
+            goodputs: (group) => axes.competition && (axes.competition.flows.map((name) => groupsAt(report, group.point, { name, place: 1 }, "goodput_mbps").find((g) => g.index === group.index)?.median ?? null) as [number | null, number | null]),
+            shown: (group) => isOf(group, report.traces[state.run]),
+            choose: (group) => {
+              const trace = report.traces.find((t) => isOf(group, t));
+              if (trace) choose(group.variant, pointKey(group.point), trace.run);
+              else detail(pointKey(group.point));
+            },
+          })
+        : null;
+    markShown = picture?.mark ?? ((): void => {});
+    const overview = picture
+      ? h("figure", { class: "card sweep" }, h("figcaption", {}, h("h3", {}, axes!.competition && m.key === "share" ? `${single ? "Share" : "Median share"} of ${axes!.competition.flows[0]} against ${axes!.competition.flows[1]}` : title)), picture.el)
+      : panels &&
       h(
         "figure",
         { class: "card sweep" },
-        h("figcaption", {}, h("h3", {}, `${single ? m.label : `Median ${m.label.charAt(0).toLowerCase()}${m.label.slice(1)}`} across the sweep`, panels.log && h("small", {}, " log scale")), h("div", { class: "key" }, [...new Set(all.map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i])), mark("objective"), mark("measured"))),
+        h("figcaption", {}, h("h3", {}, `${title} across the sweep`, panels.log && h("small", {}, " log scale")), h("div", { class: "key" }, [...new Set(all.map((g) => g.index))].sort((a, b) => a - b).map((i) => h("span", {}, swatch(i), report.variants[i])), mark("objective"), mark("measured"))),
         panels.el,
       );
     replace(
       body,
-      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), "There is one dot per variant and point, and no interval."),
+      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), picture ? "There are no intervals." : "There is one dot per variant and point, and no interval."),
       overview,
-      many && !one && h("p", { class: "howto" }, `${points.length} points: choose one above, or click a dot, to see its single runs.`),
+      many && !one && h("p", { class: "howto" }, `${points.length} points: choose one above, or click a ${picture ? "cell" : "dot"}, to see ${picture && report.traces.length ? "its time series" : "its single runs"}.`),
       h("div", { class: shown.length > 1 ? "dist-grid" : null }, cards),
       shown.length > 0 && legend(shown.map(groupsOf)),
       shown.length > 0 &&

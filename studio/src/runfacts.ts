@@ -1,5 +1,5 @@
 import { h, type Child } from "./dom.ts";
-import { bytes, count, metricOf, metricValue, percent, seconds } from "./format.ts";
+import { bytes, count, metricOf, metricValue, ms, percent, seconds, significant } from "./format.ts";
 import { flowIn, runOf } from "./stats.ts";
 import type { Flow, PathView, Report, Trace } from "./types.ts";
 import { inOrderOfStart } from "./waterfall.ts";
@@ -81,6 +81,31 @@ export function pathFacts(path: PathView): [string, string][] {
 export function layersOf(flow: Flow): [string, number][] {
   const layers = Object.entries(flow.return_bytes).filter(([layer, n]) => n > 0 || layer === "total");
   return layers.sort(([a], [b]) => Number(b === "total") - Number(a === "total")).map(([layer, n]) => [metricOf(`return_bytes.${layer}`).label, n]);
+}
+
+/** How the flows of a run shared what they met on; null where that was not measured. */
+export function sharingFacts(report: Report, trace: Trace, title: string): HTMLElement | null {
+  const f = runOf(report, trace)?.fairness;
+  if (!f) return null;
+  const fact = (name: string, value: number | null, words: (x: number) => string): Child => value !== null && h("div", {}, h("dt", {}, name), h("dd", {}, words(value)));
+  const measured = (key: string) => (x: number): string => metricValue(metricOf(key), x);
+  const when = f.from_s !== null && f.to_s !== null ? ` from ${seconds(f.from_s)} to ${seconds(f.to_s)}` : "";
+  return h(
+    "div",
+    { class: "card run-card" },
+    h("h3", {}, title, h("small", {}, ` how the flows shared${when}`)),
+    h(
+      "dl",
+      { class: "grid-facts" },
+      fact("Jain's index", f.jain, significant),
+      fact("Ratio of shares", f.share_ratio, percent),
+      fact("Goodput of all flows", f.aggregate_mbps, measured("aggregate_mbps")),
+      f.bottleneck !== null && h("div", {}, h("dt", {}, "Bottleneck"), h("dd", {}, f.bottleneck)),
+      fact("Utilisation there", f.utilisation, percent),
+      fact("Queue there", f.queue_ms, ms),
+      f.convergence_s === null ? h("div", {}, h("dt", {}, "Convergence time"), h("dd", {}, "not within the run")) : fact("Convergence time", f.convergence_s, seconds),
+    ),
+  );
 }
 
 /** What one flow of one run measured, in a few numbers. */

@@ -2,6 +2,8 @@
 export interface State {
   metric: string;
   flow: string;
+  /** How a sweep with two sides is drawn; "" is what suits it. */
+  picture: "" | "heat" | "lines";
   /** Key of the point shown, or "" for all. */
   point: string;
   /** Index of the trace shown, and of the one beside it (-1: none). */
@@ -28,6 +30,8 @@ export function parseHash(hash: string): Partial<State> {
   }
   const origin = q.get("origin");
   if (origin === "flow" || origin === "run") out.origin = origin;
+  const picture = q.get("picture");
+  if (picture === "heat" || picture === "lines") out.picture = picture;
   const zoom = q.get("zoom")?.split(",").map(Number);
   if (zoom?.length === 2 && zoom.every(Number.isFinite) && zoom[1]! > zoom[0]!) out.zoom = [zoom[0]!, zoom[1]!];
   return out;
@@ -36,7 +40,7 @@ export function parseHash(hash: string): Partial<State> {
 /** Writes a state as the part of an address after `#`; what equals `usual` is left out. */
 export function formatHash(state: State, usual: State): string {
   const q = new URLSearchParams();
-  for (const key of ["metric", "flow", "point", "run", "versus", "traceFlow", "origin"] as const) {
+  for (const key of ["metric", "flow", "picture", "point", "run", "versus", "traceFlow", "origin"] as const) {
     if (state[key] !== usual[key]) q.set(key, String(state[key]));
   }
   if (state.zoom) q.set("zoom", state.zoom.map((x) => Number(x.toPrecision(8))).join(","));

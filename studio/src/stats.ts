@@ -1,3 +1,4 @@
+import { ALL_FLOWS, competitionOf, isShared, SHARE, SHARED_METRICS, shareOf, sharedValue } from "./fairness.ts";
 import { visitOf, type FlowId } from "./flows.ts";
 import type { Flow, Point, Published, Report, Run, Summary, Trace } from "./types.ts";
 
@@ -64,6 +65,7 @@ export function metricsOf(report: Report): string[] {
   const keys = new Set<string>();
   for (const s of report.summary) if (s.median !== null) keys.add(s.metric);
   for (const run of report.runs) {
+    for (const key of SHARED_METRICS) if (sharedValue(report, run, key) !== null) keys.add(key);
     for (const flow of run.flows) {
       for (const [key, value] of Object.entries(flow)) if (number(value) !== null && !NOT_METRICS.has(key) && !(key === "connections" && value === 1)) keys.add(key);
       for (const [layer, n] of Object.entries(flow.return_bytes)) if (n > 0 || layer === "total") keys.add(`return_bytes.${layer}`);
@@ -71,7 +73,9 @@ export function metricsOf(report: Report): string[] {
   }
   // The same number under two names: the summary's knows the interval.
   if (keys.has("return_bytes")) keys.delete("return_bytes.total");
-  const rank = (key: string): number => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length);
+  // Where flows compete, how they share comes first.
+  const first = competitionOf(report) ? [...SHARED_METRICS, ...FIRST] : [...FIRST, ...SHARED_METRICS];
+  const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) : first.length);
   return [...keys].sort((a, b) => rank(a) - rank(b));
 }
 
@@ -108,6 +112,8 @@ export interface Group {
 interface Index {
   runs: Map<string, Run[]>;
   summary: Map<string, Summary>;
+  /** Of all flows together, whatever visit they are said to be of. */
+  shared: Map<string, Summary>;
 }
 
 const indices = new WeakMap<Report, Index>();
@@ -115,55 +121,71 @@ const indices = new WeakMap<Report, Index>();
 function indexOf(report: Report): Index {
   let index = indices.get(report);
   if (index) return index;
-  index = { runs: new Map(), summary: new Map() };
+  index = { runs: new Map(), summary: new Map(), shared: new Map() };
   for (const run of report.runs) {
     const key = JSON.stringify([run.variant, pointKey(run.point)]);
     const list = index.runs.get(key);
     if (list) list.push(run);
     else index.runs.set(key, [run]);
   }
-  for (const s of report.summary) index.summary.set(JSON.stringify([s.variant, pointKey(s.point), s.flow, s.visit, s.metric]), s);
+  for (const s of report.summary) {
+    if (s.flow === ALL_FLOWS && isShared(s.metric)) index.shared.set(JSON.stringify([s.variant, pointKey(s.point), s.metric]), s);
+    index.summary.set(JSON.stringify([s.variant, pointKey(s.point), s.flow, s.visit, s.metric]), s);
+  }
   indices.set(report, index);
   return index;
 }
 
-/** The groups of one point, in order of the variants; those without any run are left out. */
+/** The groups of one point, in order of the variants; those without any run are left out. A metric of all flows needs no flow. */
 export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
   const key = pointKey(point);
   const index = indexOf(report);
   return report.variants.flatMap((variant, i) => {
+    const runs = index.runs.get(JSON.stringify([variant, key])) ?? [];
+    if (isShared(metric)) {
+      const summary = index.shared.get(JSON.stringify([variant, key, metric])) ?? null;
+      const values = runs.map((run) => ({ run: run.run, value: sharedValue(report, run, metric) }));
+      // Without runs, the share of the medians is the best there is.
+      const instead = metric === SHARE && runs.length === 0 ? shareOfMedians(report, index, variant, key) : null;
+      if (values.every((v) => v.value === null) && !summary && instead === null) return [];
+      return [groupOf(report, { variant, index: i, point, visit: summary?.visit ?? 1, values, failed: [], summary }, metric, instead)];
+    }
     const visit = visitOf(report, variant, flow);
     if (visit === undefined) return [];
     const values: Group["values"] = [];
     const failed: Group["failed"] = [];
-    for (const run of index.runs.get(JSON.stringify([variant, key])) ?? []) {
+    for (const run of runs) {
       const f = flowIn(run, { name: flow.name, visit });
       if (!f) continue;
       values.push({ run: run.run, value: flowMetric(f, metric) });
       if (!f.completed) failed.push({ run: run.run, error: f.error ?? "" });
     }
-    const sorted = values.flatMap((v) => (v.value === null ? [] : [v.value])).sort((a, b) => a - b);
     const summary = index.summary.get(JSON.stringify([variant, key, flow.name, visit, metric])) ?? null;
     if (values.length === 0 && !summary) return [];
-    const several = sorted.length > 1;
-    return [
-      {
-        variant,
-        index: i,
-        point,
-        visit,
-        values,
-        failed,
-        sorted,
-        summary,
-        n: summary?.n ?? sorted.length,
-        median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : null,
-        p5: summary ? summary.p5 : several ? quantile(sorted, 0.05) : null,
-        p95: summary ? summary.p95 : several ? quantile(sorted, 0.95) : null,
-        published: report.published.filter((p) => p.metric === metric && (p.variant === undefined || p.variant === variant) && within(p.point, point)),
-      },
-    ];
+    return [groupOf(report, { variant, index: i, point, visit, values, failed, summary }, metric)];
   });
+}
+
+function shareOfMedians(report: Report, index: Index, variant: string, key: string): number | null {
+  const competition = competitionOf(report);
+  const [a, b] = (competition?.flows ?? []).map((name) => index.summary.get(JSON.stringify([variant, key, name, visitOf(report, variant, { name, place: 1 }), "goodput_mbps"]))?.median);
+  return shareOf(a, b);
+}
+
+/** Statistics of single values, of the summary where there is one; `instead` is the median where there is neither. */
+function groupOf(report: Report, found: Pick<Group, "variant" | "index" | "point" | "visit" | "values" | "failed" | "summary">, metric: string, instead: number | null = null): Group {
+  const { summary } = found;
+  const sorted = found.values.flatMap((v) => (v.value === null ? [] : [v.value])).sort((a, b) => a - b);
+  const several = sorted.length > 1;
+  return {
+    ...found,
+    sorted,
+    n: summary?.n ?? sorted.length,
+    median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : instead,
+    p5: summary ? summary.p5 : several ? quantile(sorted, 0.05) : null,
+    p95: summary ? summary.p95 : several ? quantile(sorted, 0.95) : null,
+    published: report.published.filter((p) => p.metric === metric && (p.variant === undefined || p.variant === found.variant) && within(p.point, found.point)),
+  };
 }
 
 /** The run that time series are of. */

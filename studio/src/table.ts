@@ -1,5 +1,6 @@
 import { copy, button, download, fileName, h, replace, type Child } from "./dom.ts";
-import { chosenFlow, flowLabel, flowsOf, type FlowId } from "./flows.ts";
+import { isShared } from "./fairness.ts";
+import { flowFor, flowLabel, flowsOf, TOGETHER, type FlowId } from "./flows.ts";
 import { interval, metricOf, metricScale, NONE, plainValue, shortest, significant, type Scale } from "./format.ts";
 import { swatch } from "./marks.ts";
 import type { Store } from "./state.ts";
@@ -18,7 +19,7 @@ export interface Row {
 export function tableRows(report: Report, flows: FlowId[], metrics: string[]): Row[] {
   const out: Row[] = [];
   for (const metric of metrics) {
-    for (const flow of flows) {
+    for (const flow of isShared(metric) ? [TOGETHER] : flows) {
       for (const point of pointsOf(report)) {
         for (const group of groupsAt(report, point, flow, metric)) {
           for (const published of group.published.length ? group.published : [null]) out.push({ group, flow, metric, published });
@@ -118,7 +119,7 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
 
   const rows = (): Row[] => {
     const metric = metrics.includes(store.state.metric) ? store.state.metric : (metrics[0] ?? "completion_s");
-    return everything ? tableRows(report, flows, metrics) : tableRows(report, [chosenFlow(report, store.state.flow)], [metric]);
+    return everything ? tableRows(report, flows, metrics) : tableRows(report, [flowFor(report, metric, store.state.flow)], [metric]);
   };
   const draw = (): void => {
     const all = h("input", {

@@ -11,6 +11,8 @@ export class Timeline {
   view: [number, number] = [0, 1];
   cursor: number | null = null;
   charts: TimeChart[] = [];
+  /** Whether the cursor stays where it was when nothing is pointed at any more. */
+  stays = false;
   #frame = 0;
   readonly #changed: () => void;
 
@@ -87,6 +89,7 @@ export class Timeline {
 
   /** Moves the cursor of all plots. */
   point(time: number | null): void {
+    if (time === null && this.stays) return;
     this.cursor = time;
     this.#point();
   }

@@ -2,7 +2,7 @@ import type { Layer, PanelSpec, Style } from "./chart.ts";
 import { shortest } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
 import { variantColour, variantDash } from "./palette.ts";
-import { reference } from "./panels.ts";
+import { ALONE, KNOWN, reference } from "./panels.ts";
 import { pyramid, sampleAt, type Pyramid } from "./pyramid.ts";
 import type { SeriesCache } from "./series.ts";
 import type { PathInfo, Trace, TraceFlow } from "./types.ts";
@@ -46,6 +46,8 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
       return data ? [{ name, title: `${what} of ${name}`, style, data: of(data), colour: () => variantColour(i), dash: variantDash(i), width: 1.8, shown: true }] : [];
     });
   const received = perFlow("received", "Data received");
+  // Ways without packets have one round trip at each time, and nothing to smooth.
+  const smoothed = flows.some((f) => f.series["smoothed_rtt"]);
   const bin = binOf(path, received.map(({ data }) => data.t[data.n - 1]! - data.t[0]!));
   const panels: PanelSpec[] = [
     {
@@ -89,13 +91,18 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
       ...base,
       ...note,
       id: "rtt",
-      title: "Smoothed round-trip times of all flows",
+      title: smoothed ? "Smoothed round-trip times of all flows" : "Round-trip times of all flows",
       unit: "ms",
       zero: false,
-      layers: perFlow("smoothed_rtt", "Smoothed round-trip time", undefined, "line"),
-      references: reference("path, queues empty", path?.rtt_ms),
-      howto: "Flows through the same queue see it grow and empty at the same time.",
+      layers: perFlow(smoothed ? "smoothed_rtt" : "rtt", smoothed ? "Smoothed round-trip time" : "Round-trip time", undefined, "line"),
+      references: trace.sky === undefined ? reference("path, queues empty", path?.rtt_ms) : [],
+      howto: trace.sky !== undefined && !smoothed ? ALONE : "Flows through the same queue see it grow and empty at the same time.",
     },
   ];
+  for (const key of new Set(flows.flatMap((f) => Object.keys(f.series)))) {
+    if (KNOWN.has(key)) continue;
+    const unit = flows.find((f) => f.series[key])!.series[key]!.unit;
+    panels.push({ ...base, id: `flow:${key}`, title: `${key.replaceAll("_", " ")} of all flows`, unit, height: 150, layers: perFlow(key, key), howto: "A series of the flows that this page has no own plot for." });
+  }
   return [...panels, ...linkPanels(trace.links, cache, { ...base, height: 190 })].filter((p) => p.layers.length > 0);
 }

@@ -1,10 +1,12 @@
 import { TimeChart, type PanelSpec } from "./chart.ts";
 import { inflateBase64 } from "./decode.ts";
 import { button, download, fileName, h, onWidth, replace, scrollTo, select } from "./dom.ts";
-import { runFacts } from "./runfacts.ts";
+import { runFacts, sharingFacts } from "./runfacts.ts";
 import { panelsOf } from "./panels.ts";
 import { lowerBound } from "./pyramid.ts";
 import { extentOf, SeriesCache } from "./series.ts";
+import { SkyModel } from "./sky.ts";
+import { SkyPanel } from "./skypanel.ts";
 import type { State, Store } from "./state.ts";
 import { flowIn, pointKey, pointLabel, runOf } from "./stats.ts";
 import { delimited } from "./table.ts";
@@ -12,18 +14,27 @@ import { Timeline } from "./timeline.ts";
 import { flowName, togetherPanels } from "./together.ts";
 import type { Report, Trace, TraceFlow } from "./types.ts";
 import { reachOf, waterfallPanel } from "./waterfall.ts";
+import { Ways } from "./ways.ts";
 
 /** Which flow of a run: by its real visit number, as several visits of one run may have been recorded. */
 const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
 
 /** Stands for all flows where a flow is chosen; no key of a flow reads so. */
-const ALL = "all";
+export const ALL = "all";
 
 /** A trace in words. */
 export function traceLabel(report: Report, trace: Trace): string {
   const several = report.traces.some((t) => t.run !== trace.run);
   const point = pointLabel(trace.point);
-  return [trace.variant, point, several || report.runs.some((r) => r.run !== 0) ? `run ${trace.run}` : ""].filter(Boolean).join(" · ");
+  return [trace.variant, point, several || report.runs.some((r) => r.run !== 0) ? `run ${trace.run}` : ""].filter(Boolean).join(" · ") || report.scenario;
+}
+
+/** Plots up to this number do not fill a column beside the sky. */
+const FEW = 2;
+
+/** What the section of time series is called: a report without runs is of paths alone. */
+export function seriesTitle(report: Report): string {
+  return report.runs.length > 0 || report.summary.length > 0 ? "Inside a run" : "Over time";
 }
 
 /** One column of plots: a run and the specs of its plots. */
@@ -47,6 +58,10 @@ export class TraceSection {
   readonly #cursor = h("span", { class: "where" });
   readonly #facts = h("div", { class: "run-facts" });
   readonly #stack: HTMLElement;
+  /** The plots, and the sky beside or above them. */
+  readonly #body = h("div", {});
+  #sky: SkyPanel | null = null;
+  readonly #models = new Map<number, SkyModel>();
   readonly #said = h("p", { class: "note", role: "status", hidden: true });
   #cache: Promise<SeriesCache> | null = null;
   #columns: Column[] = [];
@@ -74,7 +89,7 @@ export class TraceSection {
     this.el = h(
       "section",
       { id: "series", "aria-labelledby": "series-title" },
-      h("div", { class: "section-head" }, h("h2", { id: "series-title" }, "Inside a run"), this.#controls),
+      h("div", { class: "section-head" }, h("h2", { id: "series-title" }, seriesTitle(report)), this.#controls),
       this.#said,
       this.#facts,
     );
@@ -86,8 +101,9 @@ export class TraceSection {
     this.el.append(
       this.#bar,
       h("p", { class: "howto gestures" }, "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to move, double-click for the whole run. From the keyboard: arrows, + and −, 0; comma and full stop move the cursor."),
-      this.#stack,
+      this.#body,
     );
+    this.#body.append(this.#stack);
     store.on((changed) => {
       if (["run", "versus", "traceFlow", "origin"].some((k) => changed.has(k as keyof State))) void this.show();
     });
@@ -105,6 +121,7 @@ export class TraceSection {
   /** Redraws with the colours of the theme. */
   recolour(): void {
     if (this.#columns.length) this.#mount();
+    this.#sky?.recolour();
   }
 
   /** Selects the trace of a run; says so when it has none. */
@@ -146,7 +163,7 @@ export class TraceSection {
     const shift = a.flows.some((f) => f.start_s > 0);
     replace(
       this.#controls,
-      select("Run", options, String(state.run), (v) => this.store.set({ run: Number(v) })),
+      (options.length > 1 || this.report.runs.length > 0) && select("Run", options, String(state.run), (v) => this.store.set({ run: Number(v) })),
       options.length > 1 && select("Beside it", [{ value: "-1", text: "nothing" }, ...options], String(state.versus), (v) => this.store.set({ versus: Number(v) })),
       a.flows.length > 1 &&
         select(
@@ -198,8 +215,9 @@ export class TraceSection {
         : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, connections)];
       return [{ trace, flows, start, t0: state.origin === "flow" ? start : 0, panels }];
     });
+    const sky = this.#skyOf(this.#columns[0]?.trace, cache.blob);
     if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
-    else if (this.#columns.every((c) => c.panels.length === 0)) this.#say("This run has no time series.");
+    else if (!sky && this.#columns.every((c) => c.panels.length === 0)) this.#say("This run has no time series.");
     let full: [number, number] | null = null;
     let home: [number, number] | null = null;
     for (const c of this.#columns) {
@@ -210,16 +228,66 @@ export class TraceSection {
       const own = extentOf(c.panels.filter((p) => ["sequence", "received", "window", "rtt"].includes(p.id)).flatMap((p) => p.layers)) ?? extentOf(c.panels.flatMap((p) => p.layers));
       home = join(join(home, own && [Math.min(own[0], c.start), own[1]]), objects && [c.start, objects[1]]);
     }
+    // Where nothing else says how long it lasted, the sky does.
+    if (sky) full = [Math.min(full?.[0] ?? 0, -this.#columns[0]!.t0), Math.max(full?.[1] ?? 0, sky.end - this.#columns[0]!.t0)];
     full ??= [0, 1];
     home ??= full;
+    const last = home[1];
     const pad = (home[1] - home[0]) * 0.015 || 0.5;
     home = [home[0], home[1] + pad];
     full = [Math.min(full[0], home[0]), Math.max(full[1], home[1])];
     const keep = this.#fresh ? state.zoom : state.zoom && !this.#timeline.atHome ? this.#timeline.view : null;
     this.#fresh = false;
     this.#timeline.reset(full, home, keep);
+    this.#raise(sky, [home[0], last]);
     this.#mount();
-    replace(this.#facts, this.#columns.map((c) => c.flows.map((f) => runFacts(this.report, c.trace, f, [traceLabel(this.report, c.trace), c.flows.length > 1 && flowName(c.flows, f)].filter(Boolean).join(" · ")))));
+    replace(this.#facts, this.#columns.map((c) => [sharingFacts(this.report, c.trace, traceLabel(this.report, c.trace)), ...c.flows.map((f) => runFacts(this.report, c.trace, f, [traceLabel(this.report, c.trace), c.flows.length > 1 && flowName(c.flows, f)].filter(Boolean).join(" · ")))]));
+  }
+
+  /** The sky above a run, made once; null where it has none or it cannot be read, which is said. */
+  #skyOf(trace: Trace | undefined, blob: ArrayBuffer): SkyModel | null {
+    const sky = trace?.sky === undefined ? undefined : this.report.skies[trace.sky];
+    if (!sky) return null;
+    try {
+      const model = this.#models.get(trace!.sky!) ?? new SkyModel(sky, blob);
+      this.#models.set(trace!.sky!, model);
+      return model;
+    } catch (error) {
+      this.#say(`The sky could not be read: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  }
+
+  /** Puts the picture of the sky of the first run beside the plots (above them where two runs are shown, or hardly a plot), or takes it away. */
+  #raise(model: SkyModel | null, [from, to]: [number, number]): void {
+    this.#sky?.destroy();
+    this.#sky = null;
+    const c = this.#columns[0];
+    this.#timeline.stays = model !== null;
+    const above = this.#columns.length > 1 || (this.#columns[0]?.panels.length ?? 0) <= FEW;
+    this.#body.className = model ? `with-sky${above ? " above" : ""}` : "";
+    if (!model || !c) return;
+    const ways = new Ways(c.trace.paths ?? []);
+    const names = [...new Set([...c.trace.flows.map((f) => f.name), ...ways.flows])];
+    const range: [number, number] = [Math.max(0, from + c.t0), Math.min(model.end, to + c.t0)];
+    const sky = new SkyPanel({
+      model,
+      ways,
+      flows: names.map((name) => ({ name, index: Math.max(0, c.trace.flows.findIndex((f) => f.name === name)), strong: c.flows.some((f) => f.name === name) })),
+      range: range[1] > range[0] ? range : [0, model.end],
+      t0: c.t0,
+      moved: (time) => this.#follow(time - c.t0),
+    });
+    this.#sky = sky;
+    this.#body.prepend(sky.el);
+    sky.follow((this.#timeline.cursor ?? range[0] - c.t0) + c.t0);
+  }
+
+  /** Moves the cursor of the plots to a time that was chosen at the sky; where it leaves their window, the window goes along. */
+  #follow(time: number): void {
+    const [a, b] = this.#timeline.view;
+    if (time < a || time > b) this.#timeline.show([time, time + b - a]);
+    this.#timeline.point(time);
   }
 
   #mount(): void {
@@ -290,6 +358,7 @@ export class TraceSection {
     const { view, cursor, atHome } = this.#timeline;
     const digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(view[1] - view[0]))));
     this.#where.textContent = `${view[0].toFixed(digits)} to ${view[1].toFixed(digits)}\u00a0s`;
+    if (cursor !== null) this.#sky?.follow(cursor + (this.#columns[0]?.t0 ?? 0));
     this.#cursor.textContent = cursor === null ? "" : `cursor ${cursor.toFixed(digits + 1)}\u00a0s`;
     clearTimeout(this.#writing);
     this.#writing = setTimeout(() => this.store.set({ zoom: atHome ? null : [view[0], view[1]] }), 150);

@@ -22,6 +22,8 @@ export interface Report {
   expectations: Expectation[];
   published: Published[];
   traces: Trace[];
+  /** Skies that traces refer to by their index; empty where no path goes over a constellation. */
+  skies: Sky[];
 }
 
 /** Values of the swept keys, as text. */
@@ -44,6 +46,24 @@ export interface Run {
   run: number;
   flows: Flow[];
   links: LinkResult[];
+  /** How the flows shared the links; null or missing where one flow was alone. */
+  fairness?: Fairness | null;
+}
+
+/** How the flows of a run shared what they met on, over a part of the run. */
+export interface Fairness {
+  from_s: number | null;
+  to_s: number | null;
+  /** Jain's index of the flows' rates: 1 for equal shares, 1/n where one of n has all (Jain, Chiu and Hawe 1984). */
+  jain: number | null;
+  /** The smallest rate over the greatest one. */
+  share_ratio: number | null;
+  /** Name of the link that limited them. */
+  bottleneck: string | null;
+  utilisation: number | null;
+  queue_ms: number | null;
+  convergence_s: number | null;
+  aggregate_mbps: number | null;
 }
 
 /** What one flow measured in one run; null stands for what did not happen. */
@@ -150,6 +170,50 @@ export interface Trace {
   run: number;
   flows: TraceFlow[];
   links: TraceLink[];
+  /** Index of the sky above this run. */
+  sky?: number;
+  /** Ways of the flows, each from its time until the flow's next entry. */
+  paths?: WayEntry[];
+}
+
+/** From `t_s` on, what a flow sends goes over these nodes: satellites by their index, then stations. None: there is no way. */
+export interface WayEntry {
+  flow: string;
+  t_s: number;
+  nodes: number[];
+}
+
+/** Satellites and stations over the time of a run. */
+export interface Sky {
+  /** The date and time at which runs begin, as text. */
+  begins: string;
+  satellites: {
+    names: string[];
+    /** Index of each satellite's shell. */
+    shell: number[];
+    positions: PositionsRef;
+  };
+  stations: Station[];
+  /** Pairs of satellites that have a link. */
+  isls: [number, number][];
+}
+
+/**
+ * Where positions lie in the blob: for each of `times` instants, `step_s` apart from the run's beginning on, three float32
+ * for each satellite: latitude and longitude in degrees, altitude above the WGS84 ellipsoid in kilometres.
+ */
+export interface PositionsRef {
+  offset: number;
+  times: number;
+  step_s: number;
+}
+
+/** A place on the ground. */
+export interface Station {
+  name: string;
+  latitude_deg: number;
+  longitude_deg: number;
+  altitude_m: number;
 }
 
 /** Time series of one flow; times count from the run's beginning. */

@@ -11,6 +11,12 @@ import type { Fixture } from "./fixture.ts";
 /** Where Chromium is. */
 const executablePath = env["BENTPIPE_CHROMIUM"] ?? "/usr/bin/chromium";
 
+/** Arguments with which Chromium draws WebGL in software. */
+export const WEBGL = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
+
+/** Arguments with which it has none, not even in software. */
+export const NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"];
+
 /** How a page is opened. */
 export interface Options {
   width?: number;
@@ -66,10 +72,10 @@ export class Bench {
 
   private constructor(readonly browser: Browser) {}
 
-  /** Starts the browser. */
-  static async start(): Promise<Bench> {
+  /** Starts the browser; with arguments of its own where it is to draw with WebGL (see `WEBGL`) or without it. */
+  static async start(more: string[] = []): Promise<Bench> {
     if (!existsSync(executablePath)) throw new Error(`no Chromium at ${executablePath}; set BENTPIPE_CHROMIUM`);
-    const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--no-first-run"];
+    const args = ["--no-sandbox", ...(more.length ? more : ["--disable-gpu"]), "--disable-background-networking", "--disable-component-update", "--no-first-run"];
     return new Bench(await chromium.launch({ executablePath, args }));
   }
 

@@ -11,6 +11,11 @@ export function builtPage(): string {
   return readFileSync(fileURLToPath(new URL("../dist/index.html", import.meta.url)), "utf8");
 }
 
+/** The script of the globe. */
+export function builtGlobe(): string {
+  return readFileSync(fileURLToPath(new URL("../dist/globe.js", import.meta.url)), "utf8");
+}
+
 /** Puts a report into the page, as the report writer does. */
 export function embed(page: string, { report, blob }: Fixture): string {
   const json = JSON.stringify(report).replaceAll("</", "<\\/");
@@ -19,5 +24,7 @@ export function embed(page: string, { report, blob }: Fixture): string {
     const text = Buffer.from(deflateSync(blob)).toString("base64");
     data += `\n<script type="application/octet-stream;base64" id="bentpipe-traces">${text}</script>`;
   }
+  // The globe goes only where there is a sky; its build has made it fit to stand in an element.
+  if (report.skies?.length) data += `\n<script id="bentpipe-globe">${builtGlobe()}</script>`;
   return page.replace(PLACEHOLDER, () => data);
 }

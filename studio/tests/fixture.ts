@@ -19,6 +19,16 @@ export class BlobWriter {
     return ref;
   }
 
+  /** Adds bare values and returns their offset. */
+  addFloats(values: Float32Array): number {
+    const offset = this.#size;
+    const bytes = new Uint8Array(Math.ceil(values.byteLength / 8) * 8);
+    new Float32Array(bytes.buffer, 0, values.length).set(values);
+    this.#parts.push(bytes);
+    this.#size += bytes.length;
+    return offset;
+  }
+
   /** The blob. */
   bytes(): Uint8Array {
     const out = new Uint8Array(this.#size);
@@ -199,6 +209,7 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
     ],
     published,
     traces: recorded,
+    skies: [],
   };
   return { report, blob: traces ? blob.bytes() : null };
 }

@@ -2,9 +2,11 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { env } from "node:process";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { Bench } from "./browser.ts";
+import { Bench, WEBGL } from "./browser.ts";
 import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts";
+import { matrixReport } from "./matrixfixture.ts";
 import { phaseReport } from "./phasefixture.ts";
+import { constellationReport, MANY, orbitReport } from "./skyfixture.ts";
 import { failedReport, lossReport } from "./sweepfixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
 
@@ -15,7 +17,7 @@ describe.skipIf(!dir)("screenshots", () => {
   let bench: Bench;
   beforeAll(async () => {
     mkdirSync(dir!, { recursive: true });
-    bench = await Bench.start();
+    bench = await Bench.start(WEBGL);
   });
   afterAll(() => bench?.close());
 
@@ -30,6 +32,13 @@ describe.skipIf(!dir)("screenshots", () => {
     { name: "together-1440-light", make: phaseReport, width: 1440, height: 900, dark: false, hash: "#traceFlow=all" },
     { name: "together-1280-dark", make: phaseReport, width: 1280, height: 720, dark: true, hash: "#traceFlow=all&origin=run" },
     { name: "page-1440-light", make: pageReport, width: 1440, height: 900, dark: false, hash: "#versus=1" },
+    { name: "orbit-1440-light", make: () => orbitReport(), width: 1440, height: 900, dark: false, hash: "" },
+    { name: "orbit-400-dark", make: () => orbitReport(), width: 400, height: 800, dark: true, hash: "" },
+    { name: "orbit-many-1280-dark", make: () => orbitReport(MANY, 200, 20, 20), width: 1280, height: 720, dark: true, hash: "" },
+    { name: "constellation-1440-light", make: constellationReport, width: 1440, height: 900, dark: false, hash: "#traceFlow=all" },
+    { name: "constellation-1440-dark", make: constellationReport, width: 1440, height: 900, dark: true, hash: "" },
+    { name: "matrix-1440-light", make: () => matrixReport(), width: 1440, height: 900, dark: false, hash: "" },
+    { name: "matrix-1280-dark", make: () => matrixReport(), width: 1280, height: 720, dark: true, hash: "#metric=jain" },
     { name: "single-1280-light", make: singleReport, width: 1280, height: 720, dark: false, hash: "" },
     { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
     { name: "million-1280-light", make: () => millionReport(), width: 1280, height: 720, dark: false, hash: "" },
@@ -41,6 +50,8 @@ describe.skipIf(!dir)("screenshots", () => {
     it(name, async () => {
       const opened = await bench.open(make(), options);
       if (await opened.page.locator(".stack").count()) await bench.plots(opened);
+      // Names of stations fade in with the first frames.
+      if (await opened.page.locator(".sky").count()) await opened.page.waitForTimeout(2500);
       await opened.page.evaluate("scrollTo(0, 0)");
       await opened.page.waitForTimeout(200);
       await opened.page.screenshot({ path: join(dir!, `${name}.png`), fullPage: true });

@@ -1,6 +1,7 @@
 //! The command line.
 
 use bentpipe_quic::memory::IpPrefix;
+use bentpipe_units::Span;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::num::NonZeroUsize;
@@ -10,6 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   bentpipe profiles
   bentpipe controllers cubic
+  bentpipe orbit kuiper-630 --from Toronto --to Washington
   bentpipe run scenarios/published/cnes-start.toml
   bentpipe run my.toml --set workload.download=\"20 MB\" --repeat 50
   bentpipe run my.toml --json > results.json
@@ -38,6 +40,20 @@ Examples:
   bentpipe paths list 2001:db8::/32 --json | jq '.paths[].window_bytes'
   bentpipe paths forget 192.0.2.7                                   (the network that this address is in)
   bentpipe paths forget --all --store /var/lib/bentpipe/paths.sqlite";
+
+const ORBIT_EXAMPLES: &str = "\
+Examples:
+  bentpipe orbit kuiper-630 --from Toronto --to Washington
+  bentpipe orbit scenarios/examples/leo.toml --length 10min --step 1s
+  bentpipe orbit leo.toml --csv > rtt.csv
+  bentpipe orbit leo.toml --paths 3 --czml leo.czml --html leo.html
+  bentpipe orbit kuiper-630 --sharing=30                            (among the 30 largest cities)
+  bentpipe orbit leo.toml --json | jq '.flows[].summary'";
+
+const PLACES_EXAMPLES: &str = "\
+Examples:
+  bentpipe places
+  bentpipe places san";
 
 /// A laboratory for transport protocols on satellite paths.
 #[derive(Debug, Parser)]
@@ -74,6 +90,24 @@ pub enum Command {
         /// What to do
         #[command(subcommand)]
         command: Paths,
+    },
+    /// Show the ways that a network of satellites offers over time, without packets
+    #[command(after_help = ORBIT_EXAMPLES)]
+    Orbit(Orbit),
+    /// List the built-in constellations
+    Constellations {
+        /// One JSON document on standard output and nothing else
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the cities that stations and flows can be at
+    #[command(after_help = PLACES_EXAMPLES)]
+    Places {
+        /// Only those whose names hold this
+        part: Option<String>,
+        /// One JSON document on standard output and nothing else
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JSON Schema of scenario files, for editors
     Schema,
@@ -157,6 +191,48 @@ pub struct Run {
     /// One JSON document on standard output and nothing else (a list of documents where there are several files)
     #[arg(long)]
     pub json: bool,
+}
+
+/// Which network to look at, and how.
+#[derive(Debug, Args)]
+pub struct Orbit {
+    /// Scenario with [path.orbit] (TOML), or the name of a constellation with --from and --to
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// One end, instead of the scenario's flows: a station of it, or a city
+    #[arg(long, value_name = "PLACE", requires = "to")]
+    pub from: Option<String>,
+    /// The other end
+    #[arg(long, value_name = "PLACE", requires = "from")]
+    pub to: Option<String>,
+    /// How long to look
+    #[arg(long, value_name = "TIME", default_value = "200 s")]
+    pub length: Span,
+    /// How often to look [default: the scenario's step; 1 s with --sharing]
+    #[arg(long, value_name = "TIME")]
+    pub step: Option<Span>,
+    /// Also up to so many ways that share no link, as they are at the beginning
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub paths: usize,
+    /// Instead: pairs of flows that share a link while their round trips differ; among the scenario's flows, or between the
+    /// largest so many cities
+    #[arg(long, value_name = "CITIES", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with_all = ["csv", "czml", "html", "paths"])]
+    pub sharing: Option<usize>,
+    /// Change a key of the scenario, by dotted path
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// One JSON document on standard output and nothing else
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Every sample as comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// Write satellites, stations and ways for CesiumJS
+    #[arg(long, value_name = "FILE")]
+    pub czml: Option<PathBuf>,
+    /// Write a page with the globe and round trips over time
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// A clock.

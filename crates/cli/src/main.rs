@@ -5,6 +5,7 @@
 mod args;
 mod controllers;
 mod errors;
+mod orbit;
 mod output;
 mod paths;
 mod profiles;
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),
+        Command::Orbit(args) => orbit::run(&args),
+        Command::Constellations { json } => orbit::constellations(json),
+        Command::Places { part, json } => orbit::list_places(part.as_deref(), json),
         Command::Schema => schema(),
         Command::Report { dir } => report(&dir),
         Command::Completions { shell } => completions(shell),

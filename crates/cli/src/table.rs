@@ -288,6 +288,7 @@ mod tests {
                     packets_lost_policer: 0,
                     packets_lost_queue: 0,
                     packets_lost_random: 12,
+                    packets_lost_route: 0,
                     packets_declared_lost: 12,
                     flow_control_blocked: None,
                     return_packets: 500,

@@ -37,7 +37,186 @@ fn variant(keys: &str) -> String {
     format!("{HEAD}profile = \"geo-50-10\"\n{WORK}[[variant]]\nname = \"a\"\n{keys}\n")
 }
 
+/// A good path with an orbit and `line` in it, as line 6 of the file.
+fn orbit(line: &str) -> String {
+    format!(
+        "{HEAD}[path.orbit]\nconstellation = \"iridium\"\nlinks.all = {{ rate = \"1 Mbps\" }}\n{line}\n[workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\"\n"
+    )
+}
+
+/// The same with a station of `keys`, from line 7 on.
+fn station(keys: &str) -> String {
+    orbit(&format!("[[path.orbit.station]]\nname = \"here\"\n{keys}"))
+}
+
 fn cases() -> Vec<Case> {
+    let mut cases = of_orbits();
+    cases.extend(of_hops());
+    cases
+}
+
+/// A line of two-line elements with its checksum: the sum of its digits, a minus counting one.
+fn checked(line: &str) -> String {
+    let value = |c: char| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) };
+    format!("{line}{}\n", line.chars().map(value).sum::<u32>() % 10)
+}
+
+/// Elements with a wrong checksum, some that end early, and some of a satellite with so much drag that it has come down by 2030.
+fn elements() -> [(&'static str, String); 3] {
+    let line = |drag: &str| checked(&format!("1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"));
+    let second = checked("2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.7212539156353");
+    let first = line("-11606-4");
+    let wrong = first.replace("98067A", "98068A");
+    [
+        ("wrong.tle", format!("ISS (ZARYA)\n{wrong}{second}")),
+        ("short.tle", format!("ISS (ZARYA)\n{first}")),
+        ("down.tle", format!("DOWN\n{}{second}", line(" 50000-1"))),
+    ]
+}
+
+fn of_orbits() -> Vec<Case> {
+    let stations = |text: &str| orbit("").replace("\"Tokyo\"", text);
+    vec![
+        case("an unknown city", stations("\"Tokio\""), 8, &["`Tokio`", "Tokyo"]),
+        case("no place", orbit("").replace("from = \"Tokyo\"\n", ""), 7, &["allowed: `from`", "and `to`"]),
+        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two places"]),
+        case(
+            "a place without an orbit",
+            path("").replace("download", "from = \"Tokyo\"\ndownload"),
+            6,
+            &["`Tokyo` is a place", "with [path.orbit]"],
+        ),
+        case("an unknown constellation", orbit("").replace("iridium", "iridum"), 4, &["`iridum`", "iridium"]),
+        case(
+            "an orbit beside a profile",
+            path("orbit = { constellation = \"iridium\" }"),
+            4,
+            &["`path.profile`", "either hops or an orbit"],
+        ),
+        case(
+            "no satellites",
+            orbit("").replace("constellation = \"iridium\"", ""),
+            3,
+            &["no satellite", "`constellation`, or a [[path.orbit.shell]]"],
+        ),
+        case(
+            "links without a rate",
+            orbit("").replace("links.all", "links.isl"),
+            3,
+            &["`up` have no rate", "path.orbit.links.up"],
+        ),
+        case(
+            "a delay of a link",
+            orbit("links.up = { delay = \"1 ms\" }"),
+            6,
+            &["follows from where their ends are", "allowed: `rate`, `queue`"],
+        ),
+        case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`grid`, `rings`, `none`"]),
+        case("links of no satellite", orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"), 6, &["`iridium-0-99`"]),
+        case("a range of nothing", orbit("isl_range = \"0 km\""), 6, &["`isl_range` of 0 mm", "allowed: 1 km to"]),
+        case("a range in miles", orbit("isl_range = \"3000 mi\""), 6, &["`3000 mi`", "km, m, mm"]),
+        case("no step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
+        case(
+            "a date that is none",
+            orbit("epoch = \"2024-02-30T00:00:00Z\""),
+            6,
+            &["`2024-02-30T00:00:00Z`", "RFC 3339"],
+        ),
+        case("within without random", orbit("within = \"1 h\""), 6, &["at = \"random\"", "allowed only beside it"]),
+        case(
+            "an elevation below the horizon",
+            orbit("min_elevation_deg = -5"),
+            6,
+            &["`min_elevation_deg` of -5", "0 to 90"],
+        ),
+        case(
+            "an interruption that never comes",
+            orbit("interruption = \"80 ms\""),
+            6,
+            &["never turns", "`selection` `highest`"],
+        ),
+        case("an unknown selection", orbit("selection = \"best\""), 6, &["`best`", "`all`", "`slots`"]),
+        case("something to avoid that is not there", orbit("avoid = [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
+        case(
+            "hints that are none",
+            orbit("").replace("download", "hints = \"some\"\ndownload"),
+            10,
+            &["unknown key `hints`"],
+        ),
+        case(
+            "latitude beyond the pole",
+            station("latitude_deg = 91\nlongitude_deg = 0"),
+            8,
+            &["`latitude_deg` of 91", "-90 to 90"],
+        ),
+        case(
+            "half a place",
+            station("latitude_deg = 9"),
+            6,
+            &["where this station stands", "`latitude_deg` and `longitude_deg`"],
+        ),
+        case("two places", station("place = \"Paris\"\nlatitude_deg = 9"), 8, &["stands beside coordinates"]),
+        case(
+            "a shell without a height",
+            orbit("").replace(
+                "constellation = \"iridium\"",
+                "shell = [{ name = \"s\", planes = 1, per_plane = 1, inclination_deg = 53 }]",
+            ),
+            4,
+            &["no height", "one of `altitude`, `revolutions_per_day`"],
+        ),
+        case(
+            "a shell of nothing",
+            orbit("").replace(
+                "constellation = \"iridium\"",
+                "shell = [{ name = \"s\", planes = 0, per_plane = 1, inclination_deg = 53, altitude = \"550 km\" }]",
+            ),
+            4,
+            &["0", "allowed"],
+        ),
+        case(
+            "elements that are missing",
+            orbit("").replace("\"iridium\"", "{ tle = \"nowhere.tle\" }"),
+            4,
+            &["nowhere.tle", "No such file"],
+        ),
+        case(
+            "elements with a wrong checksum",
+            orbit("").replace("\"iridium\"", "{ tle = \"wrong.tle\" }"),
+            4,
+            &["wrong.tle: line 2", "checksum"],
+        ),
+        case(
+            "elements that end early",
+            orbit("").replace("\"iridium\"", "{ tle = \"short.tle\" }"),
+            4,
+            &["short.tle: line 3"],
+        ),
+        case(
+            "satellites that have all come down",
+            orbit("epoch = \"2030-01-01T00:00:00Z\"").replace("\"iridium\"", "{ tle = \"down.tle\" }"),
+            4,
+            &["DOWN"],
+        ),
+        case(
+            "a proxy over an orbit",
+            orbit("").replace(
+                "download",
+                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\npep = \"gateway\"\n#",
+            ),
+            14,
+            &["has none", "allowed: pep = \"none\""],
+        ),
+        case(
+            "a capture over an orbit",
+            orbit("").replace("download", "download = \"1 MB\"\n[output]\ncapture = \"access\"\n#"),
+            12,
+            &["a path with an orbit has none"],
+        ),
+    ]
+}
+
+fn of_hops() -> Vec<Case> {
     vec![
         case("HTTP/3 over TCP", variant("transport = \"tcp\"\nhttp = \"h3\""), 9, &["`h1`, `h2`, `raw`", "tcp"]),
         case("HTTP/2 over QUIC", variant("transport = \"quic\"\nhttp = \"h2\""), 9, &["`h3`, `raw`", "quic"]),
@@ -293,7 +472,11 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
 }
 
 /// Command lines that are wrong, with parts of their messages. There is no line to name.
-const COMMAND_LINES: [(&str, &[&str], &[&str]); 15] = [
+const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
+    ("ways of no scenario", &["orbit", "kuiper-631"], &["cannot read kuiper-631", "No such file"]),
+    ("a constellation without ends", &["orbit", "iridium"], &["allowed: --from CITY --to CITY"]),
+    ("ways to no city", &["orbit", "iridium", "--from", "Tokio", "--to", "Osaka"], &["`Tokio`", "Tokyo"]),
+    ("ways over hops", &["orbit", "good.toml"], &["has no orbit", "allowed: one with [path.orbit]"]),
     ("a report of no run", &["report", "."], &["manifest.json", "allowed: a directory that `bentpipe run` wrote"]),
     (
         "an unknown controller to tell of",
@@ -347,6 +530,9 @@ const COMMAND_LINES: [(&str, &[&str], &[&str]); 15] = [
 fn wrong_input_is_refused_with_its_line_and_what_is_allowed() {
     let place = tempfile::tempdir().expect("a directory");
     let mut found = Vec::new();
+    for (name, text) in elements() {
+        std::fs::write(place.path().join(name), text).expect("the elements");
+    }
     for case in cases() {
         std::fs::write(place.path().join("wrong.toml"), &case.text).expect("the scenario");
         let output = bentpipe(place.path(), &["run", "wrong.toml"]);
@@ -362,5 +548,5 @@ fn wrong_input_is_refused_with_its_line_and_what_is_allowed() {
     let mut names: Vec<_> =
         std::fs::read_dir(place.path()).expect("the directory").flatten().map(|entry| entry.file_name()).collect();
     names.sort();
-    assert_eq!(names, ["good.toml", "wrong.toml"], "nothing else was left");
+    assert_eq!(names, ["down.tle", "good.toml", "short.tle", "wrong.tle", "wrong.toml"], "nothing else was left");
 }

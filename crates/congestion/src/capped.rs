@@ -1,6 +1,6 @@
 //! A window that never grows beyond a size: Linux has `snd_cwnd_clamp`, Google's QUIC at most 2,000 packets.
 
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateBased};
 use bentpipe_units::{Bytes, Rate, Time};
 
 /// A controller whose window is cut off.
@@ -44,8 +44,8 @@ impl Controller for Capped {
         self.controller.on_spurious_loss(now);
     }
 
-    fn on_path_change(&mut self, now: Time) {
-        self.controller.on_path_change(now);
+    fn on_path_change(&mut self, change: &PathChange) {
+        self.controller.on_path_change(change);
     }
 
     fn on_mtu(&mut self, mtu: Bytes) {

@@ -159,6 +159,30 @@ pub struct Adjust {
     pub answered: u64,
 }
 
+/// Packets take another path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathChange {
+    /// When the controller is told.
+    pub now: Time,
+    /// Packets sent from then on take the new path, `now` at the latest: round trips of earlier ones are another path's.
+    pub since: Time,
+    /// What the empty path's round trip has become longer by, where somebody knows. The smallest round trip is then what it was and so much more,
+    /// until a sample is smaller; otherwise nothing of it is known.
+    pub longer_by: Option<Span>,
+}
+
+impl PathChange {
+    /// From `now` on packets take a path of which nothing is known, as after a migration (RFC 9000 §9).
+    pub const fn unknown(now: Time) -> Self {
+        Self { now, since: now, longer_by: None }
+    }
+
+    /// What the smallest round trip is on the new path before the first sample, from what it `was`. None where that is not known.
+    pub fn shifted(&self, was: Option<Span>) -> Option<Span> {
+        Some(was? + self.longer_by?)
+    }
+}
+
 /// A congestion controller.
 ///
 /// Call order: [`Controller::on_packet_sent`] for each packet that counts as in flight; for each acknowledgement
@@ -189,9 +213,10 @@ pub trait Controller: Debug + Send + Sync {
         let _ = now;
     }
 
-    /// The local end has learned that packets take another path from now on.
-    fn on_path_change(&mut self, now: Time) {
-        let _ = now;
+    /// The local end has learned that packets take another path. Only what filters of the old path would get wrong is to change: the smallest
+    /// round trip. Window and rate stay, since the bottleneck may be the same; the usual signs tell where it is not.
+    fn on_path_change(&mut self, change: &PathChange) {
+        let _ = change;
     }
 
     /// The largest packet has another size now.

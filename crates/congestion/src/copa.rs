@@ -10,7 +10,7 @@
 //! for a velocity of many doublings outlives its reason by a round trip. A rate limiter that drops without a queue gives
 //! Copa nothing to measure; persistent congestion alone stops it there.
 
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Setup};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, PathChange, Setup};
 use crate::filter::TimeFilter;
 use crate::newreno::minimum_window;
 use crate::parameter::{Parameter, Values};
@@ -252,12 +252,17 @@ impl Controller for Copa {
         }
     }
 
-    fn on_path_change(&mut self, now: Time) {
+    fn on_path_change(&mut self, change: &PathChange) {
+        let min = change.shifted(self.rtt_min.get());
         self.rtt_min.clear();
         self.rtt_standing.clear();
         self.rtt_max.clear();
-        self.empty_at = None;
-        self.path_since = now;
+        match min {
+            // The queue is as full or as empty as it was, and so is the mode.
+            Some(min) => drop(self.rtt_min.update(change.now, self.min_rtt_window, min)),
+            None => self.empty_at = None,
+        }
+        self.path_since = change.since;
         self.rest();
     }
 
@@ -437,7 +442,7 @@ mod tests {
         path.run(&mut copa, Time::from_secs(3), |_, _| {});
         path.rtt = Span::from_millis(60);
         let mut knows = copa.clone();
-        knows.on_path_change(path.now);
+        knows.on_path_change(&PathChange::unknown(path.now));
         path.run(&mut knows, Time::from_secs(6), |_, _| {});
         // 150 packets fill the longer path; without the change they would be taken for a queue.
         assert!(knows.window() > Bytes::new(140_000), "{}", knows.window());

@@ -1,6 +1,6 @@
 //! A flow over a path without a bottleneck, driven packet by packet, for tests of controllers of rates.
 
-use crate::controller::{Adjust, Controller, Mark, RateBased, Setup};
+use crate::controller::{Adjust, Controller, Mark, PathChange, RateBased, Setup};
 use crate::ledger::Ledger;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
@@ -106,7 +106,7 @@ impl<C: Controller> Flow<C> {
             }
             _ => {
                 self.ledger.run_dry();
-                self.bbr.on_path_change(self.now);
+                self.bbr.on_path_change(&PathChange::unknown(self.now));
                 self.bbr.on_mtu(Bytes::new(value % 9000));
                 let next_number = self.ledger.next_number();
                 let mark = Mark { now: self.now, newest: value, bytes_in_flight: Bytes::new(value), next_number };

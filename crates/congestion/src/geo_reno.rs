@@ -9,6 +9,10 @@
 //! RTT₀ = 25 ms, Hybla's reference, d₀ is 3,747 km and α is 0.267 packets for each 1,000 km, the default. Where another RTT₀
 //! is the smallest of a network, set `alpha` by the same rule: 11 ms give 0.606.
 //!
+//! Before a network's flows are compared, RTT₀ is the smallest round trip of the empty path of any of them over the time of the comparison, one
+//! for all flows: [`alpha_for`] says which `alpha` that is. What distances occur is within bounds: at 11 ms, 560 km grow by 0.34 packets a round
+//! trip and 12,000 km by 7.3.
+//!
 //! Growth of α · d is proportional to the round trip on straight paths, not to its square as Hybla's: the advantage of short
 //! paths becomes smaller, not nothing. Unlike a measured round trip, the distance contains neither queues nor detours.
 //!
@@ -19,7 +23,7 @@
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Setup};
 use crate::newreno::{Growth, NewReno};
 use crate::parameter::{Parameter, Values};
-use bentpipe_units::{Bytes, Time};
+use bentpipe_units::{Bytes, Span, Time};
 
 /// Half of the Earth's circumference in metres: no two places are farther apart.
 const FARTHEST_M: u64 = 20_037_508;
@@ -48,6 +52,13 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "smallest growth each round trip, however near the endpoints are (our choice)",
     },
 ];
+
+/// The `alpha` that a reference round trip gives, in packets for each 1,000 km: 2 / (c · RTT₀), within the parameter's range.
+pub fn alpha_for(rtt0: Span) -> f64 {
+    // c = 299,792.458 km/s (SI).
+    let alpha = 2.0 * 1_000.0 / (299_792.458 * rtt0.as_secs_f64());
+    alpha.clamp(0.001, 100.0)
+}
 
 /// The controller.
 #[derive(Debug, Clone)]
@@ -122,7 +133,6 @@ impl Controller for GeoReno {
 mod tests {
     use super::*;
     use crate::testing::{MTU, Path, setup};
-    use bentpipe_units::Span;
 
     /// Packets that `rounds` rounds add to a window of 100.
     fn grown(distance_m: Option<u64>, rounds: u32) -> u64 {
@@ -142,6 +152,13 @@ mod tests {
         assert!([31, 32].contains(&grown(Some(12_000_000), 10)));
         // The reference distance: one packet a round, as Reno.
         assert_eq!(grown(Some(3_747_406), 10), 10);
+    }
+
+    #[test]
+    fn alpha_follows_from_the_reference_round_trip() {
+        assert!((alpha_for(Span::from_millis(25)) - Values::defaults(PARAMETERS).get("alpha")).abs() < 0.0005);
+        assert!((alpha_for(Span::from_millis(11)) - 0.6065).abs() < 0.0001);
+        assert_eq!((alpha_for(Span::ZERO), alpha_for(Span::MAX)), (100.0, 0.001));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!
 //! All else is [`NewReno`].
 
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Setup};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, PathChange, Setup};
 use crate::newreno::{Growth, NewReno};
 use crate::parameter::{Parameter, Values};
 use bentpipe_units::{Bytes, Span, Time};
@@ -101,9 +101,9 @@ impl Controller for Hybla {
         self.reno.on_spurious_loss(now);
     }
 
-    fn on_path_change(&mut self, now: Time) {
-        self.min_rtt = None;
-        self.path_since = now;
+    fn on_path_change(&mut self, change: &PathChange) {
+        self.min_rtt = change.shifted(self.min_rtt);
+        self.path_since = change.since;
     }
 
     fn on_mtu(&mut self, mtu: Bytes) {

@@ -8,7 +8,7 @@
 //! - [`newreno`] and its neighbours: one controller each;
 //! - [`probe`]: watches a sender from inside;
 //! - [`capped`]: a window with an end;
-//! - [`hints`]: what is known of the path's future;
+//! - [`hints`]: what is known of the path's future; [`hinted`]: a layer that uses it;
 //! - [`filter`]: the smallest or largest round trip of the last while;
 //! - [`start`]: ways to find the path's capacity, in front of any controller;
 //! - [`resume`]: what the path carried before, used again with care;
@@ -26,6 +26,7 @@ pub mod fixed_rate;
 #[cfg(test)]
 mod flow;
 pub mod geo_reno;
+pub mod hinted;
 pub mod hints;
 pub mod hybla;
 pub mod ledger;
@@ -40,11 +41,12 @@ mod testing;
 pub mod vegas;
 mod windowed;
 
-pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateSample, Setup};
+pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateSample, Setup};
+pub use crate::hinted::Hinted;
 pub use crate::hints::{HintFeed, PathHint};
 pub use crate::ledger::Ledger;
 pub use crate::parameter::{Parameter, ParameterError, Values};
 pub use crate::probe::{Probe, Record, SenderSeries};
-pub use crate::recipe::{ControllerName, FastStart, Prepared, Recipe, ResumeName, StartName};
+pub use crate::recipe::{ControllerName, FastStart, HintUse, Prepared, Recipe, ResumeName, StartName};
 pub use crate::resume::{PathNotes, Resume, Saved};
 pub use crate::start::{Permit, Progress, Start, Started};

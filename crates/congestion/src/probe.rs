@@ -122,6 +122,17 @@ impl Record {
         self.window_blocked += other.window_blocked;
     }
 
+    /// A round trip was measured: of an acknowledgement's newest packet, or of an echo.
+    pub fn sample(&mut self, now: Time, rtt: Span) {
+        let nanos = rtt.as_nanos();
+        self.rtt.saturating_record(nanos.max(1_000));
+        self.rtt_sum += u128::from(nanos);
+        self.rtt_min = self.rtt_min.min(nanos);
+        if let Some(series) = &mut self.series {
+            series.rtt.push((now, nanos as f64 / 1e6));
+        }
+    }
+
     fn position(&self, number: u64) -> f64 {
         self.positions.get(number as usize).copied().unwrap_or(self.bytes_sent) as f64
     }
@@ -172,15 +183,11 @@ impl Probe {
     /// Packets were acknowledged.
     pub fn acknowledged(&self, ack: &Ack<'_>) {
         let mut record = self.record();
-        let sample = ack.rtt.as_nanos();
-        record.rtt.saturating_record(sample.max(1_000));
-        record.rtt_sum += u128::from(sample);
-        record.rtt_min = record.rtt_min.min(sample);
+        record.sample(ack.now, ack.rtt);
         record.smoothed_rtt = ack.smoothed_rtt;
         let position = record.position(ack.newest().number);
         if let Some(series) = &mut record.series {
             series.acked.push((ack.now, position));
-            series.rtt.push((ack.now, sample as f64 / 1e6));
             push_change(&mut series.smoothed_rtt, ack.now, ack.smoothed_rtt.as_millis_f64());
         }
     }

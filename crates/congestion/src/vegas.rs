@@ -7,10 +7,10 @@
 //! other one), a round with fewer than three round-trip samples decides nothing and grows as Reno does, and losses and marks
 //! halve the window.
 //!
-//! baseRTT is the smallest round trip of the path, forgotten when the path changes. Where a path becomes longer and nobody
+//! baseRTT is the smallest round trip of the path, forgotten when the path changes, or moved by what it has become longer by. Where a path becomes longer and nobody
 //! says so, Vegas takes the difference for a queue and gives way until it is restarted.
 
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Setup};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, PathChange, Setup};
 use crate::newreno::NewReno;
 use crate::parameter::{Parameter, Values};
 use bentpipe_units::{Bytes, Span, Time};
@@ -157,9 +157,9 @@ impl Controller for Vegas {
         self.reno.on_spurious_loss(now);
     }
 
-    fn on_path_change(&mut self, now: Time) {
-        self.base_rtt = None;
-        self.path_since = now;
+    fn on_path_change(&mut self, change: &PathChange) {
+        self.base_rtt = change.shifted(self.base_rtt);
+        self.path_since = change.since;
         self.round = Round::default();
     }
 
@@ -268,7 +268,7 @@ mod tests {
         let mut path = Path::new(BASE);
         let mut vegas = vegas(&mut path);
         path.rtt = Span::from_millis(160);
-        vegas.on_path_change(path.now);
+        vegas.on_path_change(&PathChange::unknown(path.now));
         path.round(&mut vegas, |_| false);
         let before = vegas.window();
         path.round(&mut vegas, |_| false);

@@ -2,7 +2,9 @@
 //! no panic, and the same answers to the same questions.
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, Part};
-use bentpipe_congestion::{Adjust, Controller, Ledger, Mark, Setup, Values};
+use bentpipe_congestion::{
+    Adjust, Controller, HintFeed, HintUse, Hinted, Ledger, Mark, PathChange, PathHint, Setup, Values,
+};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -33,7 +35,10 @@ enum Event {
     Timeout,
     SpuriousLoss,
     RunDry,
-    PathChange,
+    PathChange {
+        ago: Span,
+        longer_by: Option<Span>,
+    },
     Mtu(u16),
     Adjust {
         window: u64,
@@ -61,7 +66,10 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Timeout),
         1 => Just(Event::SpuriousLoss),
         1 => Just(Event::RunDry),
-        1 => Just(Event::PathChange),
+        1 => (0u64..100_000_000, prop::option::of(size())).prop_map(|(ago, longer_by)| Event::PathChange {
+            ago: Span::from_nanos(ago),
+            longer_by: longer_by.map(Span::from_nanos),
+        }),
         1 => (1u16..9_000).prop_map(Event::Mtu),
         1 => (size(), prop::option::of(size()), prop::option::of(size()), prop::option::of(size()), any::<bool>())
             .prop_map(|(window, ssthresh, rate, min_rtt, answered)| Event::Adjust { window, ssthresh, rate, min_rtt, answered }),
@@ -135,7 +143,11 @@ impl Sender {
             Event::Timeout => controller.on_timeout(self.now),
             Event::SpuriousLoss => controller.on_spurious_loss(self.now),
             Event::RunDry => self.ledger.run_dry(),
-            Event::PathChange => controller.on_path_change(self.now),
+            Event::PathChange { ago, longer_by } => controller.on_path_change(&PathChange {
+                now: self.now,
+                since: Time::ZERO + self.now.since_start().saturating_sub(ago),
+                longer_by,
+            }),
             Event::Mtu(bytes) => {
                 self.mtu = Bytes::new(bytes.into());
                 controller.on_mtu(self.mtu);
@@ -213,6 +225,47 @@ proptest! {
                 let quantum = controller.send_quantum();
                 prop_assert!(quantum.is_none_or(|quantum| !quantum.is_zero()), "{}: no quantum", part.name);
                 prop_assert_eq!(answers(controller.as_ref()), answers(again.as_ref()), "{} after {:?}", part.name, event);
+            }
+        }
+    }
+}
+
+/// A hint of anything at any time of the histories here.
+fn hint() -> impl Strategy<Value = PathHint> {
+    let round_trip = || prop::option::of((0u64..300_000_000).prop_map(Span::from_nanos));
+    (0u64..30_000, round_trip(), round_trip(), prop::option::of(size()), 0u64..2_000).prop_map(
+        |(at, rtt_before, rtt_after, rate, silence)| PathHint {
+            at: Time::from_millis(at),
+            rtt_before,
+            rtt_after,
+            rate_after: rate.map(Rate::from_bps),
+            silence: Span::from_millis(silence),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn hints_of_anything_leave_every_controller_its_bounds(
+        events in prop::collection::vec(event(), 1..150),
+        hints in prop::collection::vec(hint(), 1..20),
+    ) {
+        let setup =
+            Setup { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None };
+        let uses = HintUse { reset: true, hold: true, drain: true };
+        for part in CONTROLLERS {
+            let feed = HintFeed::new();
+            hints.iter().for_each(|hint| feed.announce(*hint));
+            let inner = (part.make)(&setup, &Values::defaults(part.parameters));
+            let mut controller = Hinted::new(inner, feed, uses, &setup);
+            let mut sender = Sender::new(&setup);
+            for event in &events {
+                sender.happen(event, &mut controller);
+                let packets = if controller.rate_based().is_some() { 1 } else { 2 };
+                let (window, least) = (controller.window(), Bytes::new(packets * sender.mtu.get()));
+                prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
+                let rate = controller.pacing_rate();
+                prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What Careful Resume keeps whatever acknowledgements, losses and timing do: random histories through the ledger, with
 //! NewReno inside.
 
-use bentpipe_congestion::controller::{Controller, Mark, Setup};
+use bentpipe_congestion::controller::{Controller, Mark, PathChange, Setup};
 use bentpipe_congestion::newreno::{self, NewReno, minimum_window};
 use bentpipe_congestion::resume::{self, Mode, PathNotes, Phase, Resume, Saved};
 use bentpipe_congestion::{Ledger, Values};
@@ -170,7 +170,7 @@ impl<C: Controller> World<C> {
             Event::Persistent => self.lose(0, usize::MAX / 2, true),
             Event::Timeout => self.resume.on_timeout(self.now),
             Event::Spurious => self.resume.on_spurious_loss(self.now),
-            Event::PathChange => self.resume.on_path_change(self.now),
+            Event::PathChange => self.resume.on_path_change(&PathChange::unknown(self.now)),
             Event::Offer => {
                 self.notes.offer(self.saved);
             }

@@ -1,5 +1,6 @@
 //! What must hold, and what was published: both pick results by variant, point, flow and visit.
 
+use crate::fairness::{self, ALL_FLOWS};
 use crate::results::{Comparison, Expectation, Point, Run, Summary, values, visits};
 use crate::scenario::document::{Axis, plain_text};
 use crate::scenario::{Expect, PointFilter, PublishedKind, Scenario, Statistic};
@@ -37,6 +38,9 @@ pub struct Figure {
     /// The variant it stands beside; all of them where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
+    /// The flow it stands beside; all of them where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// Values of some swept keys.
     pub point: Point,
     /// The figure.
@@ -86,6 +90,7 @@ impl Figure {
                 kind: figure.kind,
                 metric: figure.metric.get_ref().clone(),
                 variant: figure.variant.as_ref().map(|variant| variant.get_ref().clone()),
+                flow: figure.flow.as_ref().map(|flow| flow.get_ref().clone()),
                 point: filter(&figure.point),
                 value: figure.value,
                 source: figure.source.clone(),
@@ -132,7 +137,11 @@ pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
             if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
                 continue;
             }
-            for (flow, visit) in visits(group.runs) {
+            let candidates = match fairness::metric(&rule.metric) {
+                Some(_) if !group.runs.is_empty() => vec![(ALL_FLOWS.to_owned(), 1)],
+                _ => visits(group.runs),
+            };
+            for (flow, visit) in candidates {
                 let flow_fits = rule.flow.as_deref().is_none_or(|name| name == flow);
                 if flow_fits && rule.visit.is_none_or(|wanted| wanted == visit) {
                     found.push(rule.judge(group, groups, &flow, visit));
@@ -156,7 +165,7 @@ fn same_place(group: &Group<'_>, base: &Group<'_>, flow: &str, visit: usize) -> 
 
 impl Rule {
     fn judge(&self, group: &Group<'_>, groups: &[Group<'_>], flow: &str, visit: usize) -> Expectation {
-        let several = visits(group.runs).len() > 1;
+        let several = visits(group.runs).len() > 1 && flow != ALL_FLOWS;
         let text = self.text(group.variant, group.point, if several { flow } else { "" }, visit);
         if group.runs.len() < group.planned {
             return Expectation { text, held: None, measured: None };
@@ -248,7 +257,8 @@ pub(crate) fn compare(figures: &[Figure], summary: &[Summary]) -> Vec<Comparison
     for figure in figures {
         for row in summary {
             let variant = figure.variant.as_ref().is_none_or(|variant| *variant == row.variant);
-            if row.metric != figure.metric || !variant || !matches(&row.point, &figure.point) {
+            let flow = figure.flow.as_ref().is_none_or(|flow| *flow == row.flow);
+            if row.metric != figure.metric || !variant || !flow || !matches(&row.point, &figure.point) {
                 continue;
             }
             comparisons.push(Comparison {

@@ -6,9 +6,12 @@
 //!
 //! Same scenario, seed and version: byte-identical results, on any number of threads.
 
+mod czml;
 mod error;
 mod expect;
+pub mod fairness;
 mod leo;
+pub mod orbit;
 pub mod parquet;
 mod plain_report;
 pub mod plan;
@@ -20,6 +23,7 @@ pub mod results;
 mod run;
 mod rundir;
 pub mod scenario;
+pub mod sky;
 mod stats;
 #[cfg(test)]
 mod testing;
@@ -31,7 +35,7 @@ pub use leo::Reconfiguration;
 pub use plan::{Changes, Plan, Task};
 pub use record::{Manifest, Recorded, SweepAxis, record};
 pub use report::rebuild;
-pub use resolve::{Case, HopSummary, PathSummary};
+pub use resolve::{Case, FlowEnds, HopSummary, OrbitPath, PathSummary};
 pub use results::Results;
 pub use run::{Executed, Observer, Runner, Simulator, execute};
 pub use stats::Stats;

@@ -2,7 +2,7 @@
 
 use crate::error::{LabError, Problem, ScenarioError, Source};
 use crate::expect::{Figure, Rule};
-use crate::resolve::{Case, PathSummary, resolve};
+use crate::resolve::{Case, PathSummary, resolve, resolve_path};
 use crate::results::Point;
 use crate::scenario::document::{Axis, Document};
 use crate::scenario::{Output, Scenario, Traces, check, variant_names};
@@ -133,8 +133,9 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
         let scenario = document.at(&axes, &choice)?;
         check(&scenario, &axes)?;
         let point = point(&axes, &choice);
+        let path = resolve_path(&scenario, base_dir)?;
         for variant in 0..variants.len() {
-            cases.push(resolve(&scenario, variant, &point, base_dir)?);
+            cases.push(resolve(&scenario, variant, &point, &path)?);
         }
     }
     let repeat = *head.repeat.get_ref();
@@ -191,6 +192,11 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
         );
     } else if fixed > 0 && *head.repeat.get_ref() > 1 {
         notes.push(format!("nothing is random in {fixed} of {} cases: those are run once", cases.len()));
+    }
+    for note in cases.iter().flat_map(Case::notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
     }
     let left_out = |point: &crate::scenario::PointFilter| !crate::expect::is_planned(point, axes);
     let expects = head.expect.iter().filter(|expect| left_out(&expect.get_ref().point)).count();

@@ -96,6 +96,22 @@ pub fn highest_rate(rate: &RateConfig) -> Option<Rate> {
 
 /// One direction in a line: `50 Mbps, 325 ms, queue 1 BDP`.
 pub fn describe(direction: &DirectionConfig) -> String {
+    let delay = match &direction.delay {
+        DelayConfig::Constant(delay) => delay.to_string(),
+        DelayConfig::Jitter { base, jitter, .. } => format!("{base} ± {jitter}"),
+        DelayConfig::Schedule { schedule, .. } => format!("delay in {} steps", schedule.len()),
+    };
+    let (rate, rest) = around_delay(direction);
+    format!("{rate}, {delay}, {rest}")
+}
+
+/// The same where the delay follows from something else.
+pub(crate) fn describe_without_delay(direction: &DirectionConfig) -> String {
+    let (rate, rest) = around_delay(direction);
+    format!("{rate}, {rest}")
+}
+
+fn around_delay(direction: &DirectionConfig) -> (String, String) {
     let rate = match &direction.rate {
         RateConfig::Constant(rate) => rate.to_string(),
         RateConfig::Schedule { schedule, .. } => match schedule.as_slice() {
@@ -104,12 +120,7 @@ pub fn describe(direction: &DirectionConfig) -> String {
         },
         RateConfig::Trace { file } => format!("rate from {}", file.display()),
     };
-    let delay = match &direction.delay {
-        DelayConfig::Constant(delay) => delay.to_string(),
-        DelayConfig::Jitter { base, jitter, .. } => format!("{base} ± {jitter}"),
-        DelayConfig::Schedule { schedule, .. } => format!("delay in {} steps", schedule.len()),
-    };
-    let mut text = format!("{rate}, {delay}, queue {}", direction.queue.limit);
+    let mut text = format!("queue {}", direction.queue.limit);
     if direction.queue.codel.is_some() {
         text.push_str(" with CoDel");
     }
@@ -123,7 +134,7 @@ pub fn describe(direction: &DirectionConfig) -> String {
     if let Some(frame) = direction.frame {
         text.push_str(&format!(", frames of {frame}"));
     }
-    text
+    (rate, text)
 }
 
 /// The loss as a scenario would write it, percentages for plain ratios.

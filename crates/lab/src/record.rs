@@ -9,7 +9,8 @@ use crate::resolve::PathSummary;
 use crate::results::{Clock, Results};
 use crate::run::{Observer, Runner, execute};
 use crate::rundir::{MANIFEST, Staging};
-use crate::traces::Trace;
+use crate::sky::{Seen, skies};
+use crate::traces::{Recording, Trace};
 use bentpipe_sim::RunOutcome;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,9 +116,9 @@ pub fn record(
     if results.runs.is_empty() {
         return Ok(Recorded { results, directory: None, complete: false, failure: executed.failure, notes });
     }
-    let (index, blob) = join(traces, &mut notes);
+    let series = join(traces, &mut notes)?;
     let mut manifest = manifest(plan, &results, executed.complete, notes.clone());
-    manifest.files = write_all(&staging, &manifest, &results, &index, &blob, files)?;
+    manifest.files = write_all(&staging, &manifest, &results, &series, files)?;
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
     let directory = staging.commit()?;
     Ok(Recorded { results, directory: Some(directory), complete: executed.complete, failure: executed.failure, notes })
@@ -148,8 +149,7 @@ fn write_all(
     staging: &Staging,
     manifest: &Manifest,
     results: &Results,
-    index: &[Trace],
-    blob: &[u8],
+    series: &Recording,
     mut files: BTreeSet<String>,
 ) -> Result<Vec<String>, LabError> {
     let mut write = |name: &str, bytes: &[u8]| {
@@ -160,11 +160,17 @@ fn write_all(
     write("results.json", text.as_bytes())?;
     let table = crate::parquet::encode(results).map_err(|error| LabError::write("results.parquet", error))?;
     write("results.parquet", &table)?;
-    if !index.is_empty() {
-        write("traces.json", json(&index, Path::new("traces.json"))?.as_bytes())?;
-        write("traces.bin", blob)?;
+    if !series.traces.is_empty() {
+        write("traces.json", json(&series.traces, Path::new("traces.json"))?.as_bytes())?;
+        write("traces.bin", &series.blob)?;
     }
-    let page = report::html(manifest, results, index, blob).map_err(|error| LabError::write("report.html", error))?;
+    if !series.skies.is_empty() {
+        write("skies.json", json(&series.skies, Path::new("skies.json"))?.as_bytes())?;
+    }
+    if let Some(text) = series.czml(&manifest.title) {
+        write("sky.czml", text.as_bytes())?;
+    }
+    let page = report::html(manifest, results, series).map_err(|error| LabError::write("report.html", error))?;
     write("report.html", page.as_bytes())?;
     Ok(files.into_iter().collect())
 }
@@ -173,17 +179,17 @@ fn json(value: &impl Serialize, path: &Path) -> Result<String, LabError> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| LabError::write(path, error))
 }
 
-/// One blob and one index of all traces, in the plan's order, up to what a page can show.
-fn join(traces: BTreeMap<usize, (Trace, Vec<u8>)>, notes: &mut Vec<String>) -> (Vec<Trace>, Vec<u8>) {
+/// One blob and one index of all traces, in the plan's order, up to what a page can show, and the skies above them.
+fn join(traces: BTreeMap<usize, Kept>, notes: &mut Vec<String>) -> Result<Recording, LabError> {
     let (mut index, mut all) = (Vec::new(), Vec::new());
     let total = traces.len();
-    for (mut trace, blob) in traces.into_values() {
+    for Kept { mut trace, blob, seen } in traces.into_values() {
         if all.len() + blob.len() > MOST_TRACE_BYTES {
             break;
         }
         trace.shift(all.len());
         all.extend(blob);
-        index.push(trace);
+        index.push((trace, seen));
     }
     if index.len() < total {
         let limit = MOST_TRACE_BYTES >> 20;
@@ -192,13 +198,22 @@ fn join(traces: BTreeMap<usize, (Trace, Vec<u8>)>, notes: &mut Vec<String>) -> (
             index.len()
         ));
     }
-    (index, all)
+    let skies = skies(&mut index, &mut all)?;
+    let end = index.first().and_then(|(_, seen)| seen.as_ref()).map(|seen| seen.end);
+    Ok(Recording { traces: index.into_iter().map(|(trace, _)| trace).collect(), skies, blob: all, first_end: end })
+}
+
+/// What is kept of a traced run.
+struct Kept {
+    trace: Trace,
+    blob: Vec<u8>,
+    seen: Option<Seen>,
 }
 
 struct Recorder<'a> {
     plan: &'a Plan,
     staging: &'a Staging,
-    traces: Mutex<BTreeMap<usize, (Trace, Vec<u8>)>>,
+    traces: Mutex<BTreeMap<usize, Kept>>,
     files: Mutex<BTreeSet<String>>,
     done: AtomicUsize,
     progress: &'a (dyn Fn(usize) + Sync),
@@ -227,9 +242,12 @@ impl Observer for Recorder<'_> {
             self.write(format!("captures/{place}.pcapng"), capture)?;
         }
         if let Some(trace) = &outcome.trace {
+            let spec = self.plan.spec(task)?;
+            let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
+            let seen = spec.mesh.map(|mesh| Seen { network: mesh.network, step: mesh.step, end: outcome.end });
             let mut blob = Vec::new();
-            let trace = Trace::encode(&case.variant, &case.point, task.run, trace, &mut blob);
-            self.traces.lock().unwrap_or_else(PoisonError::into_inner).insert(index, (trace, blob));
+            let trace = Trace::encode(&case.variant, &case.point, task.run, trace, &names, &mut blob);
+            self.traces.lock().unwrap_or_else(PoisonError::into_inner).insert(index, Kept { trace, blob, seen });
         }
         (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
         Ok(())

@@ -7,7 +7,8 @@ use crate::record::{Manifest, SweepAxis};
 use crate::resolve::PathSummary;
 use crate::results::{Clock, Expectation, Results, Run, Summary};
 use crate::rundir::MANIFEST;
-use crate::traces::Trace;
+use crate::sky::Sky;
+use crate::traces::{Recording, Trace};
 use base64::Engine;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// The built page; empty where it was not built.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
+/// The script that draws the globe; empty where it was not built.
+const GLOBE: &str = include_str!(concat!(env!("OUT_DIR"), "/globe.js"));
 /// Where the page takes its data.
 const PLACE: &str = "<!--BENTPIPE-DATA-->";
 
@@ -42,20 +45,17 @@ struct Report<'a> {
     expectations: &'a [Expectation],
     published: &'a [Figure],
     traces: &'a [Trace],
+    #[serde(skip_serializing_if = "<[Sky]>::is_empty")]
+    skies: &'a [Sky],
 }
 
-/// The report of a run as one HTML file that opens offline. `blob` holds the series that `traces` refer to.
+/// The report of a run as one HTML file that opens offline, with the time series of some runs.
 ///
 /// # Errors
 /// Never for results of a run; serde's own error type otherwise.
-pub fn html(
-    manifest: &Manifest,
-    results: &Results,
-    traces: &[Trace],
-    blob: &[u8],
-) -> Result<String, serde_json::Error> {
+pub fn html(manifest: &Manifest, results: &Results, series: &Recording) -> Result<String, serde_json::Error> {
     if !PAGE.contains(PLACE) {
-        return Ok(plain_report::html(manifest, results, traces, blob));
+        return Ok(plain_report::html(manifest, results, &series.traces, &series.blob));
     }
     let report = Report {
         scenario: &manifest.scenario,
@@ -74,9 +74,24 @@ pub fn html(
         summary: &results.summary,
         expectations: &results.expectations,
         published: &manifest.published,
-        traces,
+        traces: &series.traces,
+        skies: &series.skies,
     };
-    Ok(PAGE.replacen(PLACE, &data(&serde_json::to_string(&report)?, blob), 1))
+    let mut data = data(&serde_json::to_string(&report)?, &series.blob);
+    if !series.skies.is_empty() {
+        data.insert_str(0, &globe());
+    }
+    Ok(PAGE.replacen(PLACE, &data, 1))
+}
+
+/// The script element that draws the globe; nothing where it was not built.
+fn globe() -> String {
+    if GLOBE.is_empty() {
+        return String::new();
+    }
+    // What the script itself says must not end its element.
+    let script = GLOBE.replace("</script", "<\\/script").replace("<!--", "\\x3c!--");
+    format!("<script>{script}</script>\n")
 }
 
 /// The script elements that carry the data.
@@ -105,14 +120,18 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
     let manifest: Manifest = read_json(&directory.join(MANIFEST))?;
     let results: Results = read_json(&directory.join("results.json"))?;
     let index = directory.join("traces.json");
-    let (traces, blob): (Vec<Trace>, Vec<u8>) = if index.exists() {
+    let mut series = Recording::default();
+    if index.exists() {
         let blob = directory.join("traces.bin");
-        (read_json(&index)?, fs::read(&blob).map_err(|error| LabError::read(blob, error))?)
-    } else {
-        (Vec::new(), Vec::new())
-    };
+        series.traces = read_json(&index)?;
+        series.blob = fs::read(&blob).map_err(|error| LabError::read(blob, error))?;
+    }
+    let skies = directory.join("skies.json");
+    if skies.exists() {
+        series.skies = read_json(&skies)?;
+    }
     let path = directory.join("report.html");
-    let page = html(&manifest, &results, &traces, &blob).map_err(|error| LabError::write(&path, error))?;
+    let page = html(&manifest, &results, &series).map_err(|error| LabError::write(&path, error))?;
     // The old report stays whole until the new one is.
     let partial = directory.join(format!(".report.html.partial-{}", std::process::id()));
     fs::write(&partial, page)

@@ -3,6 +3,7 @@
 //! `null` stands for what did not happen. Everything is in the order of the plan (points, variants, runs), and floats
 //! are printed as the shortest text that gives them back, so that the same scenario gives the same bytes.
 
+use crate::fairness::{self, ALL_FLOWS, Fairness};
 use crate::scenario::{Direction, PublishedKind};
 use crate::stats::Stats;
 use bentpipe_quic::congestion::Saved;
@@ -57,6 +58,9 @@ pub struct Run {
     pub flows: Vec<Flow>,
     /// One entry for each direction of each hop.
     pub links: Vec<Link>,
+    /// How flows that compete shared a link; null where there are no two. Results written before this was measured do not have it.
+    #[serde(default)]
+    pub fairness: Option<Fairness>,
 }
 
 /// One reported visit of one flow. Seconds count from its first packet, `start_s` from the run's beginning.
@@ -66,16 +70,16 @@ pub struct Flow {
     pub name: String,
     /// Which connection of the flow, from 1.
     pub visit: usize,
-    /// `quic` or `tcp`.
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping`, which nothing controls.
     pub transport: String,
-    /// The congestion controller.
+    /// The congestion controller; `none` for datagrams.
     pub congestion: String,
     /// Connections that the visit took; time series are of the first one's sender.
     #[serde(default = "one")]
     pub connections: u64,
     /// `download` or `upload`.
     pub direction: Direction,
-    /// Application bytes that were to be transferred.
+    /// Application bytes that were to be transferred; received, where the visit lasts for a time.
     pub bytes: u64,
     /// True where all of them arrived.
     pub completed: bool,
@@ -98,6 +102,9 @@ pub struct Flow {
     pub packets_lost_queue: u64,
     /// Packets of the flow that a loss process took.
     pub packets_lost_random: u64,
+    /// Packets of the flow that a network of satellites lost, where no link was to blame: a link ended with them, or there was no way.
+    #[serde(default)]
+    pub packets_lost_route: u64,
     /// Packets that the data sender declared lost.
     pub packets_declared_lost: u64,
     /// Time that the sender had data but no credit.
@@ -213,11 +220,11 @@ pub struct Summary {
     pub variant: String,
     /// Where in the sweep.
     pub point: Point,
-    /// The flow's name.
+    /// The flow's name, or `all` for a metric of all flows together.
     pub flow: String,
     /// Which connection of the flow.
     pub visit: usize,
-    /// A metric of a flow.
+    /// A metric of a flow, or of all flows together.
     pub metric: String,
     /// Runs in which it happened.
     pub n: u64,
@@ -276,7 +283,7 @@ pub struct Comparison {
 type Reader = fn(&Flow) -> Option<f64>;
 
 /// Every metric of a flow, by the name that scenarios and results use.
-pub const METRICS: [(&str, Reader); 15] = [
+pub const METRICS: [(&str, Reader); 16] = [
     ("completion_s", |flow| flow.completion_s),
     ("goodput_mbps", |flow| flow.goodput_mbps),
     ("first_byte_s", |flow| flow.first_byte_s),
@@ -285,6 +292,7 @@ pub const METRICS: [(&str, Reader); 15] = [
     ("packets_lost_policer", |flow| Some(flow.packets_lost_policer as f64)),
     ("packets_lost_queue", |flow| Some(flow.packets_lost_queue as f64)),
     ("packets_lost_random", |flow| Some(flow.packets_lost_random as f64)),
+    ("packets_lost_route", |flow| Some(flow.packets_lost_route as f64)),
     ("packets_declared_lost", |flow| Some(flow.packets_declared_lost as f64)),
     ("flow_control_blocked_s", |flow| flow.flow_control_blocked_s),
     ("return_packets", |flow| Some(flow.return_packets as f64)),
@@ -301,13 +309,14 @@ pub fn metric(name: &str) -> Option<Reader> {
 
 impl Run {
     /// The outcome of a run as it is written.
-    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome) -> Self {
+    pub fn new(variant: &str, point: &Point, run: u64, outcome: &sim::RunOutcome, fairness: Option<Fairness>) -> Self {
         Self {
             variant: variant.to_owned(),
             point: point.clone(),
             run,
             flows: outcome.flows.iter().map(Flow::new).collect(),
             links: outcome.links.iter().map(Link::new).collect(),
+            fairness,
         }
     }
 }
@@ -335,6 +344,7 @@ impl Flow {
             packets_lost_policer: flow.packets_lost_policer,
             packets_lost_queue: flow.packets_lost_queue,
             packets_lost_random: flow.packets_lost_random,
+            packets_lost_route: flow.packets_lost_route,
             packets_declared_lost: flow.packets_declared_lost,
             flow_control_blocked_s: seconds(flow.flow_control_blocked),
             return_packets: flow.return_packets,
@@ -430,6 +440,12 @@ pub fn summarise(runs: &[Run]) -> Vec<Summary> {
                 summary.push(Summary::new(&group[0], &flow, visit, name, &values));
             }
         }
+        if group.iter().any(|run| run.fairness.is_some()) {
+            for (name, _) in fairness::METRICS {
+                let values = values(group, ALL_FLOWS, 1, name);
+                summary.push(Summary::new(&group[0], ALL_FLOWS, 1, name, &values));
+            }
+        }
     }
     summary
 }
@@ -447,6 +463,9 @@ pub(crate) fn visits(runs: &[Run]) -> Vec<(String, usize)> {
 
 /// The values of a metric over `runs`, of those in which it happened.
 pub(crate) fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<f64> {
+    if let Some(read) = fairness::metric(name) {
+        return runs.iter().filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
+    }
     let Some(read) = metric(name) else { return Vec::new() };
     runs.iter()
         .flat_map(|run| &run.flows)

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::expect::{Group, compare, judge, point_text};
+use crate::fairness;
 use crate::plan::{Plan, Task};
 use crate::results::{Clock, Results, Run, summarise};
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
@@ -115,7 +116,8 @@ fn one(
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, stop))) {
         Ok(Ok(outcome)) => {
             observer.finished(index, task, &outcome)?;
-            Ok(Some(Run::new(&case.variant, &case.point, task.run, &outcome)))
+            let fairness = fairness::of(&spec, &outcome, case.settle);
+            Ok(Some(Run::new(&case.variant, &case.point, task.run, &outcome, fairness)))
         }
         Ok(Err(SimError::Interrupted)) => Ok(None),
         Ok(Err(error)) => Err(failed(error.to_string())),

@@ -47,7 +47,7 @@ impl Stats {
 }
 
 /// The `q` quantile of sorted values, linear between neighbours (type 7 of Hyndman and Fan 1996).
-fn quantile(sorted: &[f64], q: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let below = at.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);

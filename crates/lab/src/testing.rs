@@ -103,7 +103,14 @@ impl Runner for Fake {
     }
 }
 
-fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, bytes: u64, time: Span) -> FlowOutcome {
+/// What a flow finds that takes `time`.
+pub fn flow_outcome(
+    name: &str,
+    visit: usize,
+    direction: bentpipe_sim::Direction,
+    bytes: u64,
+    time: Span,
+) -> FlowOutcome {
     FlowOutcome {
         name: name.to_owned(),
         visit,
@@ -123,6 +130,7 @@ fn flow_outcome(name: &str, visit: usize, direction: bentpipe_sim::Direction, by
         packets_lost_policer: 0,
         packets_lost_queue: 0,
         packets_lost_random: 1,
+        packets_lost_route: 0,
         packets_declared_lost: 1,
         flow_control_blocked: None,
         return_packets: bytes / 2800,

@@ -3,14 +3,16 @@
 //! A series is `n` times as little-endian 64-bit floats (seconds since the run began), then `n` values as 32-bit floats,
 //! padded so that every series begins at a multiple of 8: a page reads them without copying.
 
+use crate::czml;
 use crate::results::Point;
+use crate::sky::{Sky, Way};
 use bentpipe_sim::{RunTrace, Series};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The series of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// The variant's name.
     pub variant: String,
@@ -22,6 +24,36 @@ pub struct Trace {
     pub flows: Vec<FlowSeries>,
     /// One entry for each direction of each hop.
     pub links: Vec<LinkSeries>,
+    /// What stands above the run, by its place among the skies; none for a path of hops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sky: Option<usize>,
+    /// The ways of the flows' data through a network, in the order of their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<Way>,
+}
+
+/// The time series of several runs, and what stands above them.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// One entry for each traced run.
+    pub traces: Vec<Trace>,
+    /// Skies that traces refer to.
+    pub skies: Vec<Sky>,
+    /// What both refer to.
+    pub blob: Vec<u8>,
+    /// When the first traced run ended, where it is known; without it, the last of its ways is its end.
+    pub first_end: Option<Time>,
+}
+
+impl Recording {
+    /// The sky and the ways of the first traced run as CZML, where it has a sky.
+    pub fn czml(&self, name: &str) -> Option<String> {
+        let trace = self.traces.first()?;
+        let sky = self.skies.get(trace.sky?)?;
+        let last = trace.paths.iter().map(|way| way.t_s).fold(0.0, f64::max);
+        let end = self.first_end.map_or(Span::from_secs_f64(last), |end| end.since(Time::ZERO));
+        Some(czml::document(name, sky, &trace.paths, end, &self.blob))
+    }
 }
 
 /// The series of one visit of a flow.
@@ -83,7 +115,16 @@ pub struct SeriesRef {
 
 impl Trace {
     /// The series of a run, appended to `blob`.
-    pub fn encode(variant: &str, point: &Point, run: u64, trace: &RunTrace, blob: &mut Vec<u8>) -> Self {
+    ///
+    /// `names` are the run's flows, in order.
+    pub fn encode(
+        variant: &str,
+        point: &Point,
+        run: u64,
+        trace: &RunTrace,
+        names: &[String],
+        blob: &mut Vec<u8>,
+    ) -> Self {
         let flows = trace.flows.iter().map(|flow| FlowSeries {
             name: flow.name.clone(),
             visit: flow.visit,
@@ -100,7 +141,13 @@ impl Trace {
             series: append_all(&link.series, blob),
         });
         let links = links.collect();
-        Self { variant: variant.to_owned(), point: point.clone(), run, flows, links }
+        let paths = trace.paths.iter().map(|path| Way {
+            flow: names.get(path.flow).cloned().unwrap_or_default(),
+            t_s: path.at.as_secs_f64(),
+            nodes: path.nodes.iter().map(|node| node.0).collect(),
+        });
+        let paths = paths.collect();
+        Self { variant: variant.to_owned(), point: point.clone(), run, flows, links, sky: None, paths }
     }
 
     /// Moves every series by `offset` bytes, which is a multiple of 8.
@@ -162,7 +209,7 @@ mod tests {
         };
         let mut blob = Vec::new();
         let trace = RunTrace { flows: vec![flow], links: Vec::new(), paths: Vec::new() };
-        let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &mut blob);
+        let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &[], &mut blob);
         let mut all = vec![0; 16];
         all.extend(&blob);
         trace.shift(16);

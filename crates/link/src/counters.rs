@@ -26,7 +26,7 @@ impl Tally {
 /// Everything that happened on a link, or on one port of it, since the run began.
 ///
 /// Nothing is lost uncounted, at any moment and in packets as in bytes:
-/// in = out + dropped by the policer + dropped by the queue + dropped by AQM + dropped by loss + in flight.
+/// in = out + dropped by the policer + dropped by the queue + dropped by AQM + dropped by loss + withdrawn + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Packets offered, those that policer or queue refused included.
@@ -45,6 +45,8 @@ pub struct Counters {
     pub dropped_aqm: Tally,
     /// Lost on the way by a loss process; [`Link::loss_tallies`](crate::Link::loss_tallies) has them process by process.
     pub dropped_loss: Tally,
+    /// Taken back before they arrived ([`Link::withdraw`](crate::Link::withdraw)).
+    pub withdrawn: Tally,
     /// Packets marked CE by this link.
     pub marked_ce: u64,
     /// The most bytes that ever waited in the queue, the packet being sent excluded.
@@ -67,6 +69,10 @@ impl Counters {
         self.packets_out += 1;
         self.bytes_out += u64::from(bytes);
         self.in_flight.remove(bytes);
+    }
+    pub(crate) fn withdrawn(&mut self, bytes: u32) {
+        self.in_flight.remove(bytes);
+        self.withdrawn.add(bytes);
     }
     pub(crate) fn dropped(&mut self, cause: DropCause, bytes: u32) {
         match cause {

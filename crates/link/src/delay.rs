@@ -4,6 +4,7 @@ use crate::Distribution;
 use crate::model::DelayModel;
 use crate::queue::Held;
 use crate::random::Stream;
+use crate::steer::{DelayLaw, Ends};
 use crate::timeline::{Segment, Timeline};
 use bentpipe_units::{Span, Time};
 use std::cmp::{Ordering, Reverse};
@@ -24,6 +25,7 @@ enum Delay {
     Constant(Span),
     Jitter { base: Span, jitter: Span, distribution: Distribution, random: Stream },
     Schedule { timeline: Arc<Timeline>, delays: Arc<[Span]>, interpolate: bool, current: Segment },
+    Steered(Ends),
 }
 
 /// Packets that keep their order need no sorting.
@@ -75,18 +77,73 @@ impl<P> DelayLine<P> {
                 };
                 (schedule, *keep_order)
             }
+            DelayModel::Steered => (Delay::Steered(Ends::new()), true),
         };
-        let air = if in_order {
-            Air::InOrder { flights: VecDeque::new(), last: Time::ZERO }
-        } else {
-            Air::Sorted { flights: BinaryHeap::new(), sequence: 0 }
-        };
+        let air = if in_order { Air::in_order() } else { Air::sorted(VecDeque::new()) };
         Self { delay, air, due: Time::MAX }
+    }
+
+    /// How many ends a steered line has; none where it is not steered.
+    #[inline]
+    pub fn ends(&self) -> Option<usize> {
+        match &self.delay {
+            Delay::Steered(ends) => Some(ends.count()),
+            _ => None,
+        }
+    }
+
+    /// Sets the delay towards an end. False where the line is not steered.
+    pub fn steer(&mut self, end: usize, law: DelayLaw) -> bool {
+        let Delay::Steered(ends) = &mut self.delay else { return false };
+        ends.steer(end, law);
+        // Packets to one end keep their order; those to several come as they may.
+        if ends.count() > 1
+            && let Air::InOrder { flights, .. } = &mut self.air
+        {
+            self.air = Air::sorted(std::mem::take(flights));
+        }
+        true
+    }
+
+    /// When a packet that leaves a steered line's transmitter at `at` towards `port` will arrive, by all that is known now; [`Time::ZERO`] where nobody can know.
+    #[inline]
+    pub fn foresee(&self, port: u32, at: Time) -> Time {
+        match &self.delay {
+            Delay::Steered(ends) => ends.arrival(port, at),
+            _ => Time::ZERO,
+        }
+    }
+
+    /// Takes the packets on the way to `port` out.
+    pub fn withdraw(&mut self, port: u32, mut taken: impl FnMut(Held<P>)) {
+        let flights = match &mut self.air {
+            Air::InOrder { flights, .. } => std::mem::take(flights).into(),
+            Air::Sorted { flights, .. } => {
+                let mut flights: Vec<_> = std::mem::take(flights).into_iter().map(|Reverse(flight)| flight).collect();
+                flights.sort();
+                flights
+            }
+        };
+        for flight in flights {
+            match &mut self.air {
+                _ if flight.held.port == port => taken(flight.held),
+                Air::InOrder { flights, .. } => flights.push_back(flight),
+                Air::Sorted { flights, .. } => flights.push(Reverse(flight)),
+            }
+        }
+        self.due = self.air.due();
     }
 
     /// Takes a packet that leaves the transmitter at `at`; packets come in the order of these times.
     pub fn send(&mut self, at: Time, held: Held<P>) {
-        let mut due = at + self.delay.draw(at);
+        let mut due = match &mut self.delay {
+            Delay::Steered(ends) => {
+                let due = ends.arrival(held.port, at);
+                ends.sent(held.port, due);
+                due
+            }
+            delay => at + delay.draw(at),
+        };
         match &mut self.air {
             Air::InOrder { flights, last } => {
                 due = due.max(*last);
@@ -120,14 +177,36 @@ impl<P> DelayLine<P> {
         match &mut self.air {
             Air::InOrder { flights, .. } => {
                 let flight = flights.pop_front();
-                self.due = flights.front().map_or(Time::MAX, |flight| flight.due);
+                self.due = self.air.due();
                 flight.map(|flight| flight.held)
             }
             Air::Sorted { flights, .. } => {
                 let flight = flights.pop();
-                self.due = flights.peek().map_or(Time::MAX, |flight| flight.0.due);
+                self.due = self.air.due();
                 flight.map(|flight| flight.0.held)
             }
+        }
+    }
+}
+
+impl<P> Air<P> {
+    fn in_order() -> Self {
+        Self::InOrder { flights: VecDeque::new(), last: Time::ZERO }
+    }
+
+    /// With `flights` that come in the order of their times.
+    fn sorted(flights: VecDeque<Flight<P>>) -> Self {
+        let sequence = flights.len() as u64;
+        let flights = (0..).zip(flights).map(|(sequence, flight)| Reverse(Flight { sequence, ..flight })).collect();
+        Self::Sorted { flights, sequence }
+    }
+
+    /// When the next one arrives.
+    #[inline]
+    fn due(&self) -> Time {
+        match self {
+            Self::InOrder { flights, .. } => flights.front().map_or(Time::MAX, |flight| flight.due),
+            Self::Sorted { flights, .. } => flights.peek().map_or(Time::MAX, |flight| flight.0.due),
         }
     }
 }
@@ -137,6 +216,8 @@ impl Delay {
     fn draw(&mut self, at: Time) -> Span {
         match self {
             Self::Constant(delay) => *delay,
+            // Ends have delays of their own.
+            Self::Steered(_) => Span::ZERO,
             Self::Jitter { base, jitter, distribution, random } => {
                 let deviation = match distribution {
                     Distribution::Uniform => 2.0 * random.unit() - 1.0,

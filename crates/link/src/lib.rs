@@ -14,9 +14,10 @@
 //! 4. the **frame**, where the link has frames: packets whose transmission ended within one leave together at its end;
 //! 5. the **loss** processes: a packet lost here has used the link's capacity, as on air (one dropped by policer or queue
 //!    has not);
-//! 6. the **delay**: constant, with jitter, or changing in time.
+//! 6. the **delay**: constant, with jitter, changing in time, or steered from outside ([`DirectionModel::steered`]).
 //!
-//! Several ports share one queue and one transmitter: terminals on one carrier.
+//! Several ports share one queue and one transmitter: terminals on one carrier. The ports of a steered link are its far ends, each with a delay of its own:
+//! [`Link::steer`] sets it, and adds the port.
 //!
 //! # Order of calls
 //!
@@ -25,6 +26,9 @@
 //! * [`Link::poll`] at or after that time tells of packets delivered or lost, one per call, in order of time; call it until it
 //!   returns `None`, then ask for the next deadline. A delivery carries no time of its own: it happened at the deadline
 //!   polled for, so a simulation polls at deadlines exactly.
+//!
+//! A simulation with many links may ask [`Link::next_output`] instead, and need not wake a link for transmissions that nobody sees end. [`Link::withdraw`]
+//! takes packets back from a link that ends.
 //!
 //! A packet that is enqueued at the same instant at which another leaves the transmitter finds the room the other has
 //! left, whether or not the caller has polled in between.
@@ -69,6 +73,7 @@ pub mod presets;
 mod queue;
 pub mod random;
 mod rate;
+mod steer;
 mod timeline;
 mod trace;
 mod waits;
@@ -83,4 +88,5 @@ pub use link::{Link, LinkContext};
 pub use model::DirectionModel;
 pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet};
 pub use presets::{LongBursts, LossPreset, loss_presets};
+pub use steer::DelayLaw;
 pub use waits::QueueTime;

@@ -8,7 +8,7 @@ use crate::policer::Policer;
 use crate::queue::{Held, Queue};
 use crate::random::stream;
 use crate::rate::Transmitter;
-use crate::{DropCause, Enqueue, Event, Packet, QueueTime};
+use crate::{DelayLaw, DropCause, Enqueue, Event, Packet, QueueTime};
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -89,12 +89,14 @@ impl Frames {
 }
 
 impl<P> Link<P> {
-    /// A link that nothing has passed yet, with so many ports (at least one).
+    /// A link that nothing has passed yet, with so many ports (at least one). A steered link has none until [`Self::steer`] adds them, and keeps no
+    /// counters by port.
     pub fn new(model: &DirectionModel, context: &LinkContext, ports: usize) -> Self {
         let LinkContext { rtt, seed, run, name } = context;
         let random = |purpose: &str| stream(*seed, *run, &format!("{name}/{purpose}"));
         let losses = model.losses.iter().enumerate();
-        let several = if ports > 1 { ports } else { 0 };
+        let line = DelayLine::new(&model.delay, || random("delay"));
+        let several = if ports > 1 && line.ends().is_none() { ports } else { 0 };
         Self {
             transmitter: Transmitter::new(&model.rate),
             stage: Stage::Idle,
@@ -107,7 +109,7 @@ impl<P> Link<P> {
             losses: losses
                 .map(|(index, loss)| (LossProcess::new(loss, random(&format!("loss/{index}"))), Tally::default()))
                 .collect(),
-            line: DelayLine::new(&model.delay, || random("delay")),
+            line,
             gone: VecDeque::new(),
             gone_due: Time::MAX,
             counters: Counters::default(),
@@ -154,11 +156,91 @@ impl<P> Link<P> {
         Enqueue::Queued
     }
 
+    /// Sets the delay of a steered link's port from now on; the port is added where the link does not have it. Packets get the delay in force when they leave
+    /// the transmitter.
+    ///
+    /// # Panics
+    /// On a link that is not steered.
+    pub fn steer(&mut self, port: usize, law: DelayLaw) {
+        assert!(self.line.steer(port, law), "a link whose delay is its own is steered");
+    }
+
+    /// Counts a packet of `bytes` that finds no room before it even reaches the queue.
+    pub fn refuse(&mut self, port: usize, bytes: u32) {
+        self.count(port as u32, |counters| {
+            counters.offered(bytes);
+            counters.dropped(DropCause::QueueFull, bytes);
+        });
+    }
+
+    /// Takes the packets for `port` back at `now`: those that wait, and where `flying` the one being sent, if it is one, and those on the way. Each is handed to
+    /// `taken` in the order in which they were enqueued, those on the way first.
+    pub fn withdraw(&mut self, now: Time, port: usize, flying: bool, mut taken: impl FnMut(Packet<P>)) {
+        self.advance(now);
+        let port = port as u32;
+        let mut all = Vec::new();
+        if flying {
+            self.line.withdraw(port, |held| all.push(held));
+            if let (Stage::Sending { begin }, true) = (self.stage, self.queue.sending() == Some(port))
+                && let Some(held) = self.queue.end()
+            {
+                let busy = self.transmitter.busy(begin, now, held.packet.bytes);
+                self.count(port, |counters| counters.busy += busy);
+                self.set(Stage::Idle, Time::MAX);
+                all.push(held);
+            }
+        }
+        let Self { queue, waiting, .. } = self;
+        queue.withdraw(now, port, |held| {
+            if let Some(tally) = waiting.get_mut(port as usize) {
+                tally.remove(held.packet.bytes);
+            }
+            all.push(held);
+        });
+        if matches!(self.stage, Stage::Idle) {
+            self.go_on(now);
+        }
+        for held in all {
+            self.count(port, |counters| counters.withdrawn(held.packet.bytes));
+            taken(held.packet);
+        }
+    }
+
+    /// Brings the link's books up to `now`, for one that is asked for [`Self::next_output`] only: the end of a run.
+    pub fn settle(&mut self, now: Time) {
+        self.advance(now);
+    }
+
     /// When to call [`Self::poll`] next; `None` while nothing will happen unless a packet comes.
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self.step_due.min(self.line.due()).min(self.gone_due);
         (next != Time::MAX).then_some(next)
+    }
+
+    /// When [`Self::poll`] next tells of a packet, unless something is handed in or taken back before; or an earlier time where that is not known. It is later than
+    /// [`Self::next_deadline`] where a transmission ends that nobody sees: a simulation of steered links has one event less for most packets.
+    #[inline]
+    pub fn next_output(&self) -> Option<Time> {
+        let told = self.line.due().min(self.gone_due);
+        let next = if told < self.step_due { told } else { told.min(self.first_seen()) };
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// When something of what the transmitter does next may be seen.
+    #[inline]
+    fn first_seen(&self) -> Time {
+        let end = self.step_due;
+        let hidden = self.losses.is_empty() && self.frames.is_none() && !self.queue.is_managed();
+        match self.queue.sending() {
+            // With several ends, one that leaves later may arrive before.
+            Some(port)
+                if hidden && end < Time::MAX && (self.queue.waiting().packets == 0 || self.line.ends() == Some(1)) =>
+            {
+                end.max(self.line.foresee(port, end))
+            }
+            _ => end,
+        }
     }
 
     /// Does what is due by `now` and tells of the next packet that is delivered or lost, in order of time. Call until `None`.
@@ -192,17 +274,18 @@ impl<P> Link<P> {
         &self.counters
     }
 
-    /// What one port has counted; its queue maxima are those of its own packets.
+    /// What one port has counted; its queue maxima are those of its own packets. The ports of a steered link share the link's.
     ///
     /// # Panics
     /// On a port that the link does not have.
     pub fn port_counters(&self, port: usize) -> &Counters {
-        if self.ports.is_empty() && port == 0 { &self.counters } else { &self.ports[port] }
+        assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
+        self.ports.get(port).unwrap_or(&self.counters)
     }
 
     /// How many ports there are.
     pub fn port_count(&self) -> usize {
-        self.ports.len().max(1)
+        self.line.ends().unwrap_or(self.ports.len().max(1))
     }
 
     /// What each loss process has lost, in the scenario's order.
@@ -225,7 +308,8 @@ impl<P> Link<P> {
     /// # Panics
     /// On a port that the link does not have.
     pub fn port_queue(&self, port: usize) -> Tally {
-        if self.waiting.is_empty() && port == 0 { self.queue.waiting() } else { self.waiting[port] }
+        assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
+        self.waiting.get(port).copied().unwrap_or(self.queue.waiting())
     }
 
     /// Both sides of Little's law for the queue from the beginning of the run to `now`, no earlier than the last call with a
@@ -278,12 +362,18 @@ impl<P> Link<P> {
                 if let Some(held) = self.queue.end() {
                     self.leave(begin, at, held);
                 }
-                if self.queue.waiting().packets > 0 {
-                    match self.transmitter.begin(at, false) {
-                        begin if begin == at => self.send_next(at),
-                        begin => self.set(Stage::Waiting, begin),
-                    }
-                }
+                self.go_on(at);
+            }
+        }
+    }
+
+    /// The transmitter is free at `at`: the next packet's turn, if there is one.
+    #[inline]
+    fn go_on(&mut self, at: Time) {
+        if self.queue.waiting().packets > 0 {
+            match self.transmitter.begin(at, false) {
+                begin if begin == at => self.send_next(at),
+                begin => self.set(Stage::Waiting, begin),
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::timeline::Timeline;
 use crate::trace::{DeliveryTrace, load_losses};
 use crate::{
     CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig, PolicerConfig,
-    QueueConfig, QueueLimit, RateConfig, Window,
+    QueueConfig, QueueLimit, RateConfig, Tally, Window,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
@@ -33,8 +33,20 @@ pub(crate) enum RateModel {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DelayModel {
     Constant(Span),
-    Jitter { base: Span, jitter: Span, distribution: Distribution, keep_order: bool },
-    Schedule { timeline: Arc<Timeline>, delays: Arc<[Span]>, interpolate: bool, keep_order: bool },
+    Jitter {
+        base: Span,
+        jitter: Span,
+        distribution: Distribution,
+        keep_order: bool,
+    },
+    Schedule {
+        timeline: Arc<Timeline>,
+        delays: Arc<[Span]>,
+        interpolate: bool,
+        keep_order: bool,
+    },
+    /// Told by the link's user, for each end.
+    Steered,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -120,6 +132,16 @@ fn loss_model(process: &LossProcessConfig, base_dir: &Path) -> Result<LossProces
 }
 
 impl DirectionModel {
+    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::steer`](crate::Link::steer)).
+    pub fn steered(&self) -> Self {
+        Self { delay: DelayModel::Steered, ..self.clone() }
+    }
+
+    /// Whether a queue that already holds `waiting` has room for one more packet of `bytes`, where the whole path's base round trip is `rtt`.
+    pub fn queue_has_room(&self, rtt: Span, waiting: Tally, bytes: u32) -> bool {
+        self.queue_limit(rtt).has_room(waiting, bytes)
+    }
+
     /// The rate that the link is sized by: its constant rate, the highest of its schedule, or its trace's mean for
     /// packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
@@ -136,6 +158,7 @@ impl DirectionModel {
             DelayModel::Constant(delay) => *delay,
             DelayModel::Jitter { base, .. } => *base,
             DelayModel::Schedule { delays, .. } => delays.first().copied().unwrap_or_default(),
+            DelayModel::Steered => Span::ZERO,
         }
     }
 
@@ -148,7 +171,7 @@ impl DirectionModel {
     }
 
     /// The shortest time that a packet is on the way once it has been sent: the constant delay, the lower end of uniform
-    /// jitter (zero for normal jitter, which has none), the lowest step of a schedule.
+    /// jitter (zero for normal jitter, which has none), the lowest step of a schedule; zero where it is steered, for all that the model knows.
     pub fn least_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -157,6 +180,7 @@ impl DirectionModel {
             }
             DelayModel::Jitter { distribution: Distribution::Normal, .. } => Span::ZERO,
             DelayModel::Schedule { delays, .. } => delays.iter().copied().min().unwrap_or_default(),
+            DelayModel::Steered => Span::ZERO,
         }
     }
 
@@ -208,6 +232,17 @@ impl DirectionModel {
 pub(crate) enum ResolvedLimit {
     Bytes(u64),
     Packets(u64),
+}
+
+impl ResolvedLimit {
+    /// True where one more packet of `bytes` may join those that are `waiting`.
+    #[inline]
+    pub fn has_room(self, waiting: Tally, bytes: u32) -> bool {
+        match self {
+            Self::Bytes(limit) => waiting.bytes + u64::from(bytes) <= limit,
+            Self::Packets(limit) => waiting.packets < limit,
+        }
+    }
 }
 
 /// The size of a queue that holds what `rate` sends in `span`, at least one full packet.

@@ -59,10 +59,7 @@ impl<P> Queue<P> {
 
     /// True where one more packet of `bytes` may wait.
     pub fn has_room(&self, bytes: u32) -> bool {
-        match self.limit {
-            ResolvedLimit::Bytes(limit) => self.bytes + u64::from(bytes) <= limit,
-            ResolvedLimit::Packets(limit) => self.waiting().packets < limit,
-        }
+        self.limit.has_room(self.waiting(), bytes)
     }
 
     /// Appends a packet for which there is room, at the time at which it came.
@@ -120,6 +117,33 @@ impl<P> Queue<P> {
     pub fn time(&self, now: Time) -> QueueTime {
         let waiting = self.packets.iter().skip(usize::from(self.sending));
         self.waits.at(now, self.waiting(), waiting.map(|held| (held.sent, held.packet.bytes)))
+    }
+
+    /// True where CoDel sees what leaves.
+    pub fn is_managed(&self) -> bool {
+        self.codel.is_some()
+    }
+
+    /// The port of the packet being sent.
+    pub fn sending(&self) -> Option<u32> {
+        self.packets.front().filter(|_| self.sending).map(|held| held.port)
+    }
+
+    /// Takes the packets of `port` that wait out of the queue at `now`: they have waited until then.
+    pub fn withdraw(&mut self, now: Time, port: u32, mut taken: impl FnMut(Held<P>)) {
+        self.waits.change(now, self.waiting());
+        // Each goes once around, behind the packet being sent: those that stay keep their order.
+        let first = usize::from(self.sending);
+        for _ in first..self.packets.len() {
+            let Some(held) = self.packets.remove(first) else { break };
+            if held.port == port {
+                self.waits.leave(now, held.sent, held.packet.bytes);
+                self.bytes -= u64::from(held.packet.bytes);
+                taken(held);
+            } else {
+                self.packets.push_back(held);
+            }
+        }
     }
 
     /// Hands out the packet that has been sent.

@@ -57,6 +57,12 @@ impl Stream {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// A draw from the exponential distribution with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        // 1 - u lies above 0, which the logarithm needs.
+        -libm::log(1.0 - self.unit())
+    }
+
     /// A draw from the normal distribution with mean 0 and standard deviation 1 (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
         // 1 - u lies above 0, which the logarithm needs.

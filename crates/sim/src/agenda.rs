@@ -30,7 +30,7 @@ impl Agenda {
     /// Most components that there can be.
     pub const MOST: usize = 1 << COMPONENT_BITS;
 
-    /// An agenda for components `0..count`, at most [`Self::MOST`].
+    /// An agenda for components `0..count` to begin with; others, up to [`Self::MOST`] in all, are added when they are scheduled.
     pub fn new(count: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(4 * count), due: vec![Time::MAX; count], sequence: 0 }
     }
@@ -38,7 +38,11 @@ impl Agenda {
     /// Sees to it that `component` is woken by `deadline`.
     pub fn schedule(&mut self, component: Component, deadline: Option<Time>) {
         let Some(deadline) = deadline else { return };
-        let due = &mut self.due[component as usize];
+        let place = component as usize;
+        if place >= self.due.len() {
+            self.due.resize(place + 1, Time::MAX);
+        }
+        let due = &mut self.due[place];
         if deadline < *due {
             *due = deadline;
             self.sequence += 1;
@@ -74,6 +78,15 @@ mod tests {
         agenda.schedule(1, Some(Time::from_millis(1)));
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).map(|(_, component)| component).collect();
         assert_eq!(order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_component_that_comes_later_is_woken_like_the_others() {
+        let mut agenda = Agenda::new(1);
+        agenda.schedule(0, Some(Time::from_millis(9)));
+        agenda.schedule(70, Some(Time::from_millis(3)));
+        assert_eq!(agenda.pop(), Some((Time::from_millis(3), 70)));
+        assert_eq!(agenda.pop(), Some((Time::from_millis(9), 0)));
     }
 
     #[test]

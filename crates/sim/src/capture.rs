@@ -1,6 +1,6 @@
 //! A capture of one hop, as a packet sniffer at its entry would make it, with the TLS secrets inside.
 
-use crate::datagram::{Body, Datagram, socket};
+use crate::datagram::{Body, Carrier, Datagram, Filler, socket};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_tcp::{Flags, Segment};
@@ -20,6 +20,8 @@ const DECRYPTION_SECRETS: u32 = 0x0000_000a;
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// Protocol number of UDP.
 const UDP: u8 = 17;
+/// Protocol number of ICMP.
+const ICMP: u8 = 1;
 /// Protocol number of TCP.
 const TCP: u8 = 6;
 /// Windows are captured in units of so many bits: up to 1 GiB, to 16 KiB.
@@ -57,6 +59,7 @@ impl Capture {
                 bytes.extend_from_slice(data);
                 bytes
             }
+            Body::Filler(filler) => filler_packet(filler, from, to, ecn, datagram.flow),
             Body::Tcp { connection, segment } => {
                 let client = if side == crate::datagram::Side::Client { &mut from } else { &mut to };
                 client.set_port(client.port().wrapping_add(connection.wrapping_mul(1000)));
@@ -128,6 +131,32 @@ fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: 
     bytes.extend_from_slice(&address(to).octets());
     let checksum = internet_checksum(&bytes);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes
+}
+
+/// A packet of zeros: over UDP, or in an ICMP echo (RFC 792), whose identifier is the flow's number.
+fn filler_packet(filler: &Filler, from: SocketAddr, to: SocketAddr, ecn: Ecn, flow: u32) -> Vec<u8> {
+    let above = filler.bytes.saturating_sub(IP_HEADER) as usize;
+    // Both headers have the same size.
+    let payload = above.saturating_sub(UDP_HEADER as usize);
+    let kind = match filler.carrier {
+        Carrier::Udp => {
+            let mut bytes = ip_header(from, to, ecn, UDP, above);
+            bytes.extend_from_slice(&udp_header(from, to, payload));
+            bytes.resize(bytes.len() + payload, 0);
+            return bytes;
+        }
+        Carrier::Echo => 8,
+        Carrier::EchoReply => 0,
+    };
+    let [id_high, id_low] = (flow as u16).to_be_bytes();
+    let [high, low] = (filler.number as u16).to_be_bytes();
+    let mut message = vec![kind, 0, 0, 0, id_high, id_low, high, low];
+    let checksum = internet_checksum(&message);
+    message[2..4].copy_from_slice(&checksum.to_be_bytes());
+    message.resize(message.len() + payload, 0);
+    let mut bytes = ip_header(from, to, ecn, ICMP, message.len());
+    bytes.extend_from_slice(&message);
     bytes
 }
 
@@ -217,5 +246,20 @@ mod tests {
         let header = tcp_header(from, to, &segment);
         assert_eq!((header.len() as u32, header[12] >> 4), (52, 13));
         assert_eq!(header[13], 0x10);
+    }
+
+    #[test]
+    fn an_echo_and_its_answer_have_the_size_that_was_asked_for_and_a_checksum_that_verifies() {
+        let [from, to] = ENDS.map(SocketAddr::from);
+        for (carrier, kind) in [(Carrier::Echo, 8), (Carrier::EchoReply, 0)] {
+            let filler = Filler { carrier, number: 258, sent: Time::ZERO, bytes: 84 };
+            let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
+            assert_eq!((bytes.len(), bytes[9], bytes[20]), (84, ICMP, kind));
+            assert_eq!(internet_checksum(&bytes[20..]), 0);
+            assert_eq!(bytes[24..28], [0, 3, 1, 2]);
+        }
+        let filler = Filler { carrier: Carrier::Udp, number: 0, sent: Time::ZERO, bytes: 1500 };
+        let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
+        assert_eq!((bytes.len(), bytes[9], &bytes[24..26]), (1500, UDP, &[0x05, 0xc8][..]));
     }
 }

@@ -4,6 +4,7 @@ use crate::spec::Direction;
 use bentpipe_link::Ecn;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
+use bentpipe_units::Time;
 use bytes::BytesMut;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -93,6 +94,32 @@ pub enum Body {
         /// The segment.
         segment: Segment,
     },
+    /// Bytes that mean nothing.
+    Filler(Filler),
+}
+
+/// Bytes that mean nothing: how many, and when the first of their way was sent, is all that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filler {
+    /// What carries them.
+    pub carrier: Carrier,
+    /// The packet's place in the order of sending, from 0; an answer has that of its request.
+    pub number: u64,
+    /// When it was sent; of an answer, when its request was.
+    pub sent: Time,
+    /// Size of the IP packet.
+    pub bytes: u32,
+}
+
+/// What carries bytes that mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP.
+    Udp,
+    /// An ICMP echo request (RFC 792).
+    Echo,
+    /// The answer to one.
+    EchoReply,
 }
 
 /// The stack's ECN code point as the link knows it.

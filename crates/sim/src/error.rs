@@ -1,5 +1,6 @@
 //! Why a run cannot be made or finished.
 
+use bentpipe_orbit::OrbitError;
 use bentpipe_quic::SettingsError;
 use bentpipe_quic::tls::TlsError;
 use thiserror::Error;
@@ -29,7 +30,10 @@ pub enum SimError {
         /// What the stack said.
         reason: String,
     },
-    /// A path without hops, a flow without a terminal of its own, a capture of an unknown hop.
+    /// A satellite that cannot be followed, a step of no length.
+    #[error(transparent)]
+    Orbit(#[from] OrbitError),
+    /// A path without hops, a flow without a terminal of its own, a capture of an unknown hop, a proxy in a mesh.
     #[error("{0}")]
     Spec(String),
     /// What a run found cannot be: a bug in Bentpipe.

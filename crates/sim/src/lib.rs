@@ -8,12 +8,17 @@
 mod agenda;
 mod app;
 mod capture;
+mod chain;
 mod checks;
 mod datagram;
 mod error;
 mod flow;
 mod hosts;
 mod lines;
+mod links;
+mod lost;
+mod mesh;
+mod net;
 mod outcome;
 mod parcels;
 mod progress;
@@ -23,10 +28,11 @@ mod world;
 
 pub use error::SimError;
 pub use outcome::{
-    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes,
-    RunOutcome, RunTrace, Series,
+    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace, PepOutcome, QlogFile,
+    ReturnBytes, RunOutcome, RunTrace, Series,
 };
 pub use spec::{
-    Direction, Failure, FailureManner, FlowSpec, HopSpec, Object, PepSpec, RunSpec, Stack, TcpStack, Visit,
+    Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec, RunSpec,
+    Stack, TcpStack, Visit,
 };
 pub use world::run;

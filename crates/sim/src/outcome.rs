@@ -58,7 +58,7 @@ pub struct ReturnBytes {
     pub tcp: u64,
     /// TCP options.
     pub options: u64,
-    /// What TCP carries: TLS records of requests.
+    /// What TCP carries: TLS records of requests. Of an echo, all above IP.
     pub payload: u64,
     /// All of them.
     pub total: u64,
@@ -122,21 +122,21 @@ pub struct FlowOutcome {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
-    /// `quic` or `tcp`.
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams.
     pub transport: &'static str,
-    /// Name of the congestion controller.
+    /// Name of the congestion controller; `none` for datagrams.
     pub congestion: String,
     /// Connections that it took. Series are of the first one's sender.
     pub connections: usize,
     /// Which way the data went.
     pub direction: Direction,
-    /// Application bytes asked for.
+    /// Application bytes asked for; of a visit that lasts for a time, what was received in it.
     pub bytes: u64,
     /// Of those, what reached the receiver's application.
     pub received: u64,
     /// Bytes that reached the receiver's application in each tenth of a second since the run began; for shares of a link over time.
     pub received_by_tenth: Vec<u64>,
-    /// Whether all of them arrived.
+    /// Whether all of them arrived, or the visit has lasted for its time.
     pub completed: bool,
     /// The client's first packet, since the run began.
     pub start: Time,
@@ -154,6 +154,8 @@ pub struct FlowOutcome {
     pub packets_lost_queue: u64,
     /// Of those, lost by a loss process.
     pub packets_lost_random: u64,
+    /// Of those, lost in a mesh where no link was to blame: a link ended with them, nobody knew a way, or they went in circles.
+    pub packets_lost_route: u64,
     /// Packets that the sender declared lost, rightly or not.
     pub packets_declared_lost: u64,
     /// Time the sender stood still because of flow control or its send buffer.
@@ -172,7 +174,7 @@ pub struct FlowOutcome {
     pub path: PathOutcome,
     /// What a proxy did, where connections pass one.
     pub pep: Option<PepOutcome>,
-    /// What was asked for, each.
+    /// What was asked for, each; nothing where the visit lasts for a time, or sends datagrams.
     pub objects: Vec<ObjectOutcome>,
     /// Why it did not complete, where it did not.
     pub error: Option<String>,

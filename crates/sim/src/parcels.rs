@@ -12,6 +12,8 @@ pub struct Parcel(u32);
 #[derive(Debug, Default)]
 pub struct Parcels {
     places: Vec<Datagram>,
+    /// Links that each has entered in a mesh.
+    hops: Vec<u8>,
     free: Vec<Parcel>,
 }
 
@@ -21,10 +23,12 @@ impl Parcels {
         match self.free.pop() {
             Some(parcel) => {
                 self.places[parcel.0 as usize] = datagram;
+                self.hops[parcel.0 as usize] = 0;
                 parcel
             }
             None => {
                 self.places.push(datagram);
+                self.hops.push(0);
                 Parcel(self.places.len() as u32 - 1)
             }
         }
@@ -38,6 +42,14 @@ impl Parcels {
     /// The packet, for one that takes its content out.
     pub fn get_mut(&mut self, parcel: Parcel) -> &mut Datagram {
         &mut self.places[parcel.0 as usize]
+    }
+
+    /// One more link: how many the packet has entered.
+    #[inline]
+    pub fn count_hop(&mut self, parcel: Parcel) -> u8 {
+        let hops = &mut self.hops[parcel.0 as usize];
+        *hops = hops.saturating_add(1);
+        *hops
     }
 
     /// It is no longer under way: its name is another's from now on.
@@ -68,6 +80,16 @@ mod tests {
         let third = parcels.put(datagram(3));
         assert_eq!((parcels.get(second).visit, parcels.get(third).visit), (2, 3));
         assert_eq!(parcels.places.len(), 2);
+    }
+
+    #[test]
+    fn a_place_used_again_has_no_hops_behind_it() {
+        let mut parcels = Parcels::default();
+        let first = parcels.put(datagram(1));
+        assert_eq!((parcels.count_hop(first), parcels.count_hop(first)), (1, 2));
+        parcels.remove(first);
+        let again = parcels.put(datagram(2));
+        assert_eq!(parcels.count_hop(again), 1);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct State {
     begun: Time,
     /// Objects that are not complete.
     open: usize,
+    /// Time ends the visit, and not its last object.
+    timed: bool,
     /// One entry an object.
     pub objects: Vec<ObjectState>,
     /// First application byte at the data's receiver.
@@ -83,6 +85,7 @@ impl Progress {
             direction: visit.direction,
             begun: now,
             open: visit.objects.len(),
+            timed: visit.lasts.is_some(),
             objects,
             first_byte: None,
             received: 0,
@@ -92,7 +95,7 @@ impl Progress {
             waiting: Vec::new(),
             releases: Vec::new(),
         };
-        let over = AtomicBool::new(state.open == 0);
+        let over = AtomicBool::new(state.open == 0 && !state.timed);
         Self(Arc::new(Inner { state: Mutex::new(state), over }))
     }
 
@@ -169,7 +172,7 @@ impl Progress {
         if object.received == object.bytes {
             object.completion = Some(now);
             state.open -= 1;
-            if state.open == 0 {
+            if state.open == 0 && !state.timed {
                 self.0.over.store(true, Ordering::Relaxed);
             }
             state.waiting.drain(..).for_each(Waker::wake);
@@ -224,6 +227,19 @@ mod tests {
         progress.ended(0, Time::from_millis(2));
         assert_eq!(progress.completion(), None);
         assert!(progress.state().error.as_ref().unwrap().contains("9 of 10"));
+    }
+
+    #[test]
+    fn a_visit_that_lasts_is_not_over_with_its_objects_but_with_a_failure() {
+        for objects in [vec![Object::new("a", Bytes::new(10))], Vec::new()] {
+            let visit = Visit { lasts: Some(Span::from_secs(1)), objects, ..visit() };
+            let progress = Progress::new(&visit, Time::ZERO, false);
+            progress.received(0, 10, Time::from_millis(1));
+            progress.ended(0, Time::from_millis(2));
+            assert!(!progress.is_over());
+            progress.failed("gone".to_owned());
+            assert!(progress.is_over());
+        }
     }
 
     #[test]

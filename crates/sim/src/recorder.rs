@@ -1,5 +1,6 @@
 //! Time series of a link, in bins, so that their size follows the run's length and not its packets.
 
+use crate::lost::Lost;
 use crate::outcome::Series;
 use bentpipe_link::DropCause;
 use bentpipe_units::{Span, Time};
@@ -19,6 +20,7 @@ pub struct LinkRecorder {
     drops_policer: Vec<(Time, f64)>,
     drops_queue: Vec<(Time, f64)>,
     drops_loss: Vec<(Time, f64)>,
+    drops_route: Vec<(Time, f64)>,
 }
 
 impl LinkRecorder {
@@ -42,15 +44,17 @@ impl LinkRecorder {
     }
 
     /// A packet was dropped or lost.
-    pub fn dropped(&mut self, now: Time, cause: DropCause) {
-        match cause {
-            DropCause::Policer => self.drops_policer.push((now, 1.0)),
-            DropCause::QueueFull | DropCause::Aqm => self.drops_queue.push((now, 1.0)),
-            DropCause::Loss(_) => self.drops_loss.push((now, 1.0)),
-        }
+    pub fn dropped(&mut self, now: Time, lost: Lost) {
+        let drops = match lost {
+            Lost::OnLink(DropCause::Policer) => &mut self.drops_policer,
+            Lost::OnLink(DropCause::QueueFull | DropCause::Aqm) => &mut self.drops_queue,
+            Lost::OnLink(DropCause::Loss(_)) => &mut self.drops_loss,
+            Lost::Handover | Lost::NoRoute | Lost::HopLimit => &mut self.drops_route,
+        };
+        drops.push((now, 1.0));
     }
 
-    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`; empty ones left out.
+    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`, `drops_route`; empty ones left out.
     pub fn series(self) -> Vec<Series> {
         let throughput = self
             .delivered
@@ -69,6 +73,7 @@ impl LinkRecorder {
             ("drops_policer", "packets", self.drops_policer),
             ("drops_queue", "packets", self.drops_queue),
             ("drops_loss", "packets", self.drops_loss),
+            ("drops_route", "packets", self.drops_route),
         ]
         .into_iter()
         .filter(|(_, _, points): &(_, _, Vec<_>)| !points.is_empty())

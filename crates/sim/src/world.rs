@@ -1,27 +1,32 @@
-//! The network of a run and the loop that moves it from event to event.
+//! The loop that moves a run from event to event, over whatever network.
 
 use crate::agenda::{Agenda, Component};
 use crate::capture::Capture;
-use crate::checks::{self, Crossings, LinkAccount, VisitAccount};
-use crate::datagram::{Datagram, Way};
+use crate::chain::Chain;
+use crate::checks::{self, LinkAccount};
+use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::flow::{self, Flow, Shared};
 use crate::hosts::Hosts;
-use crate::outcome::{FlowOutcome, LinkOutcome, LinkTrace, RunOutcome, RunTrace};
+use crate::links::LinkState;
+use crate::lost::Lost;
+use crate::mesh::Mesh;
+use crate::net::{Moved, Net, Next};
+use crate::outcome::{RunOutcome, RunTrace};
 use crate::parcels::{Parcel, Parcels};
-use crate::recorder::LinkRecorder;
 use crate::spec::RunSpec;
-use bentpipe_link::{DirectionModel, Enqueue, Event, Link, LinkContext, Packet, random};
+use bentpipe_link::{Enqueue, Event, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::{Span, Time};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Wall time at which simulated runs begin, seconds after 1970: 1 January 2026. Tickets and tokens are dated with it.
 const EPOCH_UNIX_SECS: u64 = 1_767_225_600;
 /// Events between two looks at the stop flag.
 const STOP_CHECK: u64 = 4096;
+/// The network itself, among components: then come those of flows, then links.
+const NETWORK: usize = 0;
 
 /// Runs `spec` to its end.
 ///
@@ -30,20 +35,24 @@ const STOP_CHECK: u64 = 4096;
 /// # Errors
 /// Settings that cannot be, or `stop` was set ([`SimError::Interrupted`]).
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
-    World::new(spec)?.run(stop)
+    match &spec.mesh {
+        Some(mesh) => World::new(spec, Mesh::new(spec, mesh)?, Vec::new(), 1, Mesh::most_links(mesh))?.run(stop),
+        None => {
+            let (chain, links) = Chain::new(spec)?;
+            let count = links.len();
+            World::new(spec, chain, links, spec.hops.len() as u16, count)?.run(stop)
+        }
+    }
 }
 
-struct World {
+struct World<N> {
     shared: Shared,
     now: Time,
     agenda: Agenda,
+    net: N,
     links: Vec<LinkState>,
     parcels: Parcels,
     flows: Vec<Box<dyn Flow>>,
-    /// The links of each terminal's path.
-    routes: Vec<Routes>,
-    /// What has crossed the links, counted for the checks at the end.
-    crossings: Crossings,
     capture: Option<Capture>,
     base_rtt: Span,
     /// When the first reported visit began: utilisation counts from there, not from visits that only prime.
@@ -51,70 +60,9 @@ struct World {
     events: u64,
 }
 
-struct LinkState {
-    name: String,
-    model: DirectionModel,
-    link: Link<Parcel>,
-    /// The node at its end.
-    leads_to: u16,
-    recorder: Option<LinkRecorder>,
-    /// Which interface of the capture sees what enters this link.
-    captured: Option<u32>,
-    /// Time spent transmitting before the first reported visit began.
-    busy_before: Span,
-    last: Time,
-    /// When its first packet came.
-    first_in: Option<Time>,
-    /// When its last packet left.
-    last_out: Time,
-}
-
-impl LinkState {
-    /// What the checks want to know of it when the run ends; `crossed`: bytes that have left it, by flows.
-    fn account(&self, crossed: u64, end: Time) -> LinkAccount<'_> {
-        LinkAccount {
-            name: &self.name,
-            model: &self.model,
-            counters: *self.link.counters(),
-            queue: self.link.queue_time(end),
-            held: self.link.held(),
-            first_in: self.first_in,
-            last_out: self.last_out,
-            crossed,
-        }
-    }
-}
-
-/// The links of one terminal's path by hop, each with the port it uses.
-#[derive(Default)]
-struct Routes {
-    up: Vec<(usize, usize)>,
-    down: Vec<(usize, usize)>,
-}
-
-impl Routes {
-    /// The link that leaves `node` on `way`.
-    fn from(&self, node: u16, way: Way) -> Option<(usize, usize)> {
-        match way {
-            Way::Up => self.up.get(usize::from(node)).copied(),
-            Way::Down => self.down.get(usize::from(node).checked_sub(1)?).copied(),
-        }
-    }
-}
-
-impl World {
-    fn new(spec: &RunSpec) -> Result<Self, SimError> {
-        if spec.hops.is_empty() {
-            return Err(SimError::Spec("a path needs at least one hop".to_owned()));
-        }
-        let last_node = u16::try_from(spec.hops.len())
-            .map_err(|_| SimError::Spec(format!("{} hops; allowed: 65,535", spec.hops.len())))?;
-        if let Some(hop) = &spec.capture
-            && !spec.hops.iter().any(|candidate| &candidate.name == hop)
-        {
-            let names: Vec<&str> = spec.hops.iter().map(|hop| hop.name.as_str()).collect();
-            return Err(SimError::Spec(format!("no hop `{hop}` to capture; allowed: {}", names.join(", "))));
-        }
+impl<N: Net> World<N> {
+    /// Flows over `net`, whose nodes are numbered up to `last_node`, and which has `most_links` at most.
+    fn new(spec: &RunSpec, net: N, links: Vec<LinkState>, last_node: u16, most_links: usize) -> Result<Self, SimError> {
         let mut seed = [0; 16];
         rand_core::Rng::fill_bytes(&mut random::stream(spec.seed, spec.run, "tls"), &mut seed);
         tls::seed_this_thread(seed);
@@ -130,74 +78,25 @@ impl World {
             epoch,
             last_node,
         };
-        let terminals = spec.terminals.max(1);
-        let mut links: Vec<LinkState> = Vec::new();
-        let mut routes: Vec<Routes> = (0..terminals).map(|_| Routes::default()).collect();
-        for (place, hop) in (0u16..).zip(&spec.hops) {
-            let captured = spec.capture.as_deref() == Some(&hop.name);
-            let copies = if hop.shared { 1 } else { terminals };
-            let ports = if hop.shared { terminals } else { 1 };
-            for copy in 0..copies {
-                for (direction, model, interface) in [("forward", &hop.forward, 0), ("return", &hop.reverse, 1)] {
-                    let mut name = format!("{}/{direction}", hop.name);
-                    if !hop.shared {
-                        name = format!("{name}#{copy}");
-                    }
-                    let index = links.len();
-                    for (terminal, route) in routes.iter_mut().enumerate() {
-                        let port = if hop.shared { terminal } else { 0 };
-                        match direction {
-                            _ if !hop.shared && terminal != copy => {}
-                            "forward" => route.down.push((index, port)),
-                            _ => route.up.push((index, port)),
-                        }
-                    }
-                    let context =
-                        LinkContext { rtt: spec.base_rtt, seed: spec.seed, run: spec.run, name: name.clone() };
-                    links.push(LinkState {
-                        link: Link::new(model, &context, ports),
-                        model: model.clone(),
-                        leads_to: if direction == "forward" { place } else { place + 1 },
-                        recorder: spec.trace.then(LinkRecorder::default),
-                        captured: captured.then_some(interface),
-                        name,
-                        busy_before: Span::ZERO,
-                        last: Time::ZERO,
-                        first_in: None,
-                        last_out: Time::ZERO,
-                    });
-                }
-            }
-        }
         let mut flows = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
-            if flow.terminal >= terminals {
-                return Err(SimError::Spec(format!(
-                    "flow `{}` is at terminal {}; allowed: 0 to {}",
-                    flow.name,
-                    flow.terminal,
-                    terminals - 1
-                )));
-            }
             flows.push(flow::new(flow.clone(), index, &shared)?);
         }
-        let capture = spec.capture.as_ref().map(|hop| Capture::new(hop));
-        let components = links.len() + (usize::from(last_node) + 2) * flows.len();
+        let before_links = 1 + (usize::from(last_node) + 2) * flows.len();
+        let components = before_links.saturating_add(most_links);
         if components > Agenda::MOST {
             let reason = format!("{components} links and nodes of flows; allowed: {}", Agenda::MOST);
             return Err(SimError::Spec(reason));
         }
-        let agenda = Agenda::new(components);
         Ok(Self {
             shared,
             now: Time::ZERO,
-            agenda,
+            agenda: Agenda::new(before_links + links.len()),
+            net,
             links,
             parcels: Parcels::default(),
             flows,
-            routes,
-            crossings: Crossings::new(spec.flows.len(), spec.hops.len()),
-            capture,
+            capture: spec.capture.as_ref().map(|hop| Capture::new(hop)),
             base_rtt: spec.base_rtt,
             measured_from: None,
             events: 0,
@@ -210,18 +109,30 @@ impl World {
     }
 
     fn node(&self, flow: usize, node: u16) -> Component {
-        (self.links.len() + self.components_per_flow() * flow + usize::from(node)) as Component
+        (1 + self.components_per_flow() * flow + usize::from(node)) as Component
     }
 
     fn actor(&self, flow: usize) -> Component {
         self.node(flow, self.shared.last_node + 1)
     }
 
+    /// Sees to it that link `index` is polled in time.
+    #[inline]
+    fn schedule_link(&mut self, index: usize) {
+        let component = 1 + self.components_per_flow() * self.flows.len() + index;
+        let link = &self.links[index].link;
+        let deadline = if N::LAZY { link.next_output() } else { link.next_deadline() };
+        self.agenda.schedule(component as Component, deadline);
+    }
+
     fn run(mut self, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+        self.move_net()?;
         for flow in 0..self.flows.len() {
             self.agenda.schedule(self.actor(flow), self.flows[flow].next_deadline());
         }
         let mut unfinished = self.flows.iter().filter(|flow| !flow.course().is_over()).count();
+        let per_flow = self.components_per_flow();
+        let before_links = 1 + per_flow * self.flows.len();
         while unfinished > 0 {
             let Some((now, component)) = self.agenda.pop() else { break };
             debug_assert!(now >= self.now, "time ran backwards");
@@ -231,12 +142,15 @@ impl World {
                 return Err(SimError::Interrupted);
             }
             let component = component as usize;
-            if component < self.links.len() {
-                self.poll_link(component);
+            if component >= before_links {
+                self.poll_link(component - before_links);
                 continue;
             }
-            let per_flow = self.components_per_flow();
-            let (flow, part) = ((component - self.links.len()) / per_flow, (component - self.links.len()) % per_flow);
+            if component == NETWORK {
+                self.move_net()?;
+                continue;
+            }
+            let (flow, part) = ((component - 1) / per_flow, (component - 1) % per_flow);
             let is_actor = part > usize::from(self.shared.last_node);
             if !is_actor {
                 let node = part as u16;
@@ -262,30 +176,50 @@ impl World {
                 state.busy_before = state.link.counters().busy;
             }
         }
+        // Either end may begin: a server that sends datagrams is asked by nobody.
         self.flush(flow, 0);
+        self.flush(flow, self.shared.last_node);
         Ok(!was_over && self.flows[flow].course().is_over())
+    }
+
+    /// Moves the network itself on, and the packets that this moves.
+    fn move_net(&mut self) -> Result<(), SimError> {
+        let mut moved = Moved::default();
+        self.net.act(self.now, &mut self.flows, &mut self.links, &mut moved)?;
+        for index in moved.links {
+            self.links[index].last = self.now;
+            self.schedule_link(index);
+        }
+        for (parcel, lost) in moved.lost {
+            self.lost(parcel, lost, self.now);
+        }
+        for (place, packet) in moved.forward {
+            self.forward(place, packet);
+        }
+        self.agenda.schedule(NETWORK as Component, self.net.deadline());
+        Ok(())
     }
 
     /// Moves on what is due at a link: to the next link, or to the host at the end.
     fn poll_link(&mut self, index: usize) {
         while let Some(event) = self.links[index].link.poll(self.now) {
+            let state = &mut self.links[index];
             match event {
-                Event::Delivered { packet, .. } => {
-                    let state = &mut self.links[index];
+                Event::Delivered { packet, port, .. } => {
                     state.last_out = self.now;
                     if let Some(recorder) = &mut state.recorder {
                         recorder.delivered(self.now, packet.bytes);
                     }
-                    let &Datagram { flow, way, .. } = self.parcels.get(packet.payload);
-                    let hop = usize::from(state.leads_to) - usize::from(way == Way::Up);
-                    self.crossings.add(flow as usize, hop, way, packet.bytes);
-                    self.forward(index, packet);
+                    state.carried.add(self.parcels.get(packet.payload).flow, packet.bytes);
+                    let place = state.leads_to[port];
+                    self.forward(place, packet);
                 }
                 Event::Lost { cause, at, packet, .. } => {
-                    if let Some(recorder) = &mut self.links[index].recorder {
-                        recorder.dropped(at, cause);
+                    let lost = Lost::OnLink(cause);
+                    if let Some(recorder) = &mut state.recorder {
+                        recorder.dropped(at, lost);
                     }
-                    self.lost(packet.payload, cause, at);
+                    self.lost(packet.payload, lost, at);
                 }
             }
         }
@@ -294,39 +228,53 @@ impl World {
         if let Some(recorder) = &mut state.recorder {
             recorder.queue(self.now, state.link.queue_bytes());
         }
-        self.agenda.schedule(index as Component, state.link.next_deadline());
+        self.schedule_link(index);
     }
 
-    fn lost(&mut self, parcel: Parcel, cause: bentpipe_link::DropCause, at: Time) {
+    fn lost(&mut self, parcel: Parcel, lost: Lost, at: Time) {
         let &Datagram { flow, way, visit, position, .. } = self.parcels.get(parcel);
         self.parcels.remove(parcel);
-        self.flows[flow as usize].course_mut().count_lost(way, visit, cause, position, at, self.shared.trace);
+        self.flows[flow as usize].course_mut().count_lost(way, visit, lost, position, at, self.shared.trace);
     }
 
-    /// Hands a packet that has left link `index` to whom it is for, or to the next link.
-    fn forward(&mut self, index: usize, packet: Packet<Parcel>) {
-        let node = self.links[index].leads_to;
-        let datagram = self.parcels.get_mut(packet.payload);
-        let index = datagram.flow as usize;
-        let flow = &mut self.flows[index];
-        if datagram.to != node {
-            let route = &self.routes[flow.course().terminal()];
-            match route.from(node, datagram.way).filter(|_| flow.pass(self.now, node, datagram)) {
-                Some((link, port)) => self.enter(link, port, packet),
-                None => {
-                    self.parcels.remove(packet.payload);
-                    self.flush(index, node);
+    /// Hands a packet that has come to `place` to whom it is for, or to the next link.
+    fn forward(&mut self, place: u32, packet: Packet<Parcel>) {
+        match self.net.next(self.now, place, &packet, &mut self.parcels, &mut self.links) {
+            Next::Link(link, port) => {
+                if let Some(node) = self.net.passes(place) {
+                    let datagram = self.parcels.get(packet.payload);
+                    let flow = datagram.flow as usize;
+                    if !self.flows[flow].pass(self.now, node, datagram) {
+                        self.parcels.remove(packet.payload);
+                        self.flush(flow, node);
+                        return;
+                    }
                 }
+                self.enter(link, port, packet);
             }
-            return;
+            next => self.stay(next, packet),
         }
-        flow.deliver(self.now, node, packet.ecn, datagram);
-        self.parcels.remove(packet.payload);
-        let over = flow.course().visit_is_over();
-        self.flush(index, node);
-        // The flow acts once this link has been polled: it may end the visit and begin the next.
-        let deadline = if over { Some(self.now) } else { self.flows[index].next_deadline() };
-        self.agenda.schedule(self.actor(index), deadline);
+    }
+
+    /// What becomes of a packet that enters no link where it is.
+    fn stay(&mut self, next: Next, packet: Packet<Parcel>) {
+        match next {
+            Next::Link(link, port) => self.enter(link, port, packet),
+            Next::Waits => self.agenda.schedule(NETWORK as Component, self.net.deadline()),
+            Next::Lost(lost) => self.lost(packet.payload, lost, self.now),
+            Next::Arrived(node) => {
+                let datagram = self.parcels.get_mut(packet.payload);
+                let index = datagram.flow as usize;
+                let flow = &mut self.flows[index];
+                flow.deliver(self.now, node, packet.ecn, datagram);
+                self.parcels.remove(packet.payload);
+                let over = flow.course().visit_is_over();
+                self.flush(index, node);
+                // The flow acts once this link has been polled: it may end the visit and begin the next.
+                let deadline = if over { Some(self.now) } else { self.flows[index].next_deadline() };
+                self.agenda.schedule(self.actor(index), deadline);
+            }
+        }
     }
 
     /// Puts a packet into a link.
@@ -349,100 +297,49 @@ impl World {
         if let Some(recorder) = &mut state.recorder {
             recorder.queue(now, state.link.queue_bytes());
         }
-        self.agenda.schedule(index as Component, state.link.next_deadline());
+        self.schedule_link(index);
         if let Enqueue::Dropped(cause, packet) = dropped {
+            let lost = Lost::OnLink(cause);
             if let Some(recorder) = &mut self.links[index].recorder {
-                recorder.dropped(now, cause);
+                recorder.dropped(now, lost);
             }
-            self.lost(packet.payload, cause, now);
+            self.lost(packet.payload, lost, now);
         }
     }
 
     /// Sends what a flow wants to send at `node`, and notes when it wants to be woken there.
     fn flush(&mut self, flow: usize, node: u16) {
-        while let Some((way, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.parcels) {
-            let route = &self.routes[self.flows[flow].course().terminal()];
-            match route.from(node, way) {
-                Some((link, port)) => self.enter(link, port, packet),
-                None => self.parcels.remove(packet.payload),
-            }
+        while let Some((_, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.parcels) {
+            let place = self.net.place(flow, node);
+            let next = self.net.next(self.now, place, &packet, &mut self.parcels, &mut self.links);
+            self.stay(next, packet);
         }
         let timeout = self.flows[flow].next_timeout(node);
         self.agenda.schedule(self.node(flow, node), timeout);
     }
 
-    /// Fails where what was found cannot be. `paths` has each visit's terminal, and the hops over which it sampled round trips.
-    fn check(
-        &self,
-        crossed: &[u64],
-        visits: &[FlowOutcome],
-        paths: Vec<(usize, Range<usize>)>,
-    ) -> Result<(), SimError> {
-        let end = self.now;
-        let links: Vec<LinkAccount<'_>> =
-            self.links.iter().zip(crossed).map(|(state, &crossed)| state.account(crossed, end)).collect();
-        let of = |route: &[(usize, usize)]| route.iter().map(|&(link, _)| &links[link]).collect();
-        let visits: Vec<VisitAccount<'_>> = visits
-            .iter()
-            .zip(paths)
-            .map(|(outcome, (terminal, sampled))| {
-                let Routes { up, down } = &self.routes[terminal];
-                VisitAccount { outcome, up: of(up), down: of(down), sampled }
-            })
-            .collect();
-        checks::run(&links, &visits, end)
-    }
-
     fn finish(mut self) -> Result<RunOutcome, SimError> {
-        let mut crossed = vec![0; self.links.len()];
-        let mut carried: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.links.len()];
-        let mut paths = Vec::new();
+        let end = self.now;
+        if N::LAZY {
+            self.links.iter_mut().for_each(|state| state.link.settle(end));
+        }
+        let mut owners = Vec::new();
         let mut flows = Vec::new();
         let mut flow_traces = Vec::new();
         let mut qlog = Vec::new();
         for (index, flow) in std::mem::take(&mut self.flows).into_iter().enumerate() {
-            let terminal = flow.course().terminal();
-            let Routes { up, down } = &self.routes[terminal];
-            for (hop, (up, down)) in up.iter().zip(down).enumerate() {
-                for (link, way) in [(up.0, Way::Up), (down.0, Way::Down)] {
-                    let bytes = self.crossings.of(index, hop, way);
-                    crossed[link] += bytes;
-                    carried[link].extend((bytes > 0).then_some((index, bytes)));
-                }
-            }
-            let sampled = checks::sampled_hops(&flow.course().spec.stack, usize::from(self.shared.last_node));
             let results = flow.into_results();
-            paths.extend(results.outcomes.iter().map(|_| (terminal, sampled.clone())));
+            owners.extend(results.outcomes.iter().map(|_| index));
             flows.extend(results.outcomes);
             flow_traces.extend(results.traces);
             qlog.extend(results.qlog);
         }
-        self.check(&crossed, &flows, paths)?;
-        let mut links = Vec::with_capacity(self.links.len());
-        let mut link_traces = Vec::new();
-        for (index, state) in self.links.into_iter().enumerate() {
-            let counters = *state.link.counters();
-            let active = self.measured_from.map_or(Span::ZERO, |from| state.last.since(from));
-            let busy = counters.busy.saturating_sub(state.busy_before);
-            let utilisation = if active.is_zero() { 0.0 } else { busy.as_secs_f64() / active.as_secs_f64() };
-            let waits = state.link.queue_time(self.now);
-            let waited = waits.waited_packets / u128::from(counters.packets_in.max(1));
-            links.push(LinkOutcome {
-                name: state.name.clone(),
-                counters,
-                utilisation,
-                queue_mean: Span::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX)),
-                carried: carried[index].clone(),
-            });
-            if let Some(recorder) = state.recorder {
-                link_traces.push(LinkTrace {
-                    name: state.name,
-                    rate: state.model.constant_rate(),
-                    queue_limit: state.model.queue_limit_bytes(self.base_rtt),
-                    series: recorder.series(),
-                });
-            }
-        }
+        let accounts: Vec<LinkAccount<'_>> = self.links.iter().map(|state| state.account(end)).collect();
+        let visits: Vec<_> =
+            owners.into_iter().zip(&flows).map(|(flow, outcome)| self.net.account(flow, outcome, &accounts)).collect();
+        checks::run(&accounts, &visits, end)?;
+        let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
+        let link_traces = self.links.into_iter().filter_map(|state| state.trace(self.base_rtt)).collect();
         let capture = match self.capture {
             Some(capture) => {
                 let secrets = self.shared.secrets.map(|secrets| secrets.text()).unwrap_or_default();
@@ -450,14 +347,15 @@ impl World {
             }
             None => None,
         };
+        let paths = self.net.into_paths();
         Ok(RunOutcome {
             flows,
             links,
-            trace: self.shared.trace.then_some(RunTrace { flows: flow_traces, links: link_traces, paths: Vec::new() }),
+            trace: self.shared.trace.then_some(RunTrace { flows: flow_traces, links: link_traces, paths }),
             qlog,
             capture,
             events: self.events,
-            end: self.now,
+            end,
         })
     }
 }

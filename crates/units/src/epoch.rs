@@ -1,8 +1,12 @@
 //! Wall time, for what outlives a run: saved paths, tickets, tokens.
 
 use crate::time::Span;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use std::borrow::Cow;
 use std::ops::Add;
 use std::time::{SystemTime, UNIX_EPOCH};
+use thiserror::Error;
 
 /// A point in wall time: milliseconds since the beginning of 1970, UTC, leap seconds not counted (POSIX time).
 ///
@@ -80,6 +84,82 @@ impl std::fmt::Debug for Epoch {
     }
 }
 
+/// A text that is no point in time.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{text}` is no time; allowed: UTC in the form of RFC 3339 from 1970 on, such as \"{EXAMPLE}\"")]
+pub struct EpochError {
+    text: String,
+}
+
+const EXAMPLE: &str = "2000-01-01T00:00:00Z";
+
+/// Days from the beginning of 1970 to the first of that month; the inverse of [`date`].
+fn day_of(year: u64, month: u64) -> u64 {
+    let (year, from_march) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    (365 * year + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5).saturating_sub(719_468)
+}
+
+impl std::str::FromStr for Epoch {
+    type Err = EpochError;
+    /// As RFC 3339 has it, in UTC, with parts of a second to the millisecond where given.
+    fn from_str(text: &str) -> Result<Self, EpochError> {
+        parse(text.trim()).ok_or_else(|| EpochError { text: text.to_owned() })
+    }
+}
+
+fn parse(text: &str) -> Option<Epoch> {
+    let (day, clock) = text.strip_suffix('Z')?.split_once('T')?;
+    let number = |text: &str, digits: usize| {
+        let plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+        if plain { text.parse::<u64>().ok() } else { None }
+    };
+    let mut parts = day.split('-');
+    let (year, month, of_month) = (number(parts.next()?, 4)?, number(parts.next()?, 2)?, number(parts.next()?, 2)?);
+    let mut times = clock.split(':');
+    let (hour, minute, seconds) = (number(times.next()?, 2)?, number(times.next()?, 2)?, times.next()?);
+    if parts.next().is_some() || times.next().is_some() {
+        return None;
+    }
+    let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
+    let (second, thousandths) = (number(second, 2)?, number(fraction, fraction.len())?);
+    if fraction.is_empty() || fraction.len() > 9 || year < 1970 || !(1..=12).contains(&month) {
+        return None;
+    }
+    let millis = thousandths * 1000 / 10u64.pow(u32::try_from(fraction.len()).ok()?);
+    let first = day_of(year, month);
+    let next = if month == 12 { day_of(year + 1, 1) } else { day_of(year, month + 1) };
+    if of_month == 0 || of_month > next - first || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = (first + of_month - 1) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(Epoch(seconds * 1000 + millis))
+}
+
+impl<'de> Deserialize<'de> for Epoch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Epoch;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "a time in quotes such as \"{EXAMPLE}\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Epoch, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(V)
+    }
+}
+
+impl JsonSchema for Epoch {
+    fn schema_name() -> Cow<'static, str> {
+        "Epoch".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time", "examples": [EXAMPLE] })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +175,29 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
             assert_eq!(Epoch::from_unix_secs(secs).to_string(), text);
+            assert_eq!(text.parse(), Ok(Epoch::from_unix_secs(secs)));
+        }
+        assert_eq!("1970-01-01T00:00:01.25Z".parse(), Ok(Epoch::from_unix_millis(1250)));
+    }
+
+    #[test]
+    fn times_that_no_calendar_has_are_refused_with_an_example() {
+        for text in [
+            "",
+            "2000-01-01",
+            "2000-01-01T00:00:00",
+            "2000-1-1T00:00:00Z",
+            "2023-02-29T00:00:00Z",
+            "2000-13-01T00:00:00Z",
+            "2000-00-01T00:00:00Z",
+            "2000-01-01T24:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2000-01-01T00:00:00.Z",
+            "2000-01-01T00:00:00:00Z",
+            "+200-01-01T00:00:00Z",
+        ] {
+            let error = text.parse::<Epoch>().unwrap_err().to_string();
+            assert!(error.contains(&format!("`{text}`")) && error.contains(EXAMPLE), "{error}");
         }
     }
 

@@ -10,13 +10,15 @@
 
 mod bytes;
 mod epoch;
+mod length;
 mod parse;
 mod rate;
 mod ratio;
 mod time;
 
 pub use bytes::Bytes;
-pub use epoch::Epoch;
+pub use epoch::{Epoch, EpochError};
+pub use length::Length;
 pub use parse::UnitError;
 pub use rate::Rate;
 pub use ratio::Ratio;

@@ -9,7 +9,7 @@ mod tests;
 
 use crate::bbr3::model::{Draws, FullPipe, Limited, quantum, volume};
 use crate::bbr3::seam::Resumption;
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased, Setup};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateBased, Setup};
 use crate::parameter::{Parameter, Values};
 use crate::windowed::WindowedMax;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -100,6 +100,10 @@ pub struct Bbr1 {
     full_pipe: FullPipe,
     min_rtt: Option<Span>,
     min_rtt_stamp: Time,
+    /// Whether the smallest round trip is that of another path.
+    min_rtt_stale: bool,
+    /// When packets began to take this path: round trips of earlier ones are another's.
+    path_since: Time,
     phase_stamp: Time,
     lost_in_phase: bool,
     probe_rtt_done: Option<Time>,
@@ -140,6 +144,8 @@ impl Bbr1 {
             full_pipe: FullPipe::default(),
             min_rtt: None,
             min_rtt_stamp: setup.now,
+            min_rtt_stale: false,
+            path_since: setup.now,
             phase_stamp: setup.now,
             lost_in_phase: false,
             probe_rtt_done: None,
@@ -218,9 +224,11 @@ impl Bbr1 {
     /// BBRUpdateRTprop and BBRCheckProbeRTT.
     fn check_probe_rtt(&mut self, ack: &Ack<'_>) {
         let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window;
-        if expired || self.min_rtt.is_none_or(|min_rtt| ack.rtt <= min_rtt) {
+        let known = self.min_rtt.filter(|_| !expired && !self.min_rtt_stale);
+        if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt <= min_rtt) {
             self.min_rtt = Some(ack.rtt);
             self.min_rtt_stamp = ack.now;
+            self.min_rtt_stale = false;
         }
         if expired && !self.idle_restart && self.state != State::ProbeRtt {
             self.save_cwnd();
@@ -378,10 +386,14 @@ impl Controller for Bbr1 {
         }
     }
 
-    fn on_path_change(&mut self, now: Time) {
-        // Our choice: the next round trip is taken as it is; the filter forgets the bandwidth by itself.
-        self.min_rtt_stamp = now;
-        self.min_rtt = None;
+    fn on_path_change(&mut self, change: &PathChange) {
+        // Our choice: the clock of ProbeRTT begins anew, since what it looks for is known or comes with the next sample; until that the old value
+        // stands. The filter forgets the bandwidth by itself.
+        self.min_rtt_stamp = change.now;
+        self.path_since = change.since;
+        let shifted = change.shifted(self.min_rtt);
+        self.min_rtt_stale = shifted.is_none();
+        self.min_rtt = shifted.or(self.min_rtt);
     }
 
     fn on_mtu(&mut self, mtu: Bytes) {
@@ -399,6 +411,7 @@ impl Controller for Bbr1 {
         if let Some(rtt) = to.min_rtt.filter(|rtt| !rtt.is_zero()) {
             self.min_rtt = Some(rtt);
             self.min_rtt_stamp = to.now;
+            self.min_rtt_stale = false;
         }
         self.full_pipe.look_again(Rate::ZERO);
         self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);

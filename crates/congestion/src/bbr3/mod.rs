@@ -23,10 +23,12 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased, Setup};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateBased, Setup};
 use crate::parameter::{Parameter, Values};
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use model::{Aggregation, Draws, FullPipe, Limited, MaxBandwidth, MinRtt, Rounds, ShortTerm, UNBOUNDED, quantum};
+use model::{
+    Aggregation, Draws, FullPipe, Limited, MaxBandwidth, MinRtt, Rounds, ShortTerm, UNBOUNDED, quantum, volume,
+};
 
 /// Parameters of [`Bbr3`].
 pub const PARAMETERS: &[Parameter] = &[
@@ -182,8 +184,8 @@ pub struct Bbr3 {
     delivered: Bytes,
     in_flight: Bytes,
     next_number: u64,
-    /// Round trips of packets before this one were another path's.
-    path_from: u64,
+    /// When packets began to take this path: round trips of earlier ones are another's.
+    path_since: Time,
     /// Packets sent in ProbeRTT.
     limited: Limited,
     resumption: seam::Resumption,
@@ -229,7 +231,7 @@ impl Bbr3 {
             delivered: Bytes::ZERO,
             in_flight: Bytes::ZERO,
             next_number: 0,
-            path_from: 0,
+            path_since: setup.now,
             limited: Limited::default(),
             resumption: seam::Resumption::default(),
         }
@@ -297,7 +299,7 @@ impl Controller for Bbr3 {
         self.check_startup_done(&heard);
         self.check_drain_done(heard.now);
         self.update_probe_bw(&heard);
-        if ack.newest().number >= self.path_from {
+        if ack.newest().sent_at >= self.path_since {
             self.min_rtt.update(heard.now, ack.rtt, self.settings.probe_rtt_interval);
         }
         self.check_probe_rtt(&heard);
@@ -321,11 +323,20 @@ impl Controller for Bbr3 {
         self.undo();
     }
 
-    fn on_path_change(&mut self, now: Time) {
-        // Our choice: the draft says nothing of it. The round trip and what losses have taught belonged to the old path;
-        // the rate is kept as the best guess, and is checked at once.
-        self.path_from = self.next_number;
-        self.min_rtt.renew(now);
+    fn on_path_change(&mut self, change: &PathChange) {
+        // Our choice: the draft says nothing of it.
+        self.path_since = change.since;
+        if let Some((min_rtt, longer)) = change.shifted(self.min_rtt.get()).zip(change.longer_by) {
+            // The same path but for its length: it holds more by what the rate fills of that. Rates are nothing of a round trip.
+            self.min_rtt.seed(change.now, min_rtt);
+            let more = volume(self.bw, longer);
+            let widened = |bound: Bytes| if bound == UNBOUNDED { bound } else { bound + more };
+            self.inflight_longterm = widened(self.inflight_longterm);
+            self.short_term.inflight = widened(self.short_term.inflight);
+            return;
+        }
+        // The round trip and what losses have taught belonged to the old path; the rate is kept as the best guess, and is checked at once.
+        self.min_rtt.renew(change.now);
         self.inflight_longterm = UNBOUNDED;
         self.short_term.reset_bounds();
         self.cycle.prev_probe_too_high = false;

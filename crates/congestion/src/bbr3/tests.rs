@@ -273,7 +273,7 @@ fn a_window_without_a_threshold_leaves_startup_on() {
 fn another_path_has_a_round_trip_of_its_own() {
     let mut flow = flow();
     reach_probe_bw(&mut flow);
-    flow.bbr.on_path_change(flow.now);
+    flow.bbr.on_path_change(&PathChange::unknown(flow.now));
     let first = flow.ledger.next_number();
     flow.send(1);
     flow.now += RTT * 4;

@@ -5,7 +5,7 @@ use super::observe::Observer;
 use super::recon::{Occasion, Recon};
 use super::tally::Tally;
 use super::{Limits, Mode, PathNotes, Phase, Saved, Transition, Trigger};
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, Setup};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, Setup};
 use crate::newreno::minimum_window;
 use crate::parameter::Values;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -275,13 +275,14 @@ impl Controller for Resume {
         }
     }
 
-    fn on_path_change(&mut self, now: Time) {
+    fn on_path_change(&mut self, change: &PathChange) {
+        let now = change.now;
         match self.phase {
             Phase::Reconnaissance => self.go(now, Phase::Normal, Some(Trigger::PathChanged)),
             Phase::Unvalidated | Phase::Validating => self.jump_congested(now, Trigger::PathChanged),
             Phase::SafeRetreat | Phase::Normal => self.end_leap(),
         }
-        self.controller.on_path_change(now);
+        self.controller.on_path_change(change);
         // What was observed is of the path that was left; its keeper has read it, or does without.
         self.observer = Observer::new(&self.limits, self.initial_window);
         self.observer.pause(self.next_number);

@@ -1,6 +1,6 @@
 //! HyStart++ (RFC 9406): slow start that becomes careful when the round trip grows, and ends when it stays grown.
 
-use crate::controller::{Ack, Adjust, Setup};
+use crate::controller::{Ack, Adjust, PathChange, Setup};
 use crate::newreno::minimum_window;
 use crate::parameter::{Parameter, Values};
 use crate::start::{Found, Progress, Start};
@@ -147,6 +147,16 @@ impl Start for HyStart {
     fn on_mtu(&mut self, mtu: Bytes) {
         self.mtu = mtu;
         self.window = self.window.max(minimum_window(mtu));
+    }
+
+    fn on_path_change(&mut self, change: &PathChange) -> bool {
+        // A longer path is no queue. The round's samples are of both paths, and say nothing.
+        self.last_round = change.shifted(self.last_round);
+        let baseline = change.shifted(self.conservative.map(|conservative| conservative.baseline));
+        self.conservative = self.conservative.zip(baseline).map(|(css, baseline)| Conservative { baseline, ..css });
+        self.this_round = None;
+        self.samples = 0;
+        true
     }
 
     fn moved(&mut self, to: &Adjust) -> bool {

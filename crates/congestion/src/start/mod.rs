@@ -7,7 +7,7 @@ pub mod hystart;
 pub mod long_path;
 pub mod search;
 
-use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, RateBased};
+use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateBased};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::any::Any;
 use std::fmt::Debug;
@@ -76,6 +76,12 @@ pub trait Start: Debug + Send + Sync {
     /// controller's own slow start goes on.
     fn moved(&mut self, to: &Adjust) -> bool {
         let _ = to;
+        false
+    }
+
+    /// Packets take another path. True where the start goes on; otherwise it is over, and the controller's own slow start goes on from its window.
+    fn on_path_change(&mut self, change: &PathChange) -> bool {
+        let _ = change;
         false
     }
 
@@ -204,13 +210,15 @@ impl Controller for Started {
         self.controller.on_spurious_loss(now);
     }
 
-    fn on_path_change(&mut self, now: Time) {
-        if let Some(start) = &self.start {
-            let window = start.window();
+    fn on_path_change(&mut self, change: &PathChange) {
+        if let Some(start) = &mut self.start
+            && !start.on_path_change(change)
+        {
+            let (now, window) = (change.now, start.window());
             self.finish();
             self.controller.adjust(&Adjust { now, window, ssthresh: None, rate: None, min_rtt: None, answered: 0 });
         }
-        self.controller.on_path_change(now);
+        self.controller.on_path_change(change);
     }
 
     fn on_mtu(&mut self, mtu: Bytes) {

@@ -30,13 +30,22 @@ pub struct Path {
     pub frame: Span,
     /// How fast the application writes; `None` for as fast as may be.
     pub application: Option<Rate>,
+    /// A round trip that depends on when a packet sets out, instead of `rtt`: packets may overtake each other.
+    pub motion: Option<fn(Time) -> Span>,
 }
 
 impl Path {
     /// A path with a queue of one bandwidth-delay product that loses nothing and acknowledges every second packet.
     pub fn new(rate: Rate, rtt: Span) -> Self {
         let buffer = rate.bytes_in(rtt);
-        Self { rate, rtt, buffer, loss: 0.0, ack_every: 2, frame: Span::ZERO, application: None }
+        Self { rate, rtt, buffer, loss: 0.0, ack_every: 2, frame: Span::ZERO, application: None, motion: None }
+    }
+}
+
+impl Path {
+    /// Time to the receiver, or back, of what sets out at `at`.
+    fn one_way(&self, at: Time) -> Span {
+        self.motion.map_or(self.rtt, |rtt| rtt(at)) / 2
     }
 }
 
@@ -61,6 +70,10 @@ pub struct Run {
     pub delivered: Vec<(Time, u64)>,
     /// Packets dropped by the queue and lost at random.
     pub dropped: u64,
+    /// Packets that got through the bottleneck, and the time that they waited for it.
+    pub passed: (u64, Span),
+    /// Packets declared lost.
+    pub declared_lost: u64,
     events: BTreeMap<(Time, u64), Event>,
     order: u64,
     free_at: Time,
@@ -86,6 +99,8 @@ impl Run {
             phases: Vec::new(),
             delivered: Vec::new(),
             dropped: 0,
+            passed: (0, Span::ZERO),
+            declared_lost: 0,
             events: BTreeMap::new(),
             order: 0,
             free_at: Time::ZERO,
@@ -192,7 +207,7 @@ impl Run {
         let numbers = std::mem::take(&mut self.pending);
         let frame = self.path.frame.as_nanos().max(1);
         let leaves = Time::from_nanos(self.now.as_nanos().div_ceil(frame) * frame);
-        self.at(leaves + self.path.rtt / 2, Event::Ack(numbers));
+        self.at(leaves + self.path.one_way(leaves), Event::Ack(numbers));
     }
 
     fn hear(&mut self, numbers: &[u64]) {
@@ -211,7 +226,7 @@ impl Run {
         // RFC 9002 §6.1.1, kPacketThreshold.
         let largest = numbers.iter().max().copied().unwrap_or(0);
         while self.oldest + 3 <= largest {
-            self.ledger.lose(self.oldest);
+            self.declared_lost += u64::from(self.ledger.lose(self.oldest));
             self.oldest += 1;
         }
         let controller = &mut self.controller;
@@ -258,7 +273,9 @@ impl Run {
             if lost {
                 self.dropped += 1;
             } else {
-                self.at(self.free_at + self.path.rtt / 2, Event::Arrive(packet.number));
+                self.passed.0 += 1;
+                self.passed.1 += self.free_at.since(self.now);
+                self.at(self.free_at + self.path.one_way(self.free_at), Event::Arrive(packet.number));
             }
         }
     }
@@ -278,6 +295,7 @@ impl Run {
     }
 
     /// When each visit of `phase` began and ended.
+    #[allow(dead_code, reason = "each test binary uses its part of the loop")]
     pub fn visits(&self, phase: &str) -> Vec<(Time, Time)> {
         let ends = self.phases.iter().skip(1).map(|&(when, _)| when).chain([self.now]);
         self.phases

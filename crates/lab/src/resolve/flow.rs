@@ -8,13 +8,17 @@ use crate::scenario::{Direction, Flow, Scenario, Spoken, Transport, VisitSection
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_sim::{FlowSpec, Object, Stack, Visit};
+use bentpipe_sim::{Datagrams, FlowSpec, Object, Stack, Visit};
 use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
 
 /// Smallest window that `auto` gives.
 const SMALLEST_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
+/// Size of an object that a flow never gets to the end of.
+const ENDLESS: Bytes = Bytes::new(1 << 60);
+/// IP packets of a ping whose 56 bytes of content are what `ping` sends where it is not told.
+const PING_PACKET: Bytes = Bytes::new(84);
 /// Wait between the implied first visit and the one that is measured.
 const DEFAULT_WAIT: Span = Span::from_secs(10);
 
@@ -37,18 +41,37 @@ pub(super) fn flow(
     scenario: &Scenario,
 ) -> Result<FlowSpec, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
-    let visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
+    let spoken = keys.spoken()?;
+    let datagrams = matches!(spoken, Spoken::Cbr | Spoken::Ping);
+    let keys = if datagrams { &Transport::default() } else { keys };
+    let mut visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
     let direction = visits.first().map_or(Direction::Download, |visit| visit.direction.into());
     let sizes = sizes(path, direction, mtu);
-    let stack = match keys.spoken()? {
+    let mut stack = match spoken {
+        Spoken::Cbr | Spoken::Ping => {
+            let sent =
+                own.map_or(Datagrams::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| datagrams_of(own, mtu));
+            for visit in &mut visits {
+                // There is nothing to ask for, and it is the client that pings.
+                visit.objects.clear();
+                if spoken == Spoken::Ping {
+                    visit.direction = Direction::Upload.into();
+                }
+            }
+            Stack::Datagrams(sent)
+        }
         Spoken::Quic(http) => Stack::quic(settings(keys, http, sizes, mtu)),
         Spoken::Tcp(version) => {
             let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
             Stack::Tcp(Box::new(tcp(keys, version, sizes, path, scenario, objects)?))
         }
     };
+    let ends = path.orbit.as_ref().and_then(|orbit| orbit.ends(name));
+    if let Some(recipe) = recipe_mut(&mut stack) {
+        recipe.distance_m = ends.map(|ends| ends.distance_m as u64);
+    }
     Ok(FlowSpec {
-        ends: None,
+        ends: own.and_then(|own| crossed(own, path)).or(ends.map(|ends| ends.stations)),
         name: name.to_owned(),
         terminal: own.and_then(|own| own.terminal.as_ref()).map_or(0, |terminal| *terminal.get_ref()),
         server: own.and_then(|own| own.server.clone()).unwrap_or_else(|| "server".to_owned()),
@@ -58,13 +81,43 @@ pub(super) fn flow(
     })
 }
 
+/// The recipe of the data's sender, where something controls congestion.
+fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
+    match stack {
+        Stack::Quic(settings) => Some(&mut settings.congestion),
+        Stack::Tcp(stack) => Some(&mut stack.congestion),
+        Stack::Datagrams(_) => None,
+    }
+}
+
+/// The nodes between which a flow goes that does not cross the whole path.
+fn crossed(flow: &Flow, path: &Resolved) -> Option<(usize, usize)> {
+    let place = |name: &Spanned<String>| path.hops.iter().position(|hop| hop.name == *name.get_ref());
+    match flow.hops.as_ref()?.get_ref().as_slice() {
+        [first, last] => Some((place(first)?, place(last)? + 1)),
+        _ => None,
+    }
+}
+
+/// What a flow sends that nothing controls.
+fn datagrams_of(flow: &Flow, mtu: Bytes) -> Datagrams {
+    let packet = flow.packet.as_ref().map(|packet| *packet.get_ref());
+    match (&flow.rate, &flow.interval) {
+        (Some(rate), _) => Datagrams::Constant {
+            rate: *rate.get_ref(),
+            packet: packet.unwrap_or(mtu),
+            bursts: flow.on.as_ref().zip(flow.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref())),
+        },
+        (None, interval) => Datagrams::Ping {
+            interval: interval.as_ref().map_or(Span::MAX, |interval| *interval.get_ref()),
+            packet: packet.unwrap_or(PING_PACKET),
+        },
+    }
+}
+
 /// BDP and queue of the bottleneck in the direction of the data.
 pub(super) fn sizes(path: &Resolved, direction: Direction, mtu: Bytes) -> Sizes {
-    let links = path.hops.iter().zip(&path.configs).map(|(hop, (forward, reverse))| match direction {
-        Direction::Download => (hop.forward.nominal_rate(), forward.queue.limit),
-        Direction::Upload => (hop.reverse.nominal_rate(), reverse.queue.limit),
-    });
-    let bottleneck = links.min_by_key(|(rate, _)| *rate);
+    let bottleneck = path.links(direction).into_iter().min_by_key(|(rate, _)| *rate);
     bottleneck.map_or(Sizes { bdp: Bytes::ZERO, queue: Bytes::ZERO }, |(rate, limit): (Rate, _)| Sizes {
         bdp: rate.bytes_in(path.rtt),
         queue: queue_bytes(limit, rate, path.rtt, mtu),
@@ -97,7 +150,7 @@ pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
         resume: keys.resume.unwrap_or_default(),
         parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
         distance_m: None,
-        hints: HintUse::default(),
+        hints: keys.hints.map(HintUse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
     }
 }
@@ -169,11 +222,12 @@ fn visits(
         work.upload.as_ref(),
         work.objects.as_ref(),
         work.page.as_ref(),
+        work.lasts.as_ref(),
         work.direction.as_ref(),
         scenario.seed,
     );
     let visit = Visit {
-        lasts: None,
+        lasts: work.lasts.as_ref().map(|lasts| *lasts.get_ref()),
         handshake,
         wait: Span::ZERO,
         think: Span::ZERO,
@@ -204,12 +258,13 @@ fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake, see
         section.upload.as_ref(),
         section.objects.as_ref(),
         section.page.as_ref(),
+        section.lasts.as_ref(),
         section.direction.as_ref(),
         seed,
     );
     let later = if first { Handshake::OneRtt } else { handshake };
     Visit {
-        lasts: None,
+        lasts: section.lasts.as_ref().map(|lasts| *lasts.get_ref()),
         handshake: section.handshake.as_ref().map_or(later, |handshake| *handshake.get_ref()),
         wait: section.wait.unwrap_or_default(),
         think: Span::ZERO,
@@ -224,10 +279,15 @@ fn transfer(
     upload: Option<&Spanned<Bytes>>,
     objects: Option<&Spanned<Vec<crate::scenario::Object>>>,
     page_objects: Option<&Spanned<u64>>,
+    lasts: Option<&Spanned<Span>>,
     direction: Option<&Spanned<Direction>>,
     seed: u64,
 ) -> (Direction, Vec<Object>) {
     let single = |size: &Spanned<Bytes>| vec![Object::new("object", *size.get_ref())];
+    let given = direction.map_or(Direction::Download, |direction| *direction.get_ref());
+    if lasts.is_some() {
+        return (given, vec![Object::new("endless", ENDLESS)]);
+    }
     match (download, upload, page_objects) {
         (Some(size), _, _) => (Direction::Download, single(size)),
         (None, Some(size), _) => (Direction::Upload, single(size)),
@@ -251,7 +311,7 @@ fn transfer(
                 after: object.after.iter().filter_map(place).collect(),
                 delay: object.delay.unwrap_or_default(),
             });
-            (direction.map_or(Direction::Download, |direction| *direction.get_ref()), objects.collect())
+            (given, objects.collect())
         }
     }
 }

@@ -2,11 +2,15 @@
 //! settled once, each run's draws are made when it begins.
 
 mod flow;
+mod orbit;
+mod outlook;
 mod path;
+mod stations;
 mod tcp;
 
-pub(crate) use path::ONLY_HOP;
+pub use orbit::{FlowEnds, OrbitPath};
 pub use path::{HopSummary, PathSummary};
+pub(crate) use path::{ONLY_HOP, Resolved, resolve_path};
 
 use crate::error::{LabError, Problem};
 use crate::leo;
@@ -14,11 +18,12 @@ use crate::results::Point;
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
-use bentpipe_sim::{RunSpec, Stack};
+use bentpipe_sim::{Datagrams, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use flow::{flow, sizes};
-use path::{DrawnHop, is_random, resolve_path, summary};
+use path::{DrawnHop, summary};
 use std::path::Path;
+use std::sync::Arc;
 
 /// One variant at one point: all of its runs differ by their draws alone.
 #[derive(Debug, Clone)]
@@ -31,17 +36,19 @@ pub struct Case {
     pub path: PathSummary,
     /// True where runs differ.
     pub random: bool,
+    /// Time that flows are given to settle before their shares are counted.
+    pub(crate) settle: Option<Span>,
     spec: RunSpec,
     thinks: Vec<Span>,
     drawn: Vec<DrawnHop>,
+    orbit: Option<Arc<OrbitPath>>,
 }
 
-/// Everything about variant number `variant` of `scenario` that does not change from run to run.
+/// Everything about variant number `variant` of `scenario` on `path` that does not change from run to run.
 ///
 /// # Errors
 /// A profile that does not exist, a direction without rate or delay, a trace that cannot be read.
-pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_dir: &Path) -> Result<Case, Problem> {
-    let path = resolve_path(scenario, base_dir)?;
+pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: &Resolved) -> Result<Case, Problem> {
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
     let own = scenario.variant.get(variant).map(|variant| variant.get_ref());
@@ -50,13 +57,13 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
     let mut flows = Vec::new();
     let mut thinks = Vec::new();
     if let Some(work) = &scenario.workload {
-        flows.push(flow("main", None, work.get_ref(), &keys, &path, scenario)?);
+        flows.push(flow("main", None, work.get_ref(), &keys, path, scenario)?);
         thinks.push(work.get_ref().think.unwrap_or_default());
     }
     for spanned in &scenario.flow {
         let section = spanned.get_ref();
         let keys = section.transport_keys().or(&keys);
-        flows.push(flow(section.name.get_ref(), Some(section), &section.workload_keys(), &keys, &path, scenario)?);
+        flows.push(flow(section.name.get_ref(), Some(section), &section.workload_keys(), &keys, path, scenario)?);
         thinks.push(section.think.unwrap_or_default());
     }
 
@@ -71,22 +78,23 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, base_d
 
     let direction =
         flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
-    let random = thinks.iter().any(|think| !think.is_zero())
-        || !path.drawn.is_empty()
-        || path.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse));
+    let bursts = |flow: &FlowSpec| matches!(flow.stack, Stack::Datagrams(Datagrams::Constant { bursts: Some(_), .. }));
+    let random = thinks.iter().any(|think| !think.is_zero()) || flows.iter().any(bursts) || path.is_random();
     Ok(Case {
         variant: own.map_or_else(|| "default".to_owned(), |own| own.name.get_ref().clone()),
         point: point.clone(),
-        path: summary(&path, sizes(&path, direction, mtu).bdp),
+        path: summary(path, sizes(path, direction, mtu).bdp),
         random,
+        settle: scenario.fairness.settle,
         thinks,
-        drawn: path.drawn,
+        drawn: path.drawn.clone(),
+        orbit: path.orbit.clone(),
         spec: RunSpec {
             seed: scenario.seed,
             run: 0,
             base_rtt: path.rtt,
             mesh: None,
-            hops: path.hops,
+            hops: path.hops.clone(),
             terminals: *section.terminals.get_ref(),
             flows,
             time_limit: *scenario.time_limit.get_ref(),
@@ -106,6 +114,10 @@ impl Case {
         let mut spec = self.spec.clone();
         spec.seed = seed;
         spec.run = run;
+        if let Some(orbit) = &self.orbit {
+            let mesh = orbit.mesh(seed, run).map_err(|error| self.failed(run, error.to_string()))?;
+            spec.mesh = Some(mesh);
+        }
         for hop in &self.drawn {
             let name = &self.spec.hops[hop.index].name;
             let (mut forward, mut reverse) = leo::draw(hop.profile, seed, run, name);
@@ -113,12 +125,7 @@ impl Case {
             hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
             // Traces that patches name were read once already, by `resolve`; here they may only be asked for again.
             let load = |config: &DirectionConfig| config.load(Path::new(""));
-            let failed = |error: bentpipe_link::LinkError| LabError::Run {
-                variant: self.variant.clone(),
-                point: String::new(),
-                run,
-                reason: error.to_string(),
-            };
+            let failed = |error: bentpipe_link::LinkError| self.failed(run, error.to_string());
             let target = &mut spec.hops[hop.index];
             target.forward = load(&forward).map_err(failed)?;
             target.reverse = load(&reverse).map_err(failed)?;
@@ -130,5 +137,19 @@ impl Case {
             }
         }
         Ok(spec)
+    }
+
+    /// The network, where its path has an orbit.
+    pub fn orbit(&self) -> Option<&OrbitPath> {
+        self.orbit.as_deref()
+    }
+
+    /// Things that the reader of its results should know.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.orbit.as_ref().map_or(&[], |orbit| &orbit.notes)
+    }
+
+    fn failed(&self, run: u64, reason: String) -> LabError {
+        LabError::Run { variant: self.variant.clone(), point: String::new(), run, reason }
     }
 }

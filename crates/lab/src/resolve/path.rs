@@ -1,21 +1,23 @@
 //! The path of a scenario: profiles filled in and overridden, traces read, round trip added up.
 
+use super::orbit::{Kind, OrbitPath, resolve_orbit};
 use crate::error::{Problem, nearest};
-use crate::profiles::{Profile, describe, idle_delay, profile, profiles};
-use crate::scenario::Scenario;
-use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig};
+use crate::profiles::{Profile, describe, describe_without_delay, idle_delay, profile, profiles};
+use crate::scenario::{Direction, Scenario};
+use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit};
 use bentpipe_sim::HopSpec;
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Name of the hop of a path that is not given as a list of hops.
 pub(crate) const ONLY_HOP: &str = "access";
 
 /// A hop that each run draws anew.
 #[derive(Debug, Clone)]
-pub(super) struct DrawnHop {
+pub(crate) struct DrawnHop {
     pub index: usize,
     pub profile: &'static Profile,
     pub forward: Vec<DirectionPatch>,
@@ -52,18 +54,54 @@ pub struct HopSummary {
 }
 
 /// A path, resolved.
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     pub hops: Vec<HopSpec>,
     pub configs: Vec<(DirectionConfig, DirectionConfig)>,
     pub drawn: Vec<DrawnHop>,
     pub rtt: Span,
     pub profile: Option<&'static Profile>,
+    pub orbit: Option<Arc<OrbitPath>>,
 }
 
-pub(super) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
+impl Resolved {
+    /// Rate and queue of every link that data may meet on its way in `direction`; on an orbit, of every kind of link.
+    pub fn links(&self, direction: Direction) -> Vec<(Rate, QueueLimit)> {
+        if let Some(orbit) = &self.orbit {
+            return orbit.kinds.used().map(|kind| (kind.model.nominal_rate(), kind.config.queue.limit)).collect();
+        }
+        let hops = self.hops.iter().zip(&self.configs);
+        hops.map(|(hop, (forward, reverse))| match direction {
+            Direction::Download => (hop.forward.nominal_rate(), forward.queue.limit),
+            Direction::Upload => (hop.reverse.nominal_rate(), reverse.queue.limit),
+        })
+        .collect()
+    }
+
+    /// True where two runs may meet it differently.
+    pub fn is_random(&self) -> bool {
+        let orbit = self.orbit.as_ref();
+        !self.drawn.is_empty()
+            || self.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse))
+            || orbit
+                .is_some_and(|orbit| orbit.random.is_some() || orbit.kinds.used().any(|kind| is_random(&kind.config)))
+    }
+}
+
+pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
     let section = scenario.path.get_ref();
-    let mut path =
-        Resolved { hops: Vec::new(), configs: Vec::new(), drawn: Vec::new(), rtt: Span::ZERO, profile: None };
+    let mut path = Resolved {
+        hops: Vec::new(),
+        configs: Vec::new(),
+        drawn: Vec::new(),
+        rtt: Span::ZERO,
+        profile: None,
+        orbit: None,
+    };
+    if let Some(orbit) = resolve_orbit(scenario, base_dir)? {
+        path.rtt = orbit.rtt;
+        path.orbit = Some(Arc::new(orbit));
+        return Ok(path);
+    }
     if section.hop.is_empty() {
         let place = scenario.path.span();
         let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
@@ -172,7 +210,7 @@ fn absolute(patch: &DirectionPatch, base_dir: &Path) -> DirectionPatch {
     patch
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", chain(source)),
         None => error.to_string(),
@@ -212,7 +250,7 @@ fn direction(
 }
 
 /// True where two runs may meet this direction differently.
-pub(super) fn is_random(direction: &DirectionConfig) -> bool {
+fn is_random(direction: &DirectionConfig) -> bool {
     let loss = direction.loss.processes.iter().any(|process| match process.model {
         LossModel::Periodic { .. } | LossModel::Trace { .. } => false,
         LossModel::Bernoulli { ratio } => ratio.get() > 0.0 && ratio.get() < 1.0,
@@ -224,6 +262,9 @@ pub(super) fn is_random(direction: &DirectionConfig) -> bool {
 }
 
 pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
+    if let Some(orbit) = &path.orbit {
+        return orbit_summary(orbit, bdp);
+    }
     let hops = path.hops.iter().zip(&path.configs).enumerate().map(|(index, (hop, (forward, reverse)))| {
         let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
         let period = drawn.and_then(|drawn| drawn.profile.reconfiguration.as_ref()).map(|change| change.period);
@@ -246,5 +287,32 @@ pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {
         bdp_bytes: bdp.get(),
         profile: path.profile.map(|profile| profile.name.clone()),
         source: path.profile.map(|profile| profile.source.clone()),
+    }
+}
+
+/// Links of a network by their kind: what goes towards satellites as the way to the server, what comes from them as the way to the client.
+fn orbit_summary(orbit: &OrbitPath, bdp: Bytes) -> PathSummary {
+    let words = |kind: &Kind| describe_without_delay(&kind.config);
+    let kinds = &orbit.kinds;
+    let mut hops =
+        vec![HopSummary { name: "ground".to_owned(), forward: words(&kinds.down), reverse: words(&kinds.up) }];
+    for (name, kind) in [("inter-satellite", &kinds.isl), ("fibre", &kinds.fibre)] {
+        if kind.used {
+            hops.push(HopSummary { name: name.to_owned(), forward: words(kind), reverse: words(kind) });
+        }
+    }
+    let network = &orbit.network;
+    let (satellites, begins) = (network.satellites(), network.begins());
+    let count = if satellites == 1 { "1 satellite".to_owned() } else { format!("{satellites} satellites") };
+    PathSummary {
+        name: match orbit.random {
+            None => format!("{} ({count}) from {begins}", orbit.name),
+            Some(within) => format!("{} ({count}) from anywhere within {within} after {begins}", orbit.name),
+        },
+        hops,
+        rtt_ms: orbit.rtt.as_millis_f64(),
+        bdp_bytes: bdp.get(),
+        profile: None,
+        source: None,
     }
 }

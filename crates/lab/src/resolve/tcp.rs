@@ -84,6 +84,10 @@ fn pep(
     parallel: usize,
 ) -> Result<Option<PepSpec>, Problem> {
     let Some(mode) = keys.pep.as_ref().filter(|mode| *mode.get_ref() != PepMode::None) else { return Ok(None) };
+    if path.orbit.is_some() {
+        let message = "a proxy stands beside a hop, and a path with an orbit has none; allowed: pep = \"none\"";
+        return Err(Problem::new(mode.span(), message));
+    }
     let default = PepSection::default();
     let section = scenario.path.get_ref().pep.as_ref().map_or(&default, Spanned::get_ref);
     let mtu = *scenario.path.get_ref().mtu.get_ref();

@@ -1,8 +1,9 @@
 //! What the types cannot refuse: names that name nothing, keys that exclude each other, values that make no sense
 //! together. Every problem is reported at its own place.
 
-use super::{Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, Workload};
+use super::{Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, Workload, datagrams};
 use crate::error::{Problem, quoted};
+use crate::fairness::{self, ALL_FLOWS};
 use crate::results::METRICS;
 use crate::scenario::document::{Axis, plain_text};
 use bentpipe_quic::Handshake;
@@ -25,19 +26,23 @@ pub(crate) fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     between("repeat", &scenario.repeat, 1, 100_000)?;
     above_zero("time_limit", &scenario.time_limit)?;
     path(scenario)?;
+    super::orbit_check::orbit(scenario)?;
     work(scenario)?;
     let mtu = scenario.path.get_ref().mtu.get_ref().get();
     transport(&scenario.defaults, mtu)?;
+    datagrams::only_flows(&scenario.defaults)?;
     unique("variant", scenario.variant.iter().map(|variant| &variant.get_ref().name))?;
     for variant in &scenario.variant {
-        transport(&variant.get_ref().transport_keys(), mtu)?;
+        let keys = variant.get_ref().transport_keys();
+        transport(&keys, mtu)?;
+        datagrams::only_flows(&keys)?;
     }
     for expect in &scenario.expect {
         self::expect(scenario, axes, expect)?;
     }
     for published in &scenario.published {
         let published = published.get_ref();
-        metric(&published.metric)?;
+        metric(scenario, &published.metric, published.flow.as_ref())?;
         variant(scenario, published.variant.as_ref())?;
         point(axes, &published.point)?;
     }
@@ -79,7 +84,7 @@ fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
     Err(Problem::new(value.span(), format!("`{key}` of {value} is out of range; allowed: {low} to {high}")))
 }
 
-fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
+pub(super) fn above_zero(key: &str, value: &Spanned<Span>) -> Check {
     if !value.get_ref().is_zero() {
         return Ok(());
     }
@@ -142,12 +147,19 @@ fn work(scenario: &Scenario) -> Check {
         (Some(_), [flow, ..]) => {
             return Err(Problem::new(flow.span(), "a [[flow]] stands beside [workload]; allowed: one of the two"));
         }
-        (Some(work), []) => workload(work.get_ref(), work.span())?,
+        (Some(work), []) => workload(work.get_ref(), work.span(), *scenario.time_limit.get_ref())?,
         (None, flows) => {
             unique("flow", flows.iter().map(|flow| &flow.get_ref().name))?;
             for flow in flows {
-                workload(&flow.get_ref().workload_keys(), flow.span())?;
+                let limit = *scenario.time_limit.get_ref();
+                workload(&flow.get_ref().workload_keys(), flow.span(), limit)?;
+                datagrams::check(flow)?;
+                if flow.get_ref().name.get_ref() == ALL_FLOWS {
+                    let message = format!("`{ALL_FLOWS}` stands for all flows together; allowed: any other name");
+                    return Err(Problem::new(flow.get_ref().name.span(), message));
+                }
                 transport(&flow.get_ref().transport_keys(), scenario.path.get_ref().mtu.get_ref().get())?;
+                crossed(scenario, flow.get_ref())?;
                 if let Some(terminal) = &flow.get_ref().terminal {
                     let terminals = *scenario.path.get_ref().terminals.get_ref();
                     let number = Spanned::new(terminal.span(), *terminal.get_ref() as u64);
@@ -159,23 +171,26 @@ fn work(scenario: &Scenario) -> Check {
     Ok(())
 }
 
-fn workload(work: &Workload, span: Range<usize>) -> Check {
+fn workload(work: &Workload, span: Range<usize>, limit: Span) -> Check {
     let given = [
         ("download", work.download.is_some()),
         ("upload", work.upload.is_some()),
         ("objects", work.objects.is_some()),
         ("page", work.page.is_some()),
+        ("lasts", work.lasts.is_some()),
         ("visits", work.visits.is_some()),
     ];
-    one_of(&given, span)?;
+    one_of(&given, span, "nothing is transferred here")?;
     page(work.page.as_ref())?;
-    transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref())?;
+    lasts(work.lasts.as_ref(), limit)?;
+    let directed = work.lasts.is_some();
+    transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref(), directed)?;
     let Some(visits) = &work.visits else { return Ok(()) };
     if let Some(wait) = &work.wait {
         return Err(Problem::new(wait.span(), "`wait` stands beside `visits`; allowed: a `wait` in each visit"));
     }
     for (index, visit) in visits.get_ref().iter().enumerate() {
-        self::visit(visit.get_ref(), visit.span(), index == 0)?;
+        self::visit(visit.get_ref(), visit.span(), index == 0, limit)?;
     }
     if visits.get_ref().iter().all(|visit| visit.get_ref().report == Some(false)) {
         return Err(Problem::new(visits.span(), "no visit is reported; allowed: one or more without `report = false`"));
@@ -183,16 +198,25 @@ fn workload(work: &Workload, span: Range<usize>) -> Check {
     Ok(())
 }
 
-fn visit(visit: &VisitSection, span: Range<usize>, first: bool) -> Check {
+fn visit(visit: &VisitSection, span: Range<usize>, first: bool, limit: Span) -> Check {
     let given = [
         ("download", visit.download.is_some()),
         ("upload", visit.upload.is_some()),
         ("objects", visit.objects.is_some()),
         ("page", visit.page.is_some()),
+        ("lasts", visit.lasts.is_some()),
     ];
-    one_of(&given, span)?;
+    one_of(&given, span, "nothing is transferred here")?;
     page(visit.page.as_ref())?;
-    transfer(visit.download.as_ref(), visit.upload.as_ref(), visit.objects.as_ref(), visit.direction.as_ref())?;
+    lasts(visit.lasts.as_ref(), limit)?;
+    let directed = visit.lasts.is_some();
+    transfer(
+        visit.download.as_ref(),
+        visit.upload.as_ref(),
+        visit.objects.as_ref(),
+        visit.direction.as_ref(),
+        directed,
+    )?;
     match &visit.handshake {
         Some(handshake) if first && *handshake.get_ref() == Handshake::ZeroRtt => Err(Problem::new(
             handshake.span(),
@@ -206,12 +230,44 @@ fn page(objects: Option<&Spanned<u64>>) -> Check {
     objects.map_or(Ok(()), |objects| between("page", objects, 1, 1000))
 }
 
-fn one_of(given: &[(&str, bool)], span: Range<usize>) -> Check {
+fn lasts(lasts: Option<&Spanned<Span>>, limit: Span) -> Check {
+    let Some(lasts) = lasts else { return Ok(()) };
+    above_zero("lasts", lasts)?;
+    if *lasts.get_ref() <= limit {
+        return Ok(());
+    }
+    let message = format!("what lasts {lasts} is given up before, at the `time_limit`; allowed: up to {limit}");
+    Err(Problem::new(lasts.span(), message).help("time_limit, at the top of the file, can be longer"))
+}
+
+/// The hops that a flow crosses, if it says so: two that the path has, in its order.
+fn crossed(scenario: &Scenario, flow: &super::Flow) -> Check {
+    let Some(given) = &flow.hops else { return Ok(()) };
+    let names: Vec<&str> =
+        scenario.path.get_ref().hop.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
+    for hop in given.get_ref() {
+        known("hop", Some(hop), &names)?;
+    }
+    let place = |hop: &Spanned<String>| names.iter().position(|name| name == hop.get_ref());
+    match given.get_ref().as_slice() {
+        [first, last] if place(first) <= place(last) => {}
+        _ => {
+            let message = "a flow crosses the hops from one to another; allowed: [first, last], in the path's order from the client";
+            return Err(Problem::new(given.span(), message));
+        }
+    }
+    match &flow.pep {
+        Some(pep) => Err(Problem::new(pep.span(), "`pep` stands beside `hops`; allowed: a proxy on the whole path")),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> Check {
     let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let found: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     match found.len() {
         1 => Ok(()),
-        0 => Err(Problem::new(span, format!("nothing is transferred here; allowed: one of {}", quoted(&names)))),
+        0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
         _ => Err(Problem::new(span, format!("{} stand together; allowed: one of {}", quoted(&found), quoted(&names)))),
     }
 }
@@ -221,14 +277,15 @@ fn transfer(
     upload: Option<&Spanned<Bytes>>,
     objects: Option<&Spanned<Vec<super::Object>>>,
     direction: Option<&Spanned<super::Direction>>,
+    directed: bool,
 ) -> Check {
     for size in [download, upload].into_iter().flatten() {
         size_above_zero(size)?;
     }
-    if let (Some(direction), None) = (direction, objects) {
+    if let (Some(direction), None, false) = (direction, objects, directed) {
         return Err(Problem::new(
             direction.span(),
-            "`direction` belongs to `objects`; allowed here: `download` or `upload`",
+            "`direction` belongs to `objects` and `lasts`; allowed here: `download` or `upload`",
         ));
     }
     let Some(objects) = objects else { return Ok(()) };
@@ -329,9 +386,25 @@ fn variant(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
     known("variant", given, &variant_names(scenario))
 }
 
-fn metric(given: &Spanned<String>) -> Check {
-    let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
-    known("metric", Some(given), &names)
+/// A metric of one flow, or one of all of them together.
+fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<String>>) -> Check {
+    let together: Vec<&str> = fairness::METRICS.iter().map(|(name, _)| *name).collect();
+    let each = METRICS.iter().map(|(name, _)| *name);
+    if together.contains(&given.get_ref().as_str()) {
+        return known("flow with a metric of fairness", flow, &[ALL_FLOWS]);
+    }
+    match flow {
+        Some(flow) if flow.get_ref() == ALL_FLOWS => Err(Problem::not_one_of(
+            given.span(),
+            "metric of all flows together",
+            given.get_ref(),
+            together.into_iter(),
+        )),
+        _ => {
+            known("metric", Some(given), &each.chain(together).collect::<Vec<_>>())?;
+            known("flow", flow, &flow_names(scenario))
+        }
+    }
 }
 
 fn point(axes: &[Axis<'_>], filter: &PointFilter) -> Check {
@@ -354,10 +427,9 @@ fn point(axes: &[Axis<'_>], filter: &PointFilter) -> Check {
 
 fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> Check {
     let expect = spanned.get_ref();
-    metric(&expect.metric)?;
+    metric(scenario, &expect.metric, expect.flow.as_ref())?;
     variant(scenario, expect.variant.as_ref())?;
     variant(scenario, expect.ratio_to.as_ref())?;
-    known("flow", expect.flow.as_ref(), &flow_names(scenario))?;
     point(axes, &expect.point)?;
     let bounds = expect.below.is_some() || expect.above.is_some();
     let allowed = "allowed: `below`, `above` or both, with `ratio_to` if you like; or `within` with `published`";

@@ -3,7 +3,7 @@
 //! reported at the place it came from.
 
 use crate::error::{Problem, Source, nearest, quoted};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, expand};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::borrow::Cow;
@@ -30,14 +30,17 @@ pub(crate) struct Document<'i> {
 /// One swept key and its values, as text and as they are put into the tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis<'i> {
-    /// The dotted path.
+    /// The dotted path; several, with a comma between them, where keys are swept together.
     pub key: String,
     /// The values in order, as they appear in results.
     pub values: Vec<String>,
     /// All values that the file knows: more than `values` where `--set` picked some of them.
     pub known: Vec<String>,
     key_span: Range<usize>,
-    nodes: Vec<Value<'i>>,
+    /// The keys that it sets.
+    paths: Vec<Vec<String>>,
+    /// By value, what each of them is set to.
+    nodes: Vec<Vec<Value<'i>>>,
 }
 
 impl<'i> Document<'i> {
@@ -62,20 +65,21 @@ impl<'i> Document<'i> {
         };
         let value_start = start + assignment.len() - value.len();
         let key_span = start..start + key.len();
-        let path = split_path(key).map_err(|message| Problem::new(key_span.clone(), message))?;
         let node = parse_set_value(value, value_start);
+        let paths = split_paths(key).map_err(|message| Problem::new(key_span.clone(), message))?;
         // `sweep."a.b"` and `a.b` name the same axis.
-        let dotted = match path.as_slice() {
-            [sweep, key] if sweep == "sweep" => key.clone(),
-            path => path.join("."),
+        let dotted = match paths.as_slice() {
+            [path] if path.len() == 2 && path[0] == "sweep" => path[1].clone(),
+            paths => axis_key(paths),
         };
         let axis = self.axes()?.into_iter().find(|axis| axis.key == dotted);
         if let Some(axis) = axis {
             if self.narrowed.iter().all(|(key, _)| *key != dotted) {
                 self.narrowed.push((dotted.clone(), axis.values.clone()));
             }
+            let several = |list: &[Value<'_>]| list.iter().all(|one| matches!(one.get_ref(), DeValue::Array(_)));
             let values = match node.get_ref() {
-                DeValue::Array(_) => node,
+                DeValue::Array(list) if axis.paths.len() == 1 || several(list) => node,
                 _ => {
                     let span = node.span();
                     Spanned::new(span, DeValue::Array(std::iter::once(node).collect()))
@@ -84,7 +88,12 @@ impl<'i> Document<'i> {
             // At the key's own place, since places give the order of axes.
             return put(self.root.get_mut(), &["sweep".to_owned(), dotted], &axis.key_span, values);
         }
-        put(self.root.get_mut(), &path, &key_span, node)
+        let [path] = paths.as_slice() else {
+            let message =
+                format!("`{key}` sets several keys at once, which only a swept axis can; set them one by one");
+            return Err(Problem::new(key_span, message));
+        };
+        put(self.root.get_mut(), path, &key_span, node)
     }
 
     /// The swept keys in the order of the text.
@@ -110,17 +119,19 @@ impl<'i> Document<'i> {
     }
 
     fn axis(&self, key: &Spanned<Cow<'i, str>>, values: &Value<'i>) -> Result<Axis<'i>, Problem> {
-        let path = split_path(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
-        let first = path.first().map_or("", String::as_str);
-        if !SWEEPABLE.contains(&first) || (path.len() > 1 && path.last().is_some_and(|last| last == "name")) {
-            return Err(Problem::new(
-                key.span(),
-                format!(
-                    "`{}` cannot be swept; allowed are paths that begin with {}, but no names",
-                    key.get_ref(),
-                    quoted(&SWEEPABLE)
-                ),
-            ));
+        let paths = split_paths(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
+        for path in &paths {
+            let first = path.first().map_or("", String::as_str);
+            if !SWEEPABLE.contains(&first) || (path.len() > 1 && path.last().is_some_and(|last| last == "name")) {
+                return Err(Problem::new(
+                    key.span(),
+                    format!(
+                        "`{}` cannot be swept; allowed are paths that begin with {}, but no names",
+                        path.join("."),
+                        quoted(&SWEEPABLE)
+                    ),
+                ));
+            }
         }
         let list = match values.get_ref() {
             DeValue::Array(list) if !list.is_empty() => list,
@@ -136,8 +147,19 @@ impl<'i> Document<'i> {
             }
         };
         let mut texts: Vec<String> = Vec::new();
+        let mut nodes = Vec::new();
         for value in list {
-            let text = value_text(value);
+            let parts = match value.get_ref() {
+                _ if paths.len() == 1 => vec![value.clone()],
+                DeValue::Array(parts) if parts.len() == paths.len() => parts.iter().cloned().collect(),
+                _ => {
+                    let count = paths.len();
+                    let message = format!("{count} keys are swept together here; each value must be a list of {count}");
+                    return Err(Problem::new(value.span(), message));
+                }
+            };
+            let text = parts.iter().map(value_text).collect::<Vec<_>>().join(", ");
+            nodes.push(parts);
             if texts.contains(&text) {
                 return Err(Problem::new(
                     value.span(),
@@ -146,11 +168,11 @@ impl<'i> Document<'i> {
             }
             texts.push(text);
         }
-        let dotted = path.join(".");
+        let dotted = axis_key(&paths);
         let before = self.narrowed.iter().find(|(key, _)| *key == dotted);
         let mut known = before.map_or_else(Vec::new, |(_, values)| values.clone());
         known.extend(texts.iter().filter(|text| !known.contains(text)).cloned().collect::<Vec<_>>());
-        Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), nodes: list.to_vec() })
+        Ok(Axis { key: dotted, values: texts, known, key_span: key.span(), paths, nodes })
     }
 
     /// The scenario with each axis at the value chosen by `choice` (one index for each axis).
@@ -160,12 +182,13 @@ impl<'i> Document<'i> {
     pub fn at(&self, axes: &[Axis<'i>], choice: &[usize]) -> Result<Scenario, Problem> {
         let mut root = self.root.clone();
         for (axis, &index) in axes.iter().zip(choice) {
-            if let Some(node) = axis.nodes.get(index) {
-                let path = split_path(&axis.key).map_err(|message| Problem::new(axis.key_span.clone(), message))?;
-                put(root.get_mut(), &path, &axis.key_span, node.clone())?;
+            for (path, node) in axis.paths.iter().zip(axis.nodes.get(index).into_iter().flatten()) {
+                put(root.get_mut(), path, &axis.key_span, node.clone())?;
             }
         }
-        Scenario::deserialize(Deserializer::from(root)).map_err(|error| from_toml(&error))
+        let mut scenario = Scenario::deserialize(Deserializer::from(root)).map_err(|error| from_toml(&error))?;
+        expand(&mut scenario)?;
+        Ok(scenario)
     }
 
     /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set` was used.
@@ -227,6 +250,21 @@ fn split_assignment(text: &str) -> Option<(&str, &str)> {
         }
     }
     None
+}
+
+/// The dotted paths of a swept key: one, or several with commas between them.
+fn split_paths(text: &str) -> Result<Vec<Vec<String>>, String> {
+    // A comma inside quotes belongs to a name; no key that may be swept together with others has one.
+    if text.contains(['"', '\'']) {
+        split_path(text).map(|path| vec![path])
+    } else {
+        text.split(',').map(split_path).collect()
+    }
+}
+
+/// How an axis over `paths` is called in results.
+fn axis_key(paths: &[Vec<String>]) -> String {
+    paths.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(", ")
 }
 
 /// The segments of a dotted path; a segment with dots in it stands in quotes.
@@ -382,6 +420,27 @@ name = "a"
     fn download(scenario: &Scenario) -> String {
         let work = scenario.workload.as_ref().unwrap().get_ref();
         work.download.as_ref().unwrap().get_ref().to_string()
+    }
+
+    #[test]
+    fn keys_that_are_swept_together_make_one_axis() {
+        let together =
+            "[sweep]\n\"workload.download,path.profile\" = [[\"2 MB\", \"geo-10-2\"], [\"5 MB\", \"geo-50-10\"]]\n";
+        let text = format!("{}{together}", TEXT.split("[sweep]").next().unwrap());
+        let at = |choice: usize| {
+            let source = Source::new("x.toml", text.as_str());
+            let document = Document::parse(&source).unwrap();
+            let axes = document.axes().unwrap();
+            assert_eq!((axes.len(), axes[0].key.as_str()), (1, "workload.download, path.profile"));
+            let scenario = document.at(&axes, &[choice]).unwrap();
+            let profile = scenario.path.get_ref().profile.as_ref().unwrap().get_ref().clone();
+            (axes[0].values[choice].clone(), download(&scenario), profile)
+        };
+        assert_eq!(at(1), ("5 MB, geo-50-10".to_owned(), "5 MB".to_owned(), "geo-50-10".to_owned()));
+        assert_eq!(at(0).1, "2 MB");
+        let source = Source::new("x.toml", text.replace(", \"geo-10-2\"]", "]"));
+        let problem = Document::parse(&source).unwrap().axes().unwrap_err();
+        assert!(problem.message.contains("each value must be a list of 2"), "{}", problem.message);
     }
 
     #[test]

@@ -5,16 +5,24 @@
 //! that an error should name.
 
 mod check;
+mod cities;
+mod datagrams;
 pub(crate) mod document;
+mod orbit;
+mod orbit_check;
+mod orbit_text;
 mod pep;
 mod transport;
 mod window;
 mod workload;
 
 pub(crate) use check::{HEADERS, check, variant_names};
+pub(crate) use cities::expand;
+pub use orbit::{FibreSection, LinksSection, OrbitSection, ShellSection, StationSection};
+pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub(crate) use transport::Spoken;
-pub use transport::{HttpKind, PepMode, Transport, TransportKind};
+pub use transport::{Hints, HttpKind, PepMode, Transport, TransportKind};
 pub use window::Window;
 pub use workload::{Direction, Flow, Object, VisitSection, Workload};
 
@@ -76,12 +84,23 @@ pub struct Scenario {
     #[serde(default)]
     #[schemars(with = "Vec<Published>")]
     pub published: Vec<Spanned<Published>>,
+    /// How shares of a link are measured, where flows compete.
+    #[serde(default)]
+    pub fairness: FairnessSection,
     /// Which files a run leaves besides its results.
     #[serde(default)]
     pub output: Output,
 }
 
-/// The path between client and server: one hop, or a list of them.
+/// How shares of a link are measured, where flows compete.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FairnessSection {
+    /// Time from the start of the last flow on that is left out; a fifth of the time in which all are active where left out.
+    pub settle: Option<Span>,
+}
+
+/// The path between client and server: one hop, a list of them, or a network of satellites.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSection {
@@ -92,6 +111,9 @@ pub struct PathSection {
     #[serde(default)]
     #[schemars(with = "Vec<Hop>")]
     pub hop: Vec<Spanned<Hop>>,
+    /// A network of satellites that move, instead of hops.
+    #[schemars(with = "Option<OrbitSection>")]
+    pub orbit: Option<Spanned<OrbitSection>>,
     /// From the server to the client.
     #[schemars(with = "Option<DirectionPatch>")]
     pub forward: Option<Spanned<DirectionPatch>>,
@@ -151,7 +173,7 @@ transport::keys! {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// A metric of a flow, such as `completion_s`.
+    /// A metric of a flow, such as `completion_s`, or of fairness, such as `jain`.
     #[schemars(with = "String")]
     pub metric: Spanned<String>,
     /// The variant it is about; all of them where left out.
@@ -161,7 +183,7 @@ pub struct Expect {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub point: PointFilter,
-    /// The flow it is about; all of them where left out.
+    /// The flow it is about, or `all` for a metric of fairness; all of them where left out.
     #[schemars(with = "Option<String>")]
     pub flow: Option<Spanned<String>>,
     /// The visit it is about, counted from 1; all reported ones where left out.
@@ -195,12 +217,15 @@ pub struct Published {
     pub label: String,
     /// An aim, or a measurement.
     pub kind: PublishedKind,
-    /// A metric of a flow, such as `completion_s`.
+    /// A metric of a flow, such as `completion_s`, or of fairness, such as `jain`.
     #[schemars(with = "String")]
     pub metric: Spanned<String>,
     /// The variant it stands beside; all of them where left out.
     #[schemars(with = "Option<String>")]
     pub variant: Option<Spanned<String>>,
+    /// The flow it stands beside, or `all` for a metric of fairness; all of them where left out.
+    #[schemars(with = "Option<String>")]
+    pub flow: Option<Spanned<String>>,
     /// The sweep points it stands beside.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]

@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use bentpipe_quic::Http;
-use bentpipe_quic::congestion::recipe::Parameters;
+use bentpipe_quic::congestion::recipe::{HintUse, Parameters};
 use bentpipe_tcp::http::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,6 +40,9 @@ macro_rules! keys {
             /// Parameters of controllers, starts and resumption by part and name; `bentpipe controllers` lists them.
             #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
             pub parameters: Option<serde_spanned::Spanned<bentpipe_quic::congestion::recipe::Parameters>>,
+            /// What the sender does with announced changes of an orbit's path, where `path.orbit.hints` announces them: `none`; `reset`, its smallest
+            /// round trip begins anew; `hold`, losses of a round trip are not taken for congestion; `drain`, it slows before; `all`.
+            pub hints: Option<$crate::scenario::Hints>,
             /// `1rtt`, or `0rtt`: measured on a second visit, with tickets from a first one.
             pub handshake: Option<bentpipe_quic::Handshake>,
             /// What the sender does with what it remembers of the path: `none`, `careful` (RFC 9959), or `jump`, straight to
@@ -95,6 +98,7 @@ macro_rules! keys {
                     congestion: self.congestion,
                     start: self.start,
                     parameters: self.parameters.clone(),
+                    hints: self.hints,
                     handshake: self.handshake,
                     resume: self.resume,
                     resume_via: self.resume_via,
@@ -138,6 +142,7 @@ impl Transport {
             congestion: self.congestion.or(base.congestion),
             start: self.start.or(base.start),
             parameters: merged(self.parameters.as_ref(), base.parameters.as_ref()),
+            hints: self.hints.or(base.hints),
             handshake: self.handshake.or(base.handshake),
             resume: self.resume.or(base.resume),
             resume_via: self.resume_via.or(base.resume_via),
@@ -170,6 +175,17 @@ pub enum TransportKind {
     Quic,
     /// TCP (RFC 9293).
     Tcp,
+    /// UDP at a constant rate, or in bursts: of a [[flow]] only.
+    Cbr,
+    /// ICMP echo from the client: of a [[flow]] only.
+    Ping,
+}
+
+impl TransportKind {
+    /// True where nothing controls how much is sent.
+    pub fn is_datagrams(self) -> bool {
+        matches!(self, Self::Cbr | Self::Ping)
+    }
 }
 
 /// What fetches the objects.
@@ -201,6 +217,34 @@ pub enum PepMode {
     Filter,
 }
 
+/// What a sender does with announced changes of path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Hints {
+    /// Nothing.
+    #[default]
+    None,
+    /// Filters of the smallest round trip begin anew at a change.
+    Reset,
+    /// Losses and marks just after a change are not taken for congestion.
+    Hold,
+    /// The window shrinks before a change to a shorter or slower path.
+    Drain,
+    /// All of that.
+    All,
+}
+
+impl From<Hints> for HintUse {
+    fn from(hints: Hints) -> Self {
+        let all = hints == Hints::All;
+        Self {
+            reset: all || hints == Hints::Reset,
+            hold: all || hints == Hints::Hold,
+            drain: all || hints == Hints::Drain,
+        }
+    }
+}
+
 impl Transport {
     /// What is spoken.
     ///
@@ -226,6 +270,8 @@ impl Transport {
                 let message = format!("this does not run over transport = \"{transport}\"; allowed: {allowed}");
                 return Err(Problem::new(place, message));
             }
+            (Some(TransportKind::Cbr), _) => Spoken::Cbr,
+            (Some(TransportKind::Ping), _) => Spoken::Ping,
         };
         Ok(spoken)
     }
@@ -238,6 +284,10 @@ pub(crate) enum Spoken {
     Quic(Http),
     /// Over TCP.
     Tcp(Version),
+    /// Nothing, in UDP.
+    Cbr,
+    /// ICMP echo.
+    Ping,
 }
 
 /// Parameters of both, those of `own` first.

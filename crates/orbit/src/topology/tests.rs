@@ -130,7 +130,7 @@ fn a_slot_that_begins_between_two_steps_is_noticed_at_the_second() {
     let network = network(spec);
     let mut topology = Topology::new(&network, Time::ZERO).unwrap();
     let mut turned = 0;
-    for slot in 0..60 {
+    for slot in 0..150 {
         // From 1 s before a boundary to 6 s behind it.
         topology.advance(&network, Time::from_secs(10 + slot * 15)).unwrap();
         let before = topology.attached(0).to_vec();

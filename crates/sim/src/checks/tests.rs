@@ -52,6 +52,7 @@ fn outcome() -> FlowOutcome {
         packets_lost_policer: 0,
         packets_lost_queue: 0,
         packets_lost_random: 0,
+        packets_lost_route: 0,
         packets_declared_lost: 0,
         flow_control_blocked: None,
         return_packets: 1000,
@@ -88,6 +89,7 @@ fn broken(change: impl FnOnce(&mut [LinkAccount<'_>; 4], &mut Vec<FlowOutcome>))
         up: vec![&links[1], &links[3]],
         down: vec![&links[0], &links[2]],
         sampled: 0..2,
+        beeline: Span::ZERO,
     };
     let visits: Vec<VisitAccount<'_>> = outcomes.iter().map(visit).collect();
     match run(&links, &visits, Time::from_secs(2)) {
@@ -110,6 +112,7 @@ fn a_packet_or_a_byte_that_nobody_counted_is_found() {
     assert_eq!(broken_check(|links, _| links[0].counters.packets_out -= 1), Some("conservation"));
     assert_eq!(broken_check(|links, _| links[0].counters.bytes_in += 1), Some("conservation"));
     assert_eq!(broken_check(|links, _| links[0].held = 1), Some("conservation"));
+    assert_eq!(broken_check(|links, _| links[0].counters.withdrawn.packets = 1), Some("conservation"));
     assert_eq!(broken_check(|links, _| links[0].crossed -= 1), Some("conservation"));
     let dropped = |counters: &mut Counters| {
         counters.dropped_queue = Tally { packets: 1, bytes: 100 };
@@ -155,6 +158,25 @@ fn a_round_trip_shorter_than_propagation_is_found() {
     assert_eq!(rtt(600_000_000), None);
     assert_eq!(rtt(599_999_999), Some("round trip"));
     assert_eq!(broken_check(|_, outcomes| outcomes[0].rtt_min = None), None);
+}
+
+#[test]
+fn nothing_is_faster_than_light_on_a_straight_line() {
+    let run = |rtt_ms, completion_ms| {
+        let mut outcome = outcome();
+        (outcome.rtt_min, outcome.completion) =
+            (Some(Span::from_millis(rtt_ms)), Some(Span::from_millis(completion_ms)));
+        outcome.objects[0].completion = outcome.completion;
+        let visit =
+            VisitAccount { outcome: &outcome, up: vec![], down: vec![], sampled: 0..0, beeline: Span::from_millis(20) };
+        match run(&[], &[visit], Time::from_secs(2)) {
+            Err(SimError::Physics { check, .. }) => Some(check),
+            _ => None,
+        }
+    };
+    assert_eq!(run(40, 40), None);
+    assert_eq!(run(39, 40), Some("round trip"));
+    assert_eq!(run(40, 39), Some("completion"));
 }
 
 #[test]

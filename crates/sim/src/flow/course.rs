@@ -2,11 +2,12 @@
 
 use super::Shared;
 use crate::datagram::Way;
+use crate::lost::Lost;
 use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series};
 use crate::progress::Progress;
-use crate::spec::{FlowSpec, Visit};
+use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
-use bentpipe_quic::congestion::Record;
+use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
 
 /// The visits of a flow.
@@ -14,6 +15,8 @@ pub struct Course {
     pub spec: FlowSpec,
     /// The flow's place in the run.
     pub index: usize,
+    /// What is announced of the changes of its path, to who sends its data.
+    pub hints: HintFeed,
     next_visit: usize,
     /// When the next visit begins.
     begins: Option<Time>,
@@ -40,6 +43,8 @@ struct UnderWay {
     progress: Progress,
     start: Time,
     gives_up: Time,
+    /// When it is complete, where it lasts for a time.
+    ends: Option<Time>,
     counts: Counts,
 }
 
@@ -50,16 +55,20 @@ struct Counts {
     lost_policer: u64,
     lost_queue: u64,
     lost_random: u64,
+    lost_route: u64,
+    /// Packets of both ways that nobody could forward.
+    no_route: u64,
     return_packets: u64,
     return_bytes: ReturnBytes,
     dropped_policer: Vec<(Time, f64)>,
     dropped_queue: Vec<(Time, f64)>,
     dropped_loss: Vec<(Time, f64)>,
+    dropped_route: Vec<(Time, f64)>,
 }
 
 /// What only the protocol knows of a visit that ends.
 pub struct Told<'a> {
-    /// `quic` or `tcp`.
+    /// `quic`, `tcp`, or the kind of datagrams.
     pub transport: &'static str,
     /// Connections that the visit took.
     pub connections: usize,
@@ -79,7 +88,15 @@ impl Course {
     /// Visits that have not begun.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
         let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.wait + visit.think);
-        Self { spec, index, next_visit: 0, begins, under_way: None, results: FlowResults::default() }
+        Self {
+            spec,
+            index,
+            hints: HintFeed::new(),
+            next_visit: 0,
+            begins,
+            under_way: None,
+            results: FlowResults::default(),
+        }
     }
 
     /// The terminal its client sits behind.
@@ -104,17 +121,25 @@ impl Course {
 
     /// When the next visit begins, or the one under way is given up.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.under_way.as_ref().map(|visit| visit.gives_up).or(self.begins)
+        let ends = |visit: &UnderWay| visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up));
+        self.under_way.as_ref().map(ends).or(self.begins)
     }
 
     /// True where the visit under way is to be ended at `now`.
     pub fn must_end(&self, now: Time) -> bool {
-        self.under_way.as_ref().is_some_and(|visit| visit.progress.is_over() || visit.gives_up <= now)
+        self.under_way.as_ref().is_some_and(|visit| {
+            visit.progress.is_over() || visit.gives_up <= now || visit.ends.is_some_and(|ends| ends <= now)
+        })
     }
 
     /// True where a visit is to begin at `now`.
     pub fn must_begin(&self, now: Time) -> bool {
         self.under_way.is_none() && self.begins.is_some_and(|begins| begins <= now)
+    }
+
+    /// When the visit under way is complete, where it lasts for a time.
+    pub fn ends(&self) -> Option<Time> {
+        self.under_way.as_ref().and_then(|visit| visit.ends)
     }
 
     /// The number of the visit under way, or of the last one: from 1. Packets are tagged with it.
@@ -149,6 +174,7 @@ impl Course {
             progress: progress.clone(),
             start: now,
             gives_up: now + shared.time_limit,
+            ends: visit.lasts.map(|lasts| now + lasts),
             counts: Counts::default(),
         });
         (visit, progress)
@@ -162,7 +188,7 @@ impl Course {
             return;
         }
         if shared.trace {
-            self.results.traces.push(trace(&self.spec.name, &visit, told.handshake, told.record));
+            self.results.traces.push(trace(&self.spec.name, &visit, now, told.handshake, told.record));
         }
         let outcome = self.outcome(&visit, now, shared, &told);
         self.results.outcomes.push(outcome);
@@ -177,12 +203,16 @@ impl Course {
     fn outcome(&self, under_way: &UnderWay, now: Time, shared: &Shared, told: &Told<'_>) -> FlowOutcome {
         let visit = &self.spec.visits[under_way.number - 1];
         let since = |at: Time| at.since(under_way.start);
-        let completed_at = under_way.progress.completion();
+        let completed_at = under_way.completion(now);
         let progress = under_way.progress.state();
         let mut error = progress.error.clone();
         if completed_at.is_none() && error.is_none() {
             let limit = shared.time_limit;
-            error = Some(format!("given up after {}, the time limit of {limit}", since(now)));
+            let mut reason = format!("given up after {}, the time limit of {limit}", since(now));
+            if under_way.counts.no_route > 0 {
+                reason += &format!("; {} of its packets found no way to the other end", under_way.counts.no_route);
+            }
+            error = Some(reason);
         }
         let (counts, record) = (&under_way.counts, &told.record);
         FlowOutcome {
@@ -192,7 +222,10 @@ impl Course {
             congestion: self.spec.stack.congestion().map_or("none", |recipe| recipe.controller.as_str()).to_owned(),
             connections: told.connections,
             direction: visit.direction,
-            bytes: visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            bytes: match visit.lasts {
+                Some(_) => progress.received,
+                None => visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            },
             received: progress.received,
             received_by_tenth: progress.received_by_tenth.clone(),
             completed: completed_at.is_some(),
@@ -204,6 +237,7 @@ impl Course {
             packets_lost_policer: counts.lost_policer,
             packets_lost_queue: counts.lost_queue,
             packets_lost_random: counts.lost_random,
+            packets_lost_route: counts.lost_route,
             packets_declared_lost: record.packets_declared_lost,
             flow_control_blocked: Some(record.window_blocked),
             return_packets: counts.return_packets,
@@ -217,6 +251,8 @@ impl Course {
                 .objects
                 .iter()
                 .zip(&progress.objects)
+                // What only has to be larger than what fits is nobody's object.
+                .filter(|_| visit.lasts.is_none())
                 .map(|(object, state)| ObjectOutcome {
                     name: object.name.clone(),
                     bytes: state.bytes,
@@ -240,17 +276,22 @@ impl Course {
         }
     }
 
-    /// A packet that was sent on `way` during visit number `visit` was lost on a link.
-    pub fn count_lost(&mut self, way: Way, visit: u32, cause: DropCause, position: f64, now: Time, trace: bool) {
-        if visit != self.visit() || self.data_way() != Some(way) {
+    /// A packet that was sent on `way` during visit number `visit` was lost.
+    pub fn count_lost(&mut self, way: Way, visit: u32, lost: Lost, position: f64, now: Time, trace: bool) {
+        let is_current = visit == self.visit();
+        // An echo is lost with its answer too.
+        let both_ways = matches!(self.spec.stack, Stack::Datagrams(Datagrams::Ping { .. }));
+        let Some(under_way) = self.under_way.as_mut().filter(|_| is_current) else { return };
+        let counts = &mut under_way.counts;
+        counts.no_route += u64::from(lost == Lost::NoRoute);
+        if way != under_way.data_way && !both_ways {
             return;
         }
-        let Some(under_way) = &mut self.under_way else { return };
-        let counts = &mut under_way.counts;
-        let (count, series) = match cause {
-            DropCause::Policer => (&mut counts.lost_policer, &mut counts.dropped_policer),
-            DropCause::QueueFull | DropCause::Aqm => (&mut counts.lost_queue, &mut counts.dropped_queue),
-            DropCause::Loss(_) => (&mut counts.lost_random, &mut counts.dropped_loss),
+        let (count, series) = match lost {
+            Lost::OnLink(DropCause::Policer) => (&mut counts.lost_policer, &mut counts.dropped_policer),
+            Lost::OnLink(DropCause::QueueFull | DropCause::Aqm) => (&mut counts.lost_queue, &mut counts.dropped_queue),
+            Lost::OnLink(DropCause::Loss(_)) => (&mut counts.lost_random, &mut counts.dropped_loss),
+            Lost::Handover | Lost::NoRoute | Lost::HopLimit => (&mut counts.lost_route, &mut counts.dropped_route),
         };
         *count += 1;
         if trace {
@@ -259,8 +300,18 @@ impl Course {
     }
 }
 
+impl UnderWay {
+    /// When it was complete, if it ends `now`: with its last object, or once it has lasted for its time.
+    fn completion(&self, now: Time) -> Option<Time> {
+        match self.ends {
+            None => self.progress.completion(),
+            Some(ends) => (ends <= now && self.progress.state().error.is_none()).then_some(ends),
+        }
+    }
+}
+
 /// The series of a visit that ends.
-fn trace(name: &str, visit: &UnderWay, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
+fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
     let sender = record.series.take().unwrap_or_default();
     let counts = &visit.counts;
     let received = visit.progress.state().series.take().unwrap_or_default();
@@ -276,6 +327,7 @@ fn trace(name: &str, visit: &UnderWay, handshake: Option<Time>, record: &mut Rec
     add("dropped_policer", "bytes", counts.dropped_policer.clone());
     add("dropped_queue", "bytes", counts.dropped_queue.clone());
     add("dropped_loss", "bytes", counts.dropped_loss.clone());
+    add("dropped_route", "bytes", counts.dropped_route.clone());
     add("received", "bytes", received);
     add("cwnd", "bytes", sender.cwnd);
     add("ssthresh", "bytes", sender.ssthresh);
@@ -290,7 +342,7 @@ fn trace(name: &str, visit: &UnderWay, handshake: Option<Time>, record: &mut Rec
     if let Some(at) = visit.progress.state().first_byte {
         marks.push((at, "first byte".to_owned()));
     }
-    if let Some(at) = visit.progress.completion() {
+    if let Some(at) = visit.completion(now) {
         marks.push((at, "complete".to_owned()));
     }
     FlowTrace { name: name.to_owned(), visit: visit.number, start: visit.start, series, marks, phases: sender.phases }

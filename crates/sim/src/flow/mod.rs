@@ -1,10 +1,12 @@
 //! Flows: a client, its server, and their visits one after the other, whatever they speak.
 
 mod course;
+mod datagrams;
 mod quic;
 mod tcp;
 
 pub use course::{Course, FlowResults};
+pub use datagrams::DatagramFlow;
 pub use quic::QuicFlow;
 pub use tcp::TcpFlow;
 
@@ -102,7 +104,7 @@ pub trait Flow {
 pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow>, SimError> {
     Ok(match spec.stack.clone() {
         Stack::Quic(settings) => Box::new(QuicFlow::new(spec, *settings, index, shared)?),
-        Stack::Datagrams(_) => todo!(),
+        Stack::Datagrams(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
         Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
     })
 }

@@ -194,7 +194,10 @@ impl QuicFlow {
         let fail = |source| SimError::Settings { flow: self.course.spec.name.clone(), source };
         let settings = &self.settings;
         let mut transport = settings.transport().map_err(fail)?;
-        let controller = settings.controller().map_err(fail)?;
+        let mut controller = settings.controller().map_err(fail)?;
+        if self.course.data_way().is_some_and(|way| way.source() == side) {
+            controller = controller.with_hints(self.course.hints.clone());
+        }
         let peer = self.socket(side.peer()).ip();
         let host = shared.hosts.get(match side {
             Side::Server => &self.course.spec.server,
@@ -322,6 +325,7 @@ impl Flow for QuicFlow {
             }
         }
         let direction = self.course.visit_under_way().map_or(Direction::Download, |visit| visit.direction);
+        let lasts = self.course.ends().is_some();
         let told = Told {
             transport: "quic",
             connections: 1,
@@ -334,6 +338,13 @@ impl Flow for QuicFlow {
         self.course.end(now, shared, told);
         running.conn.close(NO_ERROR, b"");
         self.client.wake(now);
+        if lasts {
+            // Time is over at both ends: what is on the way then comes to nobody.
+            if let Some(conn) = &*running.server_conn.lock().unwrap_or_else(PoisonError::into_inner) {
+                conn.close(NO_ERROR, b"");
+            }
+            self.server.wake(now);
+        }
     }
 
     fn release(&mut self, now: Time) {

@@ -90,7 +90,7 @@ impl TcpFlow {
         let wants_permit = *direction == Direction::Download && controller.wants_permit();
         let ticket = wants_permit.then(|| hosts.gate.ticket(*peer));
         running.tickets.extend(ticket.clone());
-        let prepared = controller.clone();
+        let prepared = controller.with_hints(course.hints.clone());
         let sender: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             prepared.make(setup, fast, notes.clone())

@@ -7,7 +7,7 @@ mod phases;
 mod probe;
 
 use super::*;
-use crate::controller::{Controller, Mark, Setup};
+use crate::controller::{Controller, Mark, PathChange, Setup};
 use crate::ledger::Ledger;
 use crate::newreno::{self, NewReno};
 use bentpipe_units::{Rate, Time};

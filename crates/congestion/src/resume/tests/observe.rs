@@ -132,7 +132,7 @@ fn observations_of_the_old_path_end_with_it() {
     let mut rig = Rig::new(Mode::Observe, None);
     rounds(&mut rig, [100], 100, false);
     rig.send(100);
-    rig.resume.on_path_change(rig.now);
+    rig.resume.on_path_change(&PathChange::unknown(rig.now));
     assert_eq!(rig.notes.observed(), None);
     rig.at(200).ack(100, 199);
     assert_eq!(rig.notes.observed(), None);

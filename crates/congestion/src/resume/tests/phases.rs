@@ -148,7 +148,7 @@ fn reconnaissance_becomes_normal_when_the_lifetime_is_over() {
 #[test]
 fn reconnaissance_becomes_normal_when_the_path_changes() {
     let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
-    rig.resume.on_path_change(rig.now);
+    rig.resume.on_path_change(&PathChange::unknown(rig.now));
     assert_eq!(rig.last_step(), ("normal", "path_changed"));
     assert!(!rig.notes.in_use() && !rig.notes.retreated());
 }
@@ -305,7 +305,7 @@ fn unvalidated_becomes_safe_retreat_at_a_mark() {
 fn unvalidated_becomes_safe_retreat_when_the_path_changes() {
     let mut rig = Rig::jumped(300);
     rig.send(30);
-    rig.resume.on_path_change(rig.now);
+    rig.resume.on_path_change(&PathChange::unknown(rig.now));
     assert_eq!(rig.last_step(), ("safe_retreat", "path_changed"));
     assert!(rig.notes.retreated());
 }
@@ -352,7 +352,7 @@ fn validating_becomes_safe_retreat_at_a_loss_a_mark_or_a_change_of_path() {
     let strikes: [(Strike, &str); 3] = [
         (|rig| rig.lose(40, 40), "packet_loss"),
         (|rig| rig.mark(39), "ECN_CE"),
-        (|rig| rig.resume.on_path_change(rig.now), "path_changed"),
+        (|rig| rig.resume.on_path_change(&PathChange::unknown(rig.now)), "path_changed"),
     ];
     for (strike, trigger) in strikes {
         let mut rig = Rig::validating();

@@ -131,7 +131,7 @@ fn congestion_while_probing_drains() {
     let strikes: [(Strike, &str); 3] = [
         (|rig| rig.lose(21, 23), "packet_loss"),
         (|rig| rig.mark(20), "ECN_CE"),
-        (|rig| rig.resume.on_path_change(rig.now), "path_changed"),
+        (|rig| rig.resume.on_path_change(&PathChange::unknown(rig.now)), "path_changed"),
     ];
     for (strike, trigger) in strikes {
         let mut rig = probing();

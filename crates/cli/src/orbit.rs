@@ -1,0 +1,318 @@
+//! `bentpipe orbit`: the ways that a network of satellites offers, without packets. `bentpipe constellations`, `bentpipe places`: what it knows by name.
+
+use crate::args::Orbit;
+use crate::output;
+use crate::table::{Align, Table};
+use bentpipe_lab::orbit::{Pair, Sample, SharedBy, Survey, sharing, survey};
+use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
+use bentpipe_orbit::{Step, places, presets};
+use bentpipe_units::Span;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Rows that a table of samples has beside those of changes.
+const ROWS: usize = 20;
+/// How often sharing is looked for where nothing is said: way changes are tens of seconds apart.
+const SHARING_STEP: Span = Span::from_secs(1);
+
+/// Prints, and writes what files are asked for.
+pub fn run(args: &Orbit) -> Result<u8, LabError> {
+    let (plan, path) = path(args)?;
+    let step = match (path.step, args.step) {
+        (Step::Exact(_), Some(step)) => Step::Exact(step),
+        (Step::Every(_), Some(step)) => Step::Every(step),
+        (step, _) => step,
+    };
+    if let Some(cities) = args.sharing {
+        let path =
+            if cities == 0 { path } else { path.among_cities(cities).map_err(|error| usage("--sharing", error))? };
+        let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.length)
+            .map_err(|error| usage("--sharing", error))?;
+        return output::print(&if args.json {
+            pretty(&json!({ "sharing": found }))
+        } else {
+            sharing_text(&path, &found)
+        });
+    }
+    let survey = survey(&path, step, args.length, args.paths).map_err(|error| usage("--length", error))?;
+    if let Some(file) = &args.czml {
+        write(file, &survey.czml(&path, step)?)?;
+    }
+    if let Some(file) = &args.html {
+        write(file, &survey.page(&path, step, &plan.title, &plan.source)?)?;
+    }
+    output::print(&if args.json {
+        pretty(&json!(survey))
+    } else if args.csv {
+        csv(&survey)
+    } else {
+        text(&survey, &plan, output::coloured(&std::io::stdout()))
+    })
+}
+
+fn usage(argument: &'static str, reason: impl ToString) -> LabError {
+    LabError::Usage { argument, reason: reason.to_string() }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), LabError> {
+    std::fs::write(file, text).map_err(|error| LabError::Write { path: file.to_owned(), reason: error.to_string() })
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    format!("{}\n", serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// The scenario and its network; a preset's name is a scenario of its own.
+fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
+    let changes = Changes { sets: args.set.clone(), ..Changes::default() };
+    let name = args.scenario.display().to_string();
+    let plan = if !args.scenario.exists() && presets::shells(&name).is_ok() {
+        let (from, to) = match (&args.from, &args.to) {
+            (Some(from), Some(to)) => (from.as_str(), to.as_str()),
+            // Some flow must be there; with `--sharing` it is replaced.
+            _ if args.sharing.is_some_and(|cities| cities > 0) => ("Tokyo", "Delhi"),
+            _ => return Err(usage("SCENARIO", "a constellation alone has no flows; allowed: --from CITY --to CITY")),
+        };
+        for (option, city) in [("--from", from), ("--to", to)] {
+            places::find(city).map_err(|error| usage(option, error))?;
+        }
+        Plan::parse(&name, &alone(&name, from, to), Path::new(""), &changes)?
+    } else {
+        Plan::read(&args.scenario, &changes)?
+    };
+    let path = plan.cases.first().and_then(|case| case.orbit()).cloned();
+    let path = path.ok_or_else(|| usage("SCENARIO", "its path has no orbit; allowed: one with [path.orbit]"))?;
+    match (&args.from, &args.to) {
+        (Some(from), Some(to)) => {
+            let path = path.between(from, to).map_err(|error| usage("--from, --to", error))?;
+            Ok((plan, path))
+        }
+        _ => Ok((plan, path)),
+    }
+}
+
+/// A scenario around a preset.
+fn alone(constellation: &str, from: &str, to: &str) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    format!(
+        "name = \"orbit\"\ntitle = {0}\n[path.orbit]\nconstellation = {0}\nlinks.all = {{ rate = \"10 Mbps\" }}\n\
+         [workload]\nfrom = {1}\nto = {2}\ndownload = \"1 MB\"\n",
+        quoted(constellation),
+        quoted(from),
+        quoted(to)
+    )
+}
+
+fn ms(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"))
+}
+
+fn csv(survey: &Survey) -> String {
+    let mut text = "flow,t_s,rtt_ms,hops,visible_from,visible_to,attached_from,attached_to\n".to_owned();
+    for pair in &survey.flows {
+        // Names of flows have neither commas nor quotes.
+        for sample in &pair.samples {
+            let rtt = sample.rtt_ms.map_or_else(String::new, |rtt| rtt.to_string());
+            let hops = sample.hops.map_or_else(String::new, |hops| hops.to_string());
+            let [visible_from, visible_to] = sample.visible;
+            let [attached_from, attached_to] = sample.attached;
+            let _ = writeln!(
+                text,
+                "{},{},{rtt},{hops},{visible_from},{visible_to},{attached_from},{attached_to}",
+                pair.flow, sample.t_s
+            );
+        }
+    }
+    text
+}
+
+fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
+    let mut text = String::new();
+    let step = survey.step_s.map_or_else(|| "standing still".to_owned(), |step| format!("every {step} s"));
+    let _ = writeln!(
+        text,
+        "{}, {} satellites, {} s from {}, {step}",
+        output::paint(colour, "1", &survey.constellation),
+        survey.satellites,
+        survey.length_s,
+        survey.begins
+    );
+    for pair in &survey.flows {
+        let _ = write!(text, "\n{}\n", output::paint(colour, "1", &heading(pair)));
+        text.push_str(&summary(pair));
+        text.push_str(&table(pair, colour));
+        for (index, way) in pair.disjoint.iter().enumerate() {
+            let _ =
+                writeln!(text, "way {} at the beginning: {} ms, {}", index + 1, ms(way.rtt_ms), way.nodes.join(" – "));
+        }
+    }
+    for note in plan.notes.iter().filter(|note| !note.starts_with("nothing in this scenario is random")) {
+        let _ = write!(text, "\nnote: {note}\n");
+    }
+    text
+}
+
+fn heading(pair: &Pair) -> String {
+    format!("{}: {} – {}, {:.0} km", pair.flow, pair.from, pair.to, pair.distance_km)
+}
+
+fn summary(pair: &Pair) -> String {
+    let all = &pair.summary;
+    let mut text = format!(
+        "RTT {} / {} / {} ms (min / median / max); {} changes of way, {:.1} a minute",
+        ms(all.rtt_min_ms),
+        ms(all.rtt_median_ms),
+        ms(all.rtt_max_ms),
+        all.changes,
+        all.changes_per_minute
+    );
+    if let Some(step) = all.largest_step_ms {
+        let _ = write!(text, ", largest step {step:.2} ms");
+    }
+    if let Some(drift) = all.drift_us_per_s {
+        let _ = write!(text, "; drift up to {drift:.1} us/s");
+    }
+    if all.outages > 0 {
+        let _ = write!(
+            text,
+            "; {} outages, the longest {:.1} s, {:.1} % of the time",
+            all.outages,
+            all.longest_outage_s,
+            all.outage_share * 100.0
+        );
+    }
+    text + "\n"
+}
+
+/// Changes of the way, and samples evenly between.
+fn table(pair: &Pair, colour: bool) -> String {
+    let mut table = Table::new(&[
+        ("t", Align::Right),
+        ("RTT ms", Align::Right),
+        ("hops", Align::Right),
+        ("sees", Align::Left),
+        ("talks to", Align::Left),
+        ("way", Align::Left),
+    ]);
+    let every = pair.samples.len().div_ceil(ROWS).max(1);
+    let mut ways = pair.ways.iter().peekable();
+    for (index, sample) in pair.samples.iter().enumerate() {
+        let way = ways.next_if(|way| way.t_s <= sample.t_s);
+        if way.is_none() && index % every != 0 {
+            continue;
+        }
+        let nodes = way
+            .map_or_else(String::new, |way| if way.nodes.is_empty() { "none".to_owned() } else { inner(&way.nodes) });
+        table.row(row(sample).into_iter().chain([nodes]));
+    }
+    table.render(colour)
+}
+
+/// The way without its ends, which the heading names.
+fn inner(nodes: &[String]) -> String {
+    match nodes {
+        [_, inner @ .., _] if inner.len() > 8 => {
+            format!("{} – … – {}", inner[..4].join(" – "), inner[inner.len() - 4..].join(" – "))
+        }
+        [_, inner @ .., _] => inner.join(" – "),
+        _ => String::new(),
+    }
+}
+
+fn row(sample: &Sample) -> [String; 5] {
+    let two = |[from, to]: [usize; 2]| format!("{from}, {to}");
+    [
+        format!("{:.3} s", sample.t_s),
+        ms(sample.rtt_ms),
+        sample.hops.map_or_else(String::new, |hops| hops.to_string()),
+        two(sample.visible),
+        two(sample.attached),
+    ]
+}
+
+fn sharing_text(path: &OrbitPath, found: &[SharedBy]) -> String {
+    if found.is_empty() {
+        return format!("of {} flows no two share a link with visibly different round trips\n", path.flows.len());
+    }
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("RTT ms", Align::Right),
+        ("and", Align::Left),
+        ("RTT ms", Align::Right),
+        ("ratio", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+        ("shared", Align::Left),
+    ]);
+    for shared in found {
+        let [short, long] = &shared.flows;
+        let more = if shared.links.len() > 1 { format!(" and {} more", shared.links.len() - 1) } else { String::new() };
+        table.row([
+            short.join(" – "),
+            format!("{:.1}", shared.rtt_ms[0]),
+            long.join(" – "),
+            format!("{:.1}", shared.rtt_ms[1]),
+            format!("{:.2}", shared.ratio),
+            format!("{:.1} s", shared.from_s),
+            format!("{:.1} s", shared.to_s),
+            shared.links.first().cloned().unwrap_or_default() + &more,
+        ]);
+    }
+    table.render(output::coloured(&std::io::stdout()))
+}
+
+/// Lists the constellations that have names.
+pub fn constellations(as_json: bool) -> Result<u8, LabError> {
+    let shells = |name: &str| presets::shells(name).unwrap_or_default();
+    if as_json {
+        let list = presets::names().iter().map(|(name, note)| {
+            let shells: Vec<_> = shells(name)
+                .iter()
+                .map(|shell| {
+                    json!({
+                        "name": shell.name,
+                        "planes": shell.planes,
+                        "per_plane": shell.per_plane,
+                        "inclination_deg": shell.inclination_deg,
+                        "revolutions_per_day": shell.revolutions_per_day,
+                        "spread_deg": shell.spread_deg,
+                        "min_elevation_deg": shell.min_elevation_deg,
+                    })
+                })
+                .collect();
+            json!({ "name": name, "note": note, "shells": shells })
+        });
+        return output::print(&pretty(&json!(list.collect::<Vec<_>>())));
+    }
+    let mut table = Table::new(&[
+        ("constellation", Align::Left),
+        ("satellites", Align::Right),
+        ("min. elevation", Align::Right),
+        ("what", Align::Left),
+    ]);
+    for (name, note) in presets::names() {
+        let shells = shells(name);
+        let satellites: usize = shells.iter().map(|shell| shell.satellites()).sum();
+        let elevation = shells.iter().map(|shell| shell.min_elevation_deg).fold(f64::INFINITY, f64::min);
+        table.row([(*name).to_owned(), satellites.to_string(), format!("{elevation}°"), (*note).to_owned()]);
+    }
+    output::print(&table.render(output::coloured(&std::io::stdout())))
+}
+
+/// Lists the places that have names; those that hold `part` only, where it is given.
+pub fn list_places(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
+    let part = part.unwrap_or_default().to_lowercase();
+    let found = places::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
+    if as_json {
+        let list: Vec<_> = found
+            .map(|(name, place)| json!({ "name": name, "latitude_deg": place.latitude_deg, "longitude_deg": place.longitude_deg }))
+            .collect();
+        return output::print(&pretty(&json!(list)));
+    }
+    let mut table = Table::new(&[("place", Align::Left), ("latitude", Align::Right), ("longitude", Align::Right)]);
+    for (name, place) in found {
+        table.row([(*name).to_owned(), format!("{:.3}°", place.latitude_deg), format!("{:.3}°", place.longitude_deg)]);
+    }
+    output::print(&table.render(output::coloured(&std::io::stdout())))
+}

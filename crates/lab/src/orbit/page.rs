@@ -1,0 +1,95 @@
+//! A survey as a page with the globe, and as CZML.
+
+use super::Survey;
+use crate::error::LabError;
+use crate::record::Manifest;
+use crate::report;
+use crate::resolve::OrbitPath;
+use crate::results::{Clock, Results};
+use crate::sky::Sky;
+use crate::traces::{Recording, Trace};
+use bentpipe_orbit::Step;
+use bentpipe_sim::{FlowTrace, RunTrace, Series};
+use bentpipe_units::{Span, Time};
+
+/// What a page calls the only thing it shows.
+const VARIANT: &str = "ways";
+
+impl Survey {
+    /// Satellites, stations and ways as CZML.
+    ///
+    /// # Errors
+    /// A satellite that cannot be followed to the end.
+    pub fn czml(&self, path: &OrbitPath, step: Step) -> Result<String, LabError> {
+        Ok(self.recording(path, step)?.czml(&self.constellation).unwrap_or_default())
+    }
+
+    /// A page that shows the globe and the round trip over time; `title`, and the scenario's `source` in it.
+    ///
+    /// # Errors
+    /// A satellite that cannot be followed to the end.
+    pub fn page(&self, path: &OrbitPath, step: Step, title: &str, source: &str) -> Result<String, LabError> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let results = Results {
+            scenario: "orbit".to_owned(),
+            seed: 0,
+            clock: Clock::Virtual,
+            version: version.clone(),
+            runs: Vec::new(),
+            summary: Vec::new(),
+            expectations: Vec::new(),
+            published: Vec::new(),
+        };
+        let manifest = Manifest {
+            version,
+            complete: true,
+            runs_planned: 0,
+            runs_done: 0,
+            scenario: results.scenario.clone(),
+            title: title.to_owned(),
+            description: None,
+            seed: 0,
+            clock: Clock::Virtual,
+            variants: vec![VARIANT.to_owned()],
+            sweep: Vec::new(),
+            path: None,
+            published: Vec::new(),
+            notes: vec!["no packets were sent: these are the ways that the network offers".to_owned()],
+            files: Vec::new(),
+            source: source.to_owned(),
+        };
+        report::html(&manifest, &results, &self.recording(path, step)?)
+            .map_err(|error| LabError::write("the page", error))
+    }
+
+    /// The round trips and ways as one traced run.
+    fn recording(&self, path: &OrbitPath, step: Step) -> Result<Recording, LabError> {
+        let end = Time::ZERO + Span::from_secs_f64(self.length_s);
+        let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
+        let flows = self.flows.iter().map(|pair| {
+            // Where there is no way, there is a gap.
+            let rtt = pair.samples.iter().map(|sample| (at(sample.t_s), sample.rtt_ms.unwrap_or(f64::NAN)));
+            let hops = pair.samples.iter().map(|sample| {
+                let hops = sample.hops.map_or(f64::NAN, |hops| hops as f64);
+                (at(sample.t_s), hops)
+            });
+            FlowTrace {
+                name: pair.flow.clone(),
+                visit: 1,
+                start: Time::ZERO,
+                series: vec![
+                    Series { name: "rtt", unit: "ms", points: rtt.collect() },
+                    Series { name: "hops", unit: "", points: hops.collect() },
+                ],
+                marks: Vec::new(),
+                phases: Vec::new(),
+            }
+        });
+        let trace = RunTrace { flows: flows.collect(), links: Vec::new(), paths: Vec::new() };
+        let mut blob = Vec::new();
+        let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], &mut blob);
+        let sky = Sky::new(&path.network, step, end, &mut blob).map_err(|error| LabError::write("the sky", error))?;
+        let trace = Trace { sky: Some(0), paths: self.ways(), ..trace };
+        Ok(Recording { traces: vec![trace], skies: vec![sky], blob, first_end: Some(end) })
+    }
+}

@@ -1,0 +1,242 @@
+//! What the types of `[path.orbit]` cannot refuse.
+
+use super::check::{above_zero, one_of};
+use super::{Begin, FibreSection, OrbitSection, PathSection, Scenario, ShellSection, StationSection};
+use crate::error::Problem;
+use bentpipe_link::DirectionPatch;
+use bentpipe_orbit::Selection;
+use bentpipe_units::Length;
+use serde_spanned::Spanned;
+use std::ops::{Range, RangeInclusive};
+
+type Check = Result<(), Problem>;
+
+/// Refuses an orbit that cannot be, and what cannot stand beside one.
+pub(super) fn orbit(scenario: &Scenario) -> Check {
+    let path = scenario.path.get_ref();
+    let Some(spanned) = &path.orbit else { return ends_without_orbit(scenario) };
+    beside(path)?;
+    if let Some(capture) = &scenario.output.capture {
+        let message = "a capture is of a hop, and a path with an orbit has none; allowed: no `capture`";
+        return Err(Problem::new(capture.span(), message));
+    }
+    let orbit = spanned.get_ref();
+    satellites(orbit, spanned.span())?;
+    time(orbit)?;
+    links(orbit)?;
+    let all = orbit.selection.unwrap_or_default();
+    elevation(orbit.min_elevation_deg.as_ref())?;
+    if all == Selection::All && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none()) {
+        interruption(orbit.interruption.as_ref())?;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for station in &orbit.station {
+        let name = &station.get_ref().name;
+        if name.get_ref().trim().is_empty() || name.get_ref().len() > 64 {
+            let message = format!("`{name}` is no name for a station; allowed: 1 to 64 characters");
+            return Err(Problem::new(name.span(), message));
+        }
+        if seen.contains(&name.get_ref().as_str()) {
+            let message = format!("a station named `{name}` stands above already; allowed: each name once");
+            return Err(Problem::new(name.span(), message));
+        }
+        seen.push(name.get_ref());
+        self::station(station.get_ref(), station.span(), all)?;
+    }
+    orbit.fibre.iter().try_for_each(|fibre| self::fibre(fibre.get_ref()))?;
+    ends(scenario)
+}
+
+/// What describes hops says nothing here.
+fn beside(path: &PathSection) -> Check {
+    let beside = [
+        ("profile", path.profile.as_ref().map(Spanned::span)),
+        ("hop", path.hop.first().map(Spanned::span)),
+        ("forward", path.forward.as_ref().map(Spanned::span)),
+        ("return", path.reverse.as_ref().map(Spanned::span)),
+        ("rtt", path.rtt.as_ref().map(Spanned::span)),
+        ("pep", path.pep.as_ref().map(Spanned::span)),
+    ];
+    if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
+        let message = format!("`path.{key}` stands beside [path.orbit]; allowed: either hops or an orbit");
+        return Err(Problem::new(span, message));
+    }
+    if *path.terminals.get_ref() != 1 {
+        let message =
+            "`terminals` says nothing where the path has an orbit; allowed: `from` and `to` of each flow".to_owned();
+        return Err(Problem::new(path.terminals.span(), message));
+    }
+    Ok(())
+}
+
+fn satellites(orbit: &OrbitSection, span: Range<usize>) -> Check {
+    match (&orbit.constellation, orbit.shell.as_slice()) {
+        (None, []) => {
+            Err(Problem::new(span, "there is no satellite; allowed: `constellation`, or a [[path.orbit.shell]]")
+                .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)"))
+        }
+        (Some(_), [shell, ..]) => {
+            Err(Problem::new(shell.span(), "a shell stands beside `constellation`; allowed: one of the two"))
+        }
+        (_, shells) => shells.iter().try_for_each(|shell| self::shell(shell.get_ref(), shell.span())),
+    }
+}
+
+fn shell(shell: &ShellSection, span: Range<usize>) -> Check {
+    let given = [("altitude", shell.altitude.is_some()), ("revolutions_per_day", shell.revolutions_per_day.is_some())];
+    one_of(&given, span, "a shell has no height here")?;
+    // Beyond, a geostationary ring and more: what is written there is a slip of the pen.
+    match &shell.altitude {
+        Some(altitude) => length("altitude", altitude, Length::from_km(150)..=Length::from_km(50_000)),
+        None => Ok(()),
+    }
+}
+
+fn time(orbit: &OrbitSection) -> Check {
+    if let Some(step) = &orbit.step {
+        above_zero("step", step)?;
+    }
+    if let Some(hints) = &orbit.hints {
+        above_zero("hints", hints)?;
+    }
+    if let Some(within) = &orbit.within {
+        above_zero("within", within)?;
+        if orbit.at.as_ref().is_none_or(|at| *at.get_ref() != Begin::Random) {
+            let message = "`within` says how far at = \"random\" may go; allowed only beside it";
+            return Err(Problem::new(within.span(), message));
+        }
+    }
+    match &orbit.hints {
+        Some(hints) if orbit.frozen => {
+            let message =
+                "nothing changes where `frozen` is true, so there is nothing to announce; allowed: one of the two";
+            Err(Problem::new(hints.span(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn links(orbit: &OrbitSection) -> Check {
+    let links = &orbit.links;
+    let kinds = [&links.all, &links.isl, &links.up, &links.down, &links.fibre];
+    kinds.into_iter().flatten().try_for_each(no_delay)?;
+    if let Some(range) = &orbit.isl_range {
+        length("isl_range", range, Length::from_km(1)..=Length::from_km(100_000))?;
+    }
+    if let Some(range) = &orbit.ground_range {
+        length("ground_range", range, Length::from_km(1)..=Length::from_km(100_000))?;
+    }
+    Ok(())
+}
+
+fn no_delay(patch: &Spanned<DirectionPatch>) -> Check {
+    if patch.get_ref().delay.is_none() {
+        return Ok(());
+    }
+    let message = "the `delay` of these links follows from where their ends are; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
+    Err(Problem::new(patch.span(), message))
+}
+
+fn length(key: &str, value: &Spanned<Length>, allowed: RangeInclusive<Length>) -> Check {
+    if allowed.contains(value.get_ref()) {
+        return Ok(());
+    }
+    let message = format!("`{key}` of {value} is out of range; allowed: {} to {}", allowed.start(), allowed.end());
+    Err(Problem::new(value.span(), message))
+}
+
+fn degrees(key: &str, value: Option<&Spanned<f64>>, allowed: RangeInclusive<f64>) -> Check {
+    match value {
+        Some(value) if !allowed.contains(value.get_ref()) => {
+            let message = format!("`{key}` of {value} cannot be; allowed: {} to {}", allowed.start(), allowed.end());
+            Err(Problem::new(value.span(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn elevation(value: Option<&Spanned<f64>>) -> Check {
+    degrees("min_elevation_deg", value, 0.0..=90.0)
+}
+
+/// The selection of a station that has one satellite at a time.
+fn turns(station: &StationSection, all: Selection) -> Option<Selection> {
+    Some(station.selection.unwrap_or(all)).filter(|selection| *selection != Selection::All)
+}
+
+fn interruption(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
+    match value {
+        Some(value) if !value.get_ref().is_zero() => {
+            let message = "a station that talks to all satellites it sees never turns; allowed: `interruption` with `selection` `highest`, `nearest`, `longest` or `slots`";
+            Err(Problem::new(value.span(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn station(station: &StationSection, span: Range<usize>, all: Selection) -> Check {
+    elevation(station.min_elevation_deg.as_ref())?;
+    if turns(station, all).is_none() {
+        interruption(station.interruption.as_ref())?;
+    }
+    degrees("latitude_deg", station.latitude_deg.as_ref(), -90.0..=90.0)?;
+    degrees("longitude_deg", station.longitude_deg.as_ref(), -180.0..=180.0)?;
+    // From the shore of the Dead Sea to aircraft and balloons.
+    degrees("altitude_m", station.altitude_m.as_ref(), -500.0..=50_000.0)?;
+    let allowed = "allowed: `place`, the name of a city, or `latitude_deg` and `longitude_deg`";
+    match (&station.place, &station.latitude_deg, &station.longitude_deg) {
+        (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
+        (Some(place), _, _) => {
+            Err(Problem::new(place.span(), format!("a `place` stands beside coordinates; {allowed}")))
+        }
+        (None, _, _) => Err(Problem::new(span, format!("nothing says where this station stands; {allowed}"))),
+    }
+}
+
+fn fibre(fibre: &FibreSection) -> Check {
+    different(&fibre.from, &fibre.to, "a link")
+}
+
+fn different(from: &Spanned<String>, to: &Spanned<String>, what: &str) -> Check {
+    if from.get_ref() != to.get_ref() {
+        return Ok(());
+    }
+    Err(Problem::new(to.span(), format!("{what} from `{from}` to itself goes nowhere; allowed: two places")))
+}
+
+/// Where the ends of every flow are, as the scenario writes them, with the flow's place in the text.
+fn written_ends(scenario: &Scenario) -> Vec<(Option<&Spanned<String>>, Option<&Spanned<String>>, Range<usize>)> {
+    let work = scenario.workload.iter().map(|work| {
+        let ends = work.get_ref();
+        (ends.from.as_ref(), ends.to.as_ref(), work.span())
+    });
+    let flows = scenario.flow.iter().map(|flow| {
+        let ends = flow.get_ref();
+        (ends.from.as_ref(), ends.to.as_ref(), flow.span())
+    });
+    work.chain(flows).collect()
+}
+
+fn ends(scenario: &Scenario) -> Check {
+    for (from, to, span) in written_ends(scenario) {
+        match (from, to) {
+            (Some(from), Some(to)) => different(from, to, "a flow")?,
+            _ => {
+                let message = "on a path with an orbit a flow has places; allowed: `from`, where its client is, and `to`, where its server is";
+                return Err(Problem::new(span, message).help("from = \"Toronto\"\nto = \"Washington\""));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ends_without_orbit(scenario: &Scenario) -> Check {
+    for (from, to, _) in written_ends(scenario) {
+        if let Some(given) = from.or(to) {
+            let message =
+                format!("`{given}` is a place, and this path has none; allowed: `from` and `to` with [path.orbit]");
+            return Err(Problem::new(given.span(), message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! Values of `[path.orbit]` that are written in several ways: as a name, a number, a list or a table.
+//!
+//! Read by hand, since an untagged enum would say of every mistake that nothing matched.
+
+use bentpipe_units::Span;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where satellites come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConstellationText {
+    /// Presets, by name.
+    Presets(Vec<String>),
+    /// A file of two-line elements or OMM messages.
+    Elements(PathBuf),
+}
+
+/// When runs begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// So long after the epoch.
+    At(Span),
+    /// Each run draws it.
+    Random,
+}
+
+/// Which satellites are linked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IslText {
+    /// The next in the plane and the same in the next plane.
+    Grid,
+    /// The next in the plane.
+    Rings,
+    /// None.
+    None,
+    /// These pairs.
+    List(Vec<(String, String)>),
+}
+
+/// How planes are shifted against each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PhaseText {
+    /// Odd planes by half of the spacing.
+    OddHalf,
+    /// Each by so many degrees more than the one before.
+    Degrees(f64),
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Files {
+    tle: Option<PathBuf>,
+    omm: Option<PathBuf>,
+}
+
+impl<'de> Deserialize<'de> for ConstellationText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = ConstellationText;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a constellation, a list of names, { tle = \"FILE\" } or { omm = \"FILE\" }")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(ConstellationText::Presets(vec![text.to_owned()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                let names = Vec::<String>::deserialize(SeqAccessDeserializer::new(list))?;
+                if names.is_empty() {
+                    return Err(de::Error::custom("the list names no constellation; allowed: one or more names"));
+                }
+                Ok(ConstellationText::Presets(names))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                match Files::deserialize(MapAccessDeserializer::new(map))? {
+                    Files { tle: Some(file), omm: None } | Files { tle: None, omm: Some(file) } => {
+                        Ok(ConstellationText::Elements(file))
+                    }
+                    _ => Err(de::Error::custom("one file holds the elements; allowed: either `tle` or `omm`")),
+                }
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for ConstellationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Constellation".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Presets by name, or a file of two-line elements (TLE) or OMM messages in JSON",
+            "oneOf": [
+                { "type": "string" },
+                { "type": "array", "items": { "type": "string" }, "minItems": 1 },
+                {
+                    "type": "object",
+                    "properties": { "tle": { "type": "string" }, "omm": { "type": "string" } },
+                    "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+                },
+            ],
+            "examples": ["kuiper-630", ["starlink", "oneweb"], { "tle": "stations.tle" }],
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Begin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Begin;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a span of time such as \"90 s\", or \"random\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Begin, E> {
+                if text == "random" {
+                    return Ok(Begin::Random);
+                }
+                let span: Result<Span, _> = text.parse();
+                span.map(Begin::At).map_err(|error| E::custom(format!("{error}; or `random`")))
+            }
+        }
+        deserializer.deserialize_str(V)
+    }
+}
+
+impl JsonSchema for Begin {
+    fn schema_name() -> Cow<'static, str> {
+        "Begin".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "A span of time, or \"random\"", "examples": ["90 s", "random"] })
+    }
+}
+
+impl<'de> Deserialize<'de> for IslText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = IslText;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`grid`, `rings`, `none`, or a list of pairs of names")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<IslText, E> {
+                match text {
+                    "grid" => Ok(IslText::Grid),
+                    "rings" => Ok(IslText::Rings),
+                    "none" => Ok(IslText::None),
+                    _ => Err(E::unknown_variant(text, &["grid", "rings", "none"])),
+                }
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<IslText, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(IslText::List)
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for IslText {
+    fn schema_name() -> Cow<'static, str> {
+        "Isl".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "oneOf": [
+                { "type": "string", "enum": ["grid", "rings", "none"] },
+                {
+                    "type": "array",
+                    "items": { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 },
+                },
+            ],
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for PhaseText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = PhaseText;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`odd-half`, or a number of degrees")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<PhaseText, E> {
+                match text {
+                    "odd-half" => Ok(PhaseText::OddHalf),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_f64<E: de::Error>(self, degrees: f64) -> Result<PhaseText, E> {
+                Ok(PhaseText::Degrees(degrees))
+            }
+            fn visit_i64<E: de::Error>(self, degrees: i64) -> Result<PhaseText, E> {
+                Ok(PhaseText::Degrees(degrees as f64))
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+impl JsonSchema for PhaseText {
+    fn schema_name() -> Cow<'static, str> {
+        "Phase".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "oneOf": [{ "const": "odd-half" }, { "type": "number" }] })
+    }
+}

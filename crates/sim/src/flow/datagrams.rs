@@ -1,0 +1,358 @@
+//! A flow of datagrams that nothing controls: UDP at a constant rate or in bursts, and pings.
+
+use super::course::Told;
+use super::{Course, Flow, FlowResults, Shared};
+use crate::datagram::{Body, Carrier, Datagram, Filler, Side, Way};
+use crate::error::SimError;
+use crate::outcome::{PathOutcome, ReturnBytes};
+use crate::parcels::{Parcel, Parcels};
+use crate::spec::{Datagrams, FlowSpec};
+use bentpipe_link::random::{Stream, stream};
+use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, Probe, UDP_HEADER};
+use bentpipe_units::{Bytes, Span, Time};
+use std::collections::VecDeque;
+
+/// Bursts and silences are not shorter in the mean: each is drawn.
+const SHORTEST_BURST: Span = Span::from_millis(1);
+
+/// A flow of datagrams that nothing controls.
+pub struct DatagramFlow {
+    course: Course,
+    kind: Datagrams,
+    /// Size of its IP packets.
+    bytes: u32,
+    last_node: u16,
+    running: Option<Running>,
+}
+
+/// The visit under way.
+struct Running {
+    schedule: Schedule,
+    /// Echo requests that have not been answered.
+    asked: VecDeque<Filler>,
+    probe: Probe,
+}
+
+impl DatagramFlow {
+    /// A flow that has not begun; `index` gives its addresses.
+    pub fn new(spec: FlowSpec, kind: Datagrams, index: usize, shared: &Shared) -> Result<Self, SimError> {
+        let bytes = check(&spec, kind).map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
+        Ok(Self { course: Course::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
+    }
+
+    fn side(&self, node: u16) -> Option<Side> {
+        match node {
+            0 => Some(Side::Client),
+            node if node == self.last_node => Some(Side::Server),
+            _ => None,
+        }
+    }
+
+    /// The way of what `node` sends, and whether that is what the flow is about and not answers.
+    fn leaving(&self, node: u16) -> Option<(Way, bool)> {
+        let way = match self.side(node)? {
+            Side::Client => Way::Up,
+            Side::Server => Way::Down,
+        };
+        Some((way, self.course.data_way()? == way))
+    }
+
+    /// What UDP or ICMP carries.
+    fn content(&self) -> u32 {
+        // The headers of both have the same size (RFC 768, RFC 792).
+        self.bytes - IP_UDP_HEADER
+    }
+}
+
+/// The size of its packets, or what is wrong with the flow.
+fn check(spec: &FlowSpec, kind: Datagrams) -> Result<u32, String> {
+    let packet = match kind {
+        Datagrams::Constant { rate, .. } if rate.is_zero() => {
+            return Err(format!("datagrams at {rate}; allowed: a rate above zero"));
+        }
+        Datagrams::Constant { bursts: Some((on, off)), .. } if on.min(off) < SHORTEST_BURST => {
+            return Err(format!("bursts of {on} with {off} between them; allowed: {SHORTEST_BURST} or more each"));
+        }
+        Datagrams::Ping { interval, .. } if interval.is_zero() => {
+            return Err(format!("a ping each {interval}; allowed: an interval above zero"));
+        }
+        Datagrams::Constant { packet, .. } | Datagrams::Ping { packet, .. } => packet,
+    };
+    if spec.visits.iter().any(|visit| visit.lasts.is_none()) {
+        return Err("datagrams are sent until somebody says when; allowed: visits that last for a time".to_owned());
+    }
+    let smallest = u64::from(IP_UDP_HEADER) + 1;
+    u32::try_from(packet.get())
+        .ok()
+        .filter(|_| (smallest..=65_535).contains(&packet.get()))
+        .ok_or_else(|| format!("packets of {packet}; allowed: {smallest} B to 65535 B"))
+}
+
+impl Flow for DatagramFlow {
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
+    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        let (visit, _) = self.course.begin(now, shared);
+        let purpose = format!("flow/{}/bursts/{}", self.course.spec.name, self.course.visit());
+        let ends = self.course.ends().unwrap_or(now);
+        self.running = Some(Running {
+            schedule: Schedule::new(self.kind, now, ends, stream(shared.seed.0, shared.seed.1, &purpose)),
+            asked: VecDeque::new(),
+            probe: Probe::new(shared.trace && visit.reported),
+        });
+        Ok(())
+    }
+
+    fn end_visit(&mut self, now: Time, shared: &Shared) {
+        let Some(running) = self.running.take() else { return };
+        let told = Told {
+            transport: match self.kind {
+                Datagrams::Constant { bursts: None, .. } => "cbr",
+                Datagrams::Constant { bursts: Some(_), .. } => "on-off",
+                Datagrams::Ping { .. } => "ping",
+            },
+            connections: 0,
+            handshake: None,
+            record: &mut running.probe.record(),
+            path: PathOutcome::default(),
+            pep: None,
+            qlog: Vec::new(),
+        };
+        self.course.end(now, shared, told);
+    }
+
+    fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
+        let Body::Filler(filler) = datagram.body else { return };
+        let content = self.content() as usize;
+        let (Some(running), Some(progress)) = (&mut self.running, self.course.progress()) else { return };
+        // What is left of an earlier visit finds nobody.
+        if datagram.visit != self.course.visit() {
+            return;
+        }
+        match filler.carrier {
+            Carrier::Udp => progress.received(0, content, now),
+            Carrier::Echo => running.asked.push_back(filler),
+            Carrier::EchoReply => {
+                progress.received(0, content, now);
+                running.probe.record().sample(now, now.since(filler.sent));
+            }
+        }
+    }
+
+    fn wake(&mut self, _now: Time, _node: u16) {}
+
+    fn next_timeout(&self, node: u16) -> Option<Time> {
+        let (_, own) = self.leaving(node)?;
+        // Requests are answered at once.
+        self.running.as_ref().filter(|_| own)?.schedule.due()
+    }
+
+    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
+        let (way, own) = self.leaving(node)?;
+        let (bytes, content) = (self.bytes, self.content());
+        let running = self.running.as_mut()?;
+        let filler = if own {
+            let number = running.schedule.take(now)?;
+            let carrier = match self.kind {
+                Datagrams::Constant { .. } => Carrier::Udp,
+                Datagrams::Ping { .. } => Carrier::Echo,
+            };
+            let mut record = running.probe.record();
+            record.packets_sent += 1;
+            record.bytes_sent += u64::from(content);
+            let position = record.bytes_sent as f64;
+            if let Some(series) = &mut record.series {
+                series.sent.push((now, position));
+            }
+            Filler { carrier, number, sent: now, bytes }
+        } else {
+            Filler { carrier: Carrier::EchoReply, ..running.asked.pop_front()? }
+        };
+        let udp = filler.carrier == Carrier::Udp;
+        self.course.count_sent(
+            way,
+            ReturnBytes {
+                ip: u64::from(IP_HEADER),
+                udp: if udp { u64::from(UDP_HEADER) } else { 0 },
+                payload: u64::from(if udp { content } else { bytes - IP_HEADER }),
+                total: u64::from(bytes),
+                ..ReturnBytes::default()
+            },
+        );
+        let (flow, visit) = (self.course.index as u32, self.course.visit());
+        let to = if node == 0 { self.last_node } else { 0 };
+        let position = (filler.number + 1) as f64 * f64::from(content);
+        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Filler(filler) });
+        Some((way, Packet { bytes, ecn: Ecn::NotEct, payload }))
+    }
+
+    fn into_results(self: Box<Self>) -> FlowResults {
+        self.course.into_results()
+    }
+}
+
+/// When packets are sent.
+struct Schedule {
+    kind: Datagrams,
+    begun: Time,
+    ends: Time,
+    /// Packets sent.
+    sent: u64,
+    bursts: Option<Bursts>,
+    /// When the next packet is sent.
+    due: Option<Time>,
+}
+
+/// Times of sending and of silence, drawn one after the other.
+struct Bursts {
+    stream: Stream,
+    /// Mean times of sending and of silence.
+    mean: (Span, Span),
+    /// Time of sending up to the end of the latest burst.
+    sending: Span,
+    /// Time of silence before that burst ended.
+    silent: Span,
+}
+
+impl Bursts {
+    /// The next silence and burst.
+    fn next(&mut self) {
+        let (on, off) = self.mean;
+        self.silent += off.mul_f64(self.stream.exponential());
+        self.sending += on.mul_f64(self.stream.exponential());
+    }
+}
+
+impl Schedule {
+    fn new(kind: Datagrams, begun: Time, ends: Time, mut stream: Stream) -> Self {
+        let bursts = match kind {
+            Datagrams::Constant { bursts: Some((on, off)), .. } => {
+                // In its long-run state: what is left of an exponential time is distributed as the whole is.
+                let sends = stream.chance(on.as_secs_f64() / (on + off).as_secs_f64());
+                let mut bursts = Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
+                if sends {
+                    bursts.sending = on.mul_f64(bursts.stream.exponential());
+                } else {
+                    bursts.next();
+                }
+                Some(bursts)
+            }
+            _ => None,
+        };
+        let mut schedule = Self { kind, begun, ends, sent: 0, bursts, due: None };
+        schedule.due = schedule.next();
+        schedule
+    }
+
+    /// When the next packet is sent.
+    fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The number of the packet that is sent `now`, where one is.
+    fn take(&mut self, now: Time) -> Option<u64> {
+        self.due.filter(|&due| due <= now)?;
+        let number = self.sent;
+        self.sent += 1;
+        self.due = self.next();
+        Some(number)
+    }
+
+    /// When packet number `sent` is due; none once the visit has ended.
+    ///
+    /// Counted from the beginning, so that no rounding adds up. Bursts share one clock that stands still between them: what is left of the time to the
+    /// next packet when one ends is spent in the next, and the mean rate is the rate times the share of time in bursts.
+    fn next(&mut self) -> Option<Time> {
+        let offset = match self.kind {
+            Datagrams::Constant { rate, packet, .. } => {
+                rate.time_for(Bytes::new(packet.get().saturating_mul(self.sent)))
+            }
+            Datagrams::Ping { interval, .. } => interval * self.sent,
+        };
+        let mut due = self.begun + offset;
+        if let Some(bursts) = &mut self.bursts {
+            while bursts.sending <= offset && self.begun + bursts.sending + bursts.silent < self.ends {
+                bursts.next();
+            }
+            due += bursts.silent;
+        }
+        (due < self.ends).then_some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_units::Rate;
+
+    fn times(kind: Datagrams, seconds: u64, seed: u64) -> Vec<Time> {
+        let ends = Time::from_secs(seconds);
+        let mut schedule = Schedule::new(kind, Time::ZERO, ends, stream(seed, 0, "test"));
+        let mut times = Vec::new();
+        while let Some(due) = schedule.due() {
+            assert_eq!(schedule.take(due), Some(times.len() as u64));
+            times.push(due);
+        }
+        times
+    }
+
+    fn constant(bursts: Option<(Span, Span)>) -> Datagrams {
+        Datagrams::Constant { rate: Rate::from_mbps(12), packet: Bytes::new(1500), bursts }
+    }
+
+    #[test]
+    fn a_constant_rate_is_exact_and_its_first_packet_leaves_at_once() {
+        let times = times(constant(None), 10, 1);
+        assert_eq!((times.len(), times[0], times[9_999]), (10_000, Time::ZERO, Time::from_millis(9_999)));
+        let odd = Datagrams::Constant { rate: Rate::from_mbps(7), packet: Bytes::new(1000), bursts: None };
+        let expected = Rate::from_mbps(7).time_for(Bytes::new(8_000_000));
+        assert_eq!(self::times(odd, 20, 1)[8_000].since_start(), expected, "rounding does not add up");
+    }
+
+    #[test]
+    fn bursts_and_silences_have_their_means() {
+        let (on, off) = (Span::from_millis(300), Span::from_millis(700));
+        let times = times(constant(Some((on, off))), 4_000, 7);
+        // 4,000 periods: the share of sending has a standard error of about 0.3 % / 0.3; four of them.
+        let share = times.len() as f64 / 4_000_000.0;
+        assert!((share - 0.3).abs() < 0.02, "{share}");
+        // A gap is a silence where it is longer than the time between packets; silences shorter than that are not seen.
+        let gaps: Vec<f64> = times
+            .windows(2)
+            .map(|pair| pair[1].since(pair[0]).as_secs_f64() - 0.001)
+            .filter(|gap| *gap > 1e-6)
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // Standard error 0.7 s / sqrt(4,000) = 11 ms; four of them.
+        assert!((mean - 0.7).abs() < 0.044, "{mean}");
+        // An exponential time is as spread out as it is long; a constant one would not be spread at all.
+        let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64).sqrt();
+        assert!((spread / mean - 1.0).abs() < 0.1, "{spread}");
+    }
+
+    #[test]
+    fn a_flow_in_bursts_begins_in_its_long_run_state() {
+        let begins_in_burst = |seed: &u64| {
+            let bursts = Some((Span::from_secs(1), Span::from_secs(3)));
+            times(constant(bursts), 1_000, *seed).first() == Some(&Time::ZERO)
+        };
+        // 200 draws with probability 1/4: standard error 0.031; four of them.
+        let share = (0..200).filter(begins_in_burst).count() as f64 / 200.0;
+        assert!((share - 0.25).abs() < 0.125, "{share}");
+    }
+
+    #[test]
+    fn nothing_is_due_once_the_visit_has_ended() {
+        let bursts = Some((SHORTEST_BURST, Span::from_secs(1_000_000)));
+        assert!(times(constant(bursts), 1, 3).len() < 3);
+        let ping = Datagrams::Ping { interval: Span::MAX, packet: Bytes::new(84) };
+        assert_eq!(times(ping, 1, 1), [Time::ZERO]);
+    }
+}

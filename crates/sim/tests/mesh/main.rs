@@ -1,0 +1,212 @@
+//! Packets over constellations that move.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod handover;
+mod setup;
+
+use bentpipe_orbit::{Guide, Network, Node, SPEED_OF_LIGHT, Step, Topology};
+use bentpipe_quic::congestion::{HintUse, Recipe};
+use bentpipe_sim::{Datagrams, FlowOutcome, RunOutcome};
+use bentpipe_units::{Bytes, Span, Time};
+use setup::*;
+use std::sync::Arc;
+
+fn told(outcome: &RunOutcome) -> String {
+    format!("{:?} {:?} {} {}", outcome.flows, outcome.links, outcome.events, outcome.end)
+}
+
+#[test]
+fn transfers_over_a_moving_constellation_arrive_whole() {
+    let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    let flows = vec![download("quic", quic(), 20_000_000), download("tcp", tcp(Recipe::default()), 20_000_000)];
+    let mut spec = spec(network.clone(), flows);
+    spec.trace = true;
+    let outcome = run(&spec);
+    for flow in &outcome.flows {
+        assert!(flow.completed && flow.received == 20_000_000, "{flow:?}");
+        // 40 MB over a link of 10 Mbps; ways of some 12,000 km there and back.
+        assert!((25.0..80.0).contains(&flow.completion.unwrap().as_secs_f64()), "{flow:?}");
+        assert!((0.08..0.3).contains(&flow.rtt_min.unwrap().as_secs_f64()), "{flow:?}");
+    }
+    // Paths change meanwhile; each begins at the data's sender, and both flows take the same.
+    let paths = outcome.trace.unwrap().paths;
+    for flow in 0..2 {
+        let own: Vec<_> = paths.iter().filter(|path| path.flow == flow).map(|path| (path.at, &path.nodes)).collect();
+        assert!(own.len() > 1, "the path never changed: {own:?}");
+        assert_eq!(
+            (own[0].0, own[0].1[0], *own[0].1.last().unwrap()),
+            (Time::ZERO, network.station(1), network.station(0))
+        );
+        assert!(own.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 != two[1].1));
+        let others = paths.iter().filter(|path| path.flow != flow).map(|path| (path.at, &path.nodes));
+        assert!(own.iter().copied().eq(others));
+    }
+}
+
+#[test]
+fn a_run_is_a_function_of_its_spec_and_looking_changes_nothing() {
+    let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    let flows = vec![download("quic", quic(), 2_000_000), download("tcp", tcp(Recipe::default()), 2_000_000)];
+    let mut spec = spec(network, flows);
+    let once = told(&run(&spec));
+    assert_eq!(once, told(&run(&spec)));
+    spec.trace = true;
+    assert_eq!(once, told(&run(&spec)));
+}
+
+#[test]
+fn flows_from_one_station_share_its_transmitter() {
+    let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    let lasts = Span::from_secs(20);
+    let flows = vec![datagrams("one", constant(8_000), lasts), datagrams("two", constant(8_000), lasts)];
+    let outcome = run(&spec(network, flows));
+    let sky = outcome.links.iter().find(|link| link.name == "Toronto>sky").unwrap();
+    let carried: Vec<u64> = sky.carried.iter().map(|(_, bytes)| *bytes).collect();
+    assert_eq!((carried.len(), carried.iter().sum::<u64>()), (2, sky.counters.bytes_out));
+    assert!(sky.utilisation > 0.99 && sky.counters.dropped_queue.packets > 0, "{sky:?}");
+    let rate = sky.counters.bytes_out as f64 * 8.0 / 20e6;
+    assert!((9.9..=10.0).contains(&rate), "{rate} Mbps over a link of 10");
+    // Nobody else is in their way.
+    let lost: u64 = outcome.links.iter().map(|link| link.counters.dropped_queue.packets).sum();
+    assert_eq!(lost, sky.counters.dropped_queue.packets);
+    assert_eq!(lost, outcome.flows.iter().map(|flow| flow.packets_lost_queue).sum::<u64>());
+}
+
+/// When a packet of `bytes` that leaves `from` at `at` over an empty network of 10 Mbps reaches the end of `path`: each hop by the places of its ends when the
+/// packet has been sent.
+fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
+    for hop in path.windows(2) {
+        at += bentpipe_units::Rate::from_mbps(10).time_for(Bytes::new(bytes));
+        let there = Topology::new(network, at).unwrap();
+        let distance = there.position(hop[0]).distance_m(there.position(hop[1]));
+        at += Span::from_secs_f64(distance / SPEED_OF_LIGHT);
+    }
+    at
+}
+
+#[test]
+fn a_round_trip_is_what_the_geometry_gives() {
+    let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    for seconds in [0, 13, 100] {
+        let ping = Datagrams::Ping { interval: Span::from_secs(10), packet: Bytes::new(1250) };
+        let mut flow = datagrams("ping", ping, Span::from_secs(5));
+        flow.start = Span::from_secs(seconds) + Span::from_millis(33);
+        let start = Time::ZERO + flow.start;
+        let outcome = run(&spec(network.clone(), vec![flow]));
+        let measured = outcome.flows[0].rtt_min.unwrap();
+        let ends = [network.station(0), network.station(1)];
+        let mut guide = Guide::new(network.clone(), Step::Every(STEP), &ends).unwrap();
+        while guide.next() <= start {
+            guide.advance().unwrap();
+        }
+        let there = guide.routes().path(ends[0], 1).unwrap();
+        let turn = arrival(&network, &there.nodes, start, 1250);
+        let back = arrival(&network, &guide.routes().path(ends[1], 0).unwrap().nodes, turn, 1250);
+        let expected = back.since(start);
+        let off = measured.as_nanos().abs_diff(expected.as_nanos());
+        assert!(off < 1000, "at {seconds} s: {measured}, by geometry {expected}");
+        assert!(expected > there.delay * 2);
+    }
+}
+
+#[test]
+fn tiny_constellations_work() {
+    for (planes, per_plane) in [(1, 1), (2, 3), (1, 2)] {
+        let network = network(shell(planes, per_plane), vec![toronto(), wuhan()]);
+        let mut spec =
+            spec(network, vec![download("quic", quic(), 10_000), datagrams("udp", constant(100), Span::from_secs(20))]);
+        spec.time_limit = Span::from_secs(20);
+        let outcome = run(&spec);
+        assert_eq!(outcome.flows.len(), 2, "{planes} x {per_plane}");
+    }
+}
+
+#[test]
+fn ends_that_never_see_anything_are_given_up_and_the_reason_is_told() {
+    // A satellite over the equator never rises at the pole.
+    let mut flat = shell(1, 1);
+    flat.inclination_deg = 0.0;
+    let network = network(flat, vec![station("North", 89.0, 0.0), station("South", -89.0, 0.0)]);
+    for stack in [quic(), tcp(Recipe::default())] {
+        let mut spec = spec(network.clone(), vec![download("lost", stack, 10_000)]);
+        spec.time_limit = Span::from_secs(30);
+        let outcome = run(&spec);
+        let FlowOutcome { completed, error, received, .. } = &outcome.flows[0];
+        assert_eq!((*completed, *received), (false, 0));
+        assert!(error.as_ref().unwrap().contains("found no way"), "{error:?}");
+        assert!(outcome.links.is_empty());
+    }
+}
+
+#[test]
+fn traffic_resumes_when_the_path_returns() {
+    // One satellite, and two stations that it passes over eleven minutes from the beginning.
+    let alone = network(shell(1, 1), vec![toronto()]);
+    let there = Topology::new(&alone, Time::from_secs(700)).unwrap().position(Node(0)).to_geodetic();
+    let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
+    let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
+    let outcome = run(&spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]));
+    let flow = &outcome.flows[0];
+    let some: Vec<usize> =
+        (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
+    let (first, last) = (some[0], *some.last().unwrap());
+    assert!((2_000..7_000).contains(&first) && (7_000..14_000).contains(&last), "{first} to {last}");
+    // A packet each tenth of a second while it is in sight, and none is lost then.
+    assert_eq!(some.len(), last - first + 1);
+    assert_eq!(flow.packets_sent, flow.packets_lost_route + flow.received / 1222, "{flow:?}");
+    assert!(flow.packets_lost_route > 5_000);
+}
+
+#[test]
+fn a_download_survives_an_outage() {
+    let alone = network(shell(1, 1), vec![toronto()]);
+    let there = Topology::new(&alone, Time::from_secs(400)).unwrap().position(Node(0)).to_geodetic();
+    let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
+    let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
+    let outcome = run(&spec(network, vec![download("tcp", tcp(Recipe::default()), 1_000_000)]));
+    let flow = &outcome.flows[0];
+    assert!(flow.completed, "{:?}", flow.error);
+    assert!(flow.first_byte.unwrap() > Span::from_secs(10), "{:?}", flow.first_byte);
+}
+
+#[test]
+fn hints_reach_the_controllers_that_use_them_and_no_others() {
+    let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    let with = |hints: Option<Span>, hold: bool| {
+        let uses = HintUse { reset: hold, hold, drain: hold };
+        let recipe = Recipe { controller: "vegas".parse().unwrap(), hints: uses, ..Recipe::default() };
+        let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 60_000_000)]);
+        mesh(&mut spec).hints = hints;
+        let outcome = run(&spec);
+        assert!(outcome.flows[0].completed);
+        (outcome.flows[0].completion, outcome.flows[0].packets_sent)
+    };
+    let horizon = Some(Span::from_secs(1));
+    let without = with(None, true);
+    assert_eq!(without, with(horizon, false));
+    assert_ne!(without, with(horizon, true));
+}
+
+#[test]
+fn what_a_mesh_does_not_have_is_refused() {
+    let network = network(shell(2, 3), vec![toronto(), wuhan()]);
+    let sound = || spec(network.clone(), vec![download("quic", quic(), 1000)]);
+    let with = |change: &dyn Fn(&mut bentpipe_sim::RunSpec)| {
+        let mut spec = sound();
+        change(&mut spec);
+        refusal(&spec)
+    };
+    assert_eq!(with(&|spec| spec.terminals = 2), "2 terminals in a network of satellites; allowed: 1");
+    assert!(with(&|spec| spec.capture = Some("x".into())).contains("capture of `x`"));
+    assert!(with(&|spec| spec.flows[0].ends = None).contains("has no ends"));
+    assert!(with(&|spec| spec.flows[0].ends = Some((0, 2))).contains("stations 0 and 2; allowed: 0 to 1"));
+    assert!(with(&|spec| spec.flows[0].ends = Some((1, 1))).contains("both ends at station 1"));
+    assert!(with(&|spec| mesh(spec).step = Step::Every(Span::ZERO)).contains("step"));
+    let hop = |spec: &mut bentpipe_sim::RunSpec| {
+        let (forward, reverse) = (direction(1, 1), direction(1, 1));
+        spec.hops.push(bentpipe_sim::HopSpec { name: "hop".into(), forward, reverse, shared: true });
+    };
+    assert!(with(&hop).contains("1 hops beside"));
+    let _: Arc<Network> = network.clone();
+}

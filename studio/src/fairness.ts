@@ -1,0 +1,61 @@
+import type { Fairness, Report, Run } from "./types.ts";
+
+/** Flow name under which statistics of a run's flows together stand. */
+export const ALL_FLOWS = "all";
+
+/** Share of the first of two competing flows: its goodput over the sum of both. */
+export const SHARE = "share";
+
+/** Metrics of all flows together, and the number of a run that each summarises. */
+const OF_RUN = {
+  jain: "jain",
+  share_ratio: "share_ratio",
+  aggregate_mbps: "aggregate_mbps",
+  bottleneck_utilisation: "utilisation",
+  bottleneck_queue_ms: "queue_ms",
+  convergence_s: "convergence_s",
+} as const satisfies Record<string, keyof Fairness>;
+
+/** Names of the metrics of all flows together, as summaries have them, the share first. */
+export const SHARED_METRICS: readonly string[] = [SHARE, ...Object.keys(OF_RUN)];
+
+/** Whether a metric is of all flows of a run together and not of one of them. */
+export function isShared(metric: string): boolean {
+  return SHARED_METRICS.includes(metric);
+}
+
+/** Two flows that compete, and the swept keys that give their controllers. */
+export interface Competition {
+  flows: [string, string];
+  keys: [string, string];
+}
+
+const KEY = /^flow\.(.+)\.congestion$/;
+const known = new WeakMap<Report, Competition | null>();
+
+/** The competition that a report is about: exactly two flows have their controllers swept. */
+export function competitionOf(report: Report): Competition | null {
+  const before = known.get(report);
+  if (before !== undefined) return before;
+  const swept = report.sweep.flatMap(({ key, values }) => {
+    const flow = KEY.exec(key)?.[1];
+    return flow !== undefined && values.length > 1 ? [{ key, flow }] : [];
+  });
+  const [a, b] = swept;
+  const found: Competition | null = a && b && swept.length === 2 ? { flows: [a.flow, b.flow], keys: [a.key, b.key] } : null;
+  known.set(report, found);
+  return found;
+}
+
+/** The value of a metric of all flows in one run; null where there is none. */
+export function sharedValue(report: Report, run: Run, metric: string): number | null {
+  if (metric !== SHARE) return Object.hasOwn(OF_RUN, metric) ? (run.fairness?.[OF_RUN[metric as keyof typeof OF_RUN]] ?? null) : null;
+  const competition = competitionOf(report);
+  const [a, b] = (competition?.flows ?? []).map((name) => run.flows.find((f) => f.name === name)?.goodput_mbps ?? null);
+  return shareOf(a, b);
+}
+
+/** The first one's part of a sum; null where a part is missing or both are nothing. */
+export function shareOf(a: number | null | undefined, b: number | null | undefined): number | null {
+  return typeof a === "number" && typeof b === "number" && a + b > 0 ? a / (a + b) : null;
+}

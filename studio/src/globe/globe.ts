@@ -1,0 +1,200 @@
+import Globe, { type GlobeInstance } from "globe.gl";
+import { AmbientLight, CanvasTexture, DirectionalLight, Group, Matrix4, MeshLambertMaterial, SRGBColorSpace, Vector3 } from "three";
+import { nearest, type Land, type SkyFrame, type SkyScene, type SkyView } from "../skyview.ts";
+import { drawWorld } from "../world.ts";
+import { Mesh, Ribbons } from "./lines.ts";
+import { Dots } from "./points.ts";
+
+/** A picture of the Earth this wide is sharper than the screen at the nearest view. */
+const TEXTURE_PX = 4096;
+/** Degrees within which the names of two stations would cover each other. */
+const NEIGHBOURS = 8;
+/** For how long after the last change the globe goes on drawing frames: as long as a turn takes to come to rest. */
+const AWAKE_MS = 1500;
+
+/** The globe: globe.gl draws the Earth, its air and the names of stations; satellites and links are three objects of our own. */
+export class GlobeView implements SkyView {
+  readonly #globe: GlobeInstance;
+  readonly #radius: number;
+  readonly #satellites: Dots;
+  readonly #stations: Dots;
+  readonly #used: Dots[] = [];
+  readonly #links = new Mesh("#8fa9c8", 0.3);
+  readonly #faint = new Ribbons([{ width: 1.2, opacity: 0.5 }]);
+  readonly #strong = new Ribbons([{ width: 9, opacity: 0.2 }, { width: 2.8, opacity: 1 }]);
+  readonly #world = new Group();
+  readonly #texture: CanvasTexture;
+  readonly #ends: AbortController = new AbortController();
+  #nodes: Float32Array = new Float32Array();
+  #sleep: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    readonly host: HTMLElement,
+    readonly scene: SkyScene,
+    land: Land,
+  ) {
+    const canvas = document.createElement("canvas");
+    canvas.width = TEXTURE_PX;
+    canvas.height = TEXTURE_PX / 2;
+    const ctx = canvas.getContext("2d");
+    if (ctx) drawWorld(ctx, canvas.width, canvas.height, land, { ocean: "#0f2236", land: "#2c4054", coast: "#5c7b98", grid: "#173049" }, 2.4);
+    this.#texture = new CanvasTexture(canvas);
+    this.#texture.colorSpace = SRGBColorSpace;
+    this.#texture.anisotropy = 8;
+
+    this.#globe = new Globe(host, { animateIn: false, waitForGlobeReady: false })
+      .backgroundColor("rgba(0,0,0,0)")
+      .globeMaterial(new MeshLambertMaterial({ map: this.#texture }))
+      .showAtmosphere(true)
+      .atmosphereColor("#7fb2ea")
+      .atmosphereAltitude(0.13)
+      .enablePointerInteraction(false);
+    this.#radius = this.#globe.getGlobeRadius();
+    // A light that goes with the eye: the rim darkens a little and the Earth reads as a ball.
+    const light = new DirectionalLight("#ffffff", 1.5);
+    this.#globe.lights([new AmbientLight("#ffffff", 1.9)]);
+    const camera = this.#globe.camera();
+    camera.add(light);
+    light.position.set(0.2, 0.35, 1);
+    this.#globe.scene().add(camera);
+
+    const named = scene.stations.map((s) => (s.named ? 6.5 : 3.5));
+    const ratio = Math.min(2, devicePixelRatio);
+    this.#satellites = new Dots(scene.colours, scene.colours.map(() => (scene.satellites > 3000 ? 2 : 2.8)), ratio);
+    this.#stations = new Dots(scene.stations.map((s) => (s.named ? "#ffffff" : "#b9c6d4")), named, ratio);
+    // Ours are Earth radii with the north pole at z; theirs have it at y, and 0° E at z.
+    const r = this.#radius;
+    this.#world.matrixAutoUpdate = false;
+    this.#world.matrix = new Matrix4().set(0, r, 0, 0, 0, 0, r, 0, r, 0, 0, 0, 0, 0, 0, 1);
+    this.#links.object.renderOrder = 1;
+    this.#satellites.object.renderOrder = 2;
+    this.#faint.object.renderOrder = 3;
+    this.#strong.object.renderOrder = 4;
+    this.#stations.object.renderOrder = 5;
+    this.#world.add(this.#links.object, this.#satellites.object, this.#faint.object, this.#strong.object, this.#stations.object);
+    this.#globe.scene().add(this.#world);
+    this.#names();
+    this.#gestures();
+    const [lat, lng] = scene.towards;
+    this.#globe.pointOfView({ lat, lng, altitude: 1.6 });
+  }
+
+  #names(): void {
+    const stations = this.scene.stations.filter((s) => s.named);
+    this.#globe
+      .htmlElementsData(stations)
+      .htmlLat("latitude_deg")
+      .htmlLng("longitude_deg")
+      .htmlAltitude(0.01)
+      .htmlTransitionDuration(0)
+      .htmlElement((s) => {
+        const name = document.createElement("div");
+        const { latitude_deg, longitude_deg } = s as SkyScene["stations"][number];
+        // Close to another one in the north, a name stands below.
+        const below = stations.some((o) => o !== s && o.latitude_deg - latitude_deg >= 0 && o.latitude_deg - latitude_deg < NEIGHBOURS && Math.abs(o.longitude_deg - longitude_deg) < 2 * NEIGHBOURS);
+        name.className = below ? "sky-name below" : "sky-name";
+        const text = document.createElement("span");
+        text.textContent = (s as { name: string }).name;
+        name.append(text);
+        return name;
+      })
+      .htmlElementVisibilityModifier((el, visible) => el.classList.toggle("behind", !visible));
+  }
+
+  /** The wheel scrolls the page until someone takes hold of the globe. */
+  #gestures(): void {
+    const controls = this.#globe.controls();
+    controls.enablePan = false;
+    controls.enableZoom = false;
+    controls.rotateSpeed = 0.6;
+    controls.minDistance = this.#radius * 1.15;
+    controls.maxDistance = this.#radius * 6;
+    const { signal } = this.#ends;
+    this.host.addEventListener("pointerdown", () => (controls.enableZoom = true), { signal });
+    this.host.addEventListener("pointerleave", () => (controls.enableZoom = false), { signal });
+    for (const event of ["pointerdown", "pointermove", "wheel"]) this.host.addEventListener(event, () => this.#wake(), { signal, passive: true });
+  }
+
+  /** Draws frames for a while; a globe at rest costs nothing. */
+  #wake(): void {
+    if (this.#sleep === undefined) this.#globe.resumeAnimation();
+    clearTimeout(this.#sleep);
+    this.#sleep = setTimeout(() => {
+      this.#sleep = undefined;
+      this.#globe.pauseAnimation();
+    }, AWAKE_MS);
+  }
+
+  show({ xyz, links, ways }: SkyFrame): void {
+    const start = performance.now();
+    this.#nodes = xyz;
+    const { satellites } = this.scene;
+    this.#satellites.move(xyz);
+    this.#stations.move(xyz.subarray(satellites * 3));
+    this.#links.draw(xyz, links);
+    this.#faint.draw(xyz, ways.filter((w) => !w.strong));
+    const strong = ways.filter((w) => w.strong);
+    this.#strong.draw(xyz, strong);
+    this.#mark(xyz, strong.flatMap((w) => w.nodes.filter((n) => n < satellites).map((n) => [n, w.colour] as const)));
+    performance.measure("bentpipe-globe", { start, end: performance.now() });
+    if (performance.getEntriesByName("bentpipe-globe").length > 2000) performance.clearMeasures("bentpipe-globe");
+    this.#wake();
+  }
+
+  /** Draws the satellites that carry a way larger, in the way's colour. */
+  #mark(xyz: Float32Array, used: (readonly [number, string])[]): void {
+    const key = used.map(([, colour]) => colour).join();
+    if (this.#used[0]?.object.name !== key) {
+      for (const dots of this.#used.splice(0)) {
+        this.#world.remove(dots.object);
+        dots.dispose();
+      }
+      if (used.length === 0) return;
+      const dots = new Dots(used.map(([, colour]) => colour), used.map(() => 7), Math.min(2, devicePixelRatio));
+      dots.object.name = key;
+      dots.object.renderOrder = 5;
+      this.#world.add(dots.object);
+      this.#used.push(dots);
+    }
+    this.#used[0]?.move(Float32Array.from(used.flatMap(([n]) => [xyz[n * 3]!, xyz[n * 3 + 1]!, xyz[n * 3 + 2]!])));
+  }
+
+  size(width: number, height: number): void {
+    this.#globe.width(width).height(height);
+    this.#wake();
+  }
+
+  zoom(factor: number): void {
+    const { altitude } = this.#globe.pointOfView();
+    this.#globe.pointOfView({ altitude: Math.min(5, Math.max(0.2, (altitude + 1) / factor - 1)) }, 250);
+    this.#wake();
+  }
+
+  nodeAt(x: number, y: number): number | null {
+    const camera = this.#globe.camera();
+    const [width, height] = [this.#globe.width(), this.#globe.height()];
+    const eye = camera.position;
+    const at = new Vector3();
+    const towards = new Vector3();
+    const r = this.#radius;
+    return nearest(this.#nodes.length / 3, x, y, (n) => {
+      at.fromArray(this.#nodes, n * 3).applyMatrix4(this.#world.matrix);
+      // Behind the Earth: the line of sight meets the ball before it meets the node.
+      const distance = towards.subVectors(at, eye).length();
+      const along = -eye.dot(towards.divideScalar(distance));
+      if (along > 0 && along < distance - 1e-6 && eye.lengthSq() - along * along < r * r * 0.998) return null;
+      at.project(camera);
+      return [((at.x + 1) / 2) * width, ((1 - at.y) / 2) * height];
+    });
+  }
+
+  destroy(): void {
+    clearTimeout(this.#sleep);
+    this.#ends.abort();
+    for (const part of [this.#satellites, this.#stations, ...this.#used, this.#links, this.#faint, this.#strong, this.#texture]) part.dispose();
+    const renderer = this.#globe.renderer();
+    this.#globe._destructor();
+    renderer.dispose();
+    this.host.replaceChildren();
+  }
+}
