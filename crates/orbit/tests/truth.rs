@@ -1,6 +1,8 @@
 //! Positions, sightings and round trips against `vectors/`, which `scripts/orbit-vectors.py` makes with satkit: an SGP4 of its own, Earth orientation as measured,
 //! topocentric frames and a shortest-path search that share nothing with ours.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_orbit::{
     Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes, Selection, Station, Topology,
     elevation_deg, places, presets,
