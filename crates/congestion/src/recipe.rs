@@ -280,7 +280,14 @@ mod tests {
             let setup = crate::testing::setup();
             let mut made = recipe.prepare().unwrap().make(&setup, FastStart::Refused, None);
             let window = setup.initial_window;
-            made.adjust(&Adjust { now: setup.now, window, ssthresh: Some(window), rate: None, min_rtt: None, answered: 0 });
+            made.adjust(&Adjust {
+                now: setup.now,
+                window,
+                ssthresh: Some(window),
+                rate: None,
+                min_rtt: None,
+                answered: 0,
+            });
             made.phase()
         };
         assert_eq!((phase(Some(12_000_000)), phase(None)), ("congestion avoidance", "newreno, no distance"));

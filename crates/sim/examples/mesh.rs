@@ -34,8 +34,12 @@ fn direction(mbps: u64, delay: Span) -> Result<DirectionModel, Error> {
 
 fn tcp() -> Result<Stack, Error> {
     let window = Bytes::from_mb(32);
-    let http =
-        bentpipe_tcp::http::Settings { version: Version::Raw, connections: 1, stream_window: window, connection_window: window };
+    let http = bentpipe_tcp::http::Settings {
+        version: Version::Raw,
+        connections: 1,
+        stream_window: window,
+        connection_window: window,
+    };
     let tcp = bentpipe_tcp::Settings { receive_buffer: window, send_buffer: window, ..Default::default() };
     let congestion = Recipe { controller: "newreno".parse()?, start: StartName::STANDARD, ..Recipe::default() };
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion, http, pep: None })))
@@ -127,7 +131,8 @@ fn usage() -> (f64, u64) {
     // Fields 14 and 15 of proc(5), in hundredths of a second; the first here is field 3.
     let ticks = |place: usize| fields.get(place).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default();
     let status = read("/proc/self/status");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     ((ticks(11) + ticks(12)) / 100.0, peak.unwrap_or_default() * 1024)
 }
 

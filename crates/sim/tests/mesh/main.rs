@@ -34,7 +34,10 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
     for flow in 0..2 {
         let own: Vec<_> = paths.iter().filter(|path| path.flow == flow).map(|path| (path.at, &path.nodes)).collect();
         assert!(own.len() > 1, "the path never changed: {own:?}");
-        assert_eq!((own[0].0, own[0].1[0], *own[0].1.last().unwrap()), (Time::ZERO, network.station(1), network.station(0)));
+        assert_eq!(
+            (own[0].0, own[0].1[0], *own[0].1.last().unwrap()),
+            (Time::ZERO, network.station(1), network.station(0))
+        );
         assert!(own.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 != two[1].1));
         let others = paths.iter().filter(|path| path.flow != flow).map(|path| (path.at, &path.nodes));
         assert!(own.iter().copied().eq(others));
@@ -111,7 +114,8 @@ fn a_round_trip_is_what_the_geometry_gives() {
 fn tiny_constellations_work() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 2)] {
         let network = network(shell(planes, per_plane), vec![toronto(), wuhan()]);
-        let mut spec = spec(network, vec![download("quic", quic(), 10_000), datagrams("udp", constant(100), Span::from_secs(20))]);
+        let mut spec =
+            spec(network, vec![download("quic", quic(), 10_000), datagrams("udp", constant(100), Span::from_secs(20))]);
         spec.time_limit = Span::from_secs(20);
         let outcome = run(&spec);
         assert_eq!(outcome.flows.len(), 2, "{planes} x {per_plane}");
@@ -144,7 +148,8 @@ fn traffic_resumes_when_the_path_returns() {
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
     let outcome = run(&spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]));
     let flow = &outcome.flows[0];
-    let some: Vec<usize> = (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
+    let some: Vec<usize> =
+        (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
     let (first, last) = (some[0], *some.last().unwrap());
     assert!((2_000..7_000).contains(&first) && (7_000..14_000).contains(&last), "{first} to {last}");
     // A packet each tenth of a second while it is in sight, and none is lost then.

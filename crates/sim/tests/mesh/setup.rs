@@ -117,7 +117,15 @@ pub fn refusal(spec: &RunSpec) -> String {
 }
 
 fn visit(direction: Direction, objects: Vec<Object>, lasts: Option<Span>) -> Visit {
-    Visit { lasts, handshake: Handshake::OneRtt, wait: Span::ZERO, think: Span::ZERO, direction, objects, reported: true }
+    Visit {
+        lasts,
+        handshake: Handshake::OneRtt,
+        wait: Span::ZERO,
+        think: Span::ZERO,
+        direction,
+        objects,
+        reported: true,
+    }
 }
 
 fn flow(name: &str, stack: Stack, visit: Visit) -> FlowSpec {
