@@ -18,6 +18,7 @@ const FLOW_COLUMNS = [
   "packets_lost_policer",
   "packets_lost_queue",
   "packets_lost_random",
+  "packets_lost_route",
   "packets_declared_lost",
   "flow_control_blocked_s",
   "return_packets",
@@ -72,8 +73,8 @@ export function dataSection(report: Report): HTMLElement {
     h(
       "div",
       { class: "controls left" },
-      button("Save results as JSON", () => download(fileName(report.scenario, "results.json"), "application/json", resultsJson(report))),
-      button("Save runs as CSV", () => download(fileName(report.scenario, "runs.csv"), "text/csv", runsCsv(report))),
+      report.runs.length > 0 && button("Save results as JSON", () => download(fileName(report.scenario, "results.json"), "application/json", resultsJson(report))),
+      report.runs.length > 0 && button("Save runs as CSV", () => download(fileName(report.scenario, "runs.csv"), "text/csv", runsCsv(report))),
       report.source && button("Save scenario as TOML", () => download(fileName(`${report.scenario}.toml`), "application/toml", report.source)),
     ),
     report.source && h("details", { class: "card" }, h("summary", {}, "The scenario as resolved"), h("pre", { tabindex: 0, role: "region", "aria-label": "Scenario as TOML" }, report.source)),

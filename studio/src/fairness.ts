@@ -3,21 +3,14 @@ import type { Fairness, Report, Run } from "./types.ts";
 /** Flow name under which statistics of a run's flows together stand. */
 export const ALL_FLOWS = "all";
 
-/** Share of the first of two competing flows: its goodput over the sum of both. */
+/** Share of the first of two competing flows, in per cent: its goodput over the sum of both. */
 export const SHARE = "share";
 
-/** Metrics of all flows together, and the number of a run that each summarises. */
-const OF_RUN = {
-  jain: "jain",
-  share_ratio: "share_ratio",
-  aggregate_mbps: "aggregate_mbps",
-  bottleneck_utilisation: "utilisation",
-  bottleneck_queue_ms: "queue_ms",
-  convergence_s: "convergence_s",
-} as const satisfies Record<string, keyof Fairness>;
+/** Metrics of all flows together, by the names that runs and summaries have for them. */
+const OF_RUN = ["jain", "share_ratio", "aggregate_mbps", "bottleneck_utilisation", "bottleneck_queue_ms", "convergence_s"] as const satisfies (keyof Fairness)[];
 
-/** Names of the metrics of all flows together, as summaries have them, the share first. */
-export const SHARED_METRICS: readonly string[] = [SHARE, ...Object.keys(OF_RUN)];
+/** Metrics that are of no single flow, the share first. */
+export const SHARED_METRICS: readonly string[] = [SHARE, ...OF_RUN];
 
 /** Whether a metric is of all flows of a run together and not of one of them. */
 export function isShared(metric: string): boolean {
@@ -49,13 +42,21 @@ export function competitionOf(report: Report): Competition | null {
 
 /** The value of a metric of all flows in one run; null where there is none. */
 export function sharedValue(report: Report, run: Run, metric: string): number | null {
-  if (metric !== SHARE) return Object.hasOwn(OF_RUN, metric) ? (run.fairness?.[OF_RUN[metric as keyof typeof OF_RUN]] ?? null) : null;
-  const competition = competitionOf(report);
-  const [a, b] = (competition?.flows ?? []).map((name) => run.flows.find((f) => f.name === name)?.goodput_mbps ?? null);
-  return shareOf(a, b);
+  if (metric !== SHARE) {
+    const name = OF_RUN.find((m) => m === metric);
+    return name ? (run.fairness?.[name] ?? null) : null;
+  }
+  return shareOf(...goodputsOf(report, run));
 }
 
-/** The first one's part of a sum; null where a part is missing or both are nothing. */
+/** Goodputs of the two competing flows in one run: over the time in which their shares were counted, else over all of theirs. */
+export function goodputsOf(report: Report, run: Run): [number | null, number | null] {
+  const of = (name: string | undefined): number | null => run.fairness?.flows.find((f) => f.flow === name)?.goodput_mbps ?? run.flows.find((f) => f.name === name)?.goodput_mbps ?? null;
+  const [a, b] = competitionOf(report)?.flows ?? [];
+  return [of(a), of(b)];
+}
+
+/** The first one's part of a sum, in per cent; null where a part is missing or both are nothing. */
 export function shareOf(a: number | null | undefined, b: number | null | undefined): number | null {
-  return typeof a === "number" && typeof b === "number" && a + b > 0 ? a / (a + b) : null;
+  return typeof a === "number" && typeof b === "number" && a + b > 0 ? (100 * a) / (a + b) : null;
 }

@@ -115,6 +115,7 @@ const LABELS: Record<string, string> = {
   packets_lost_policer: "Packets dropped by a policer",
   packets_lost_queue: "Packets dropped by a queue",
   packets_lost_random: "Packets lost at random",
+  packets_lost_route: "Packets lost with their way",
   packets_declared_lost: "Packets declared lost",
   return_packets: "Packets on the return link",
   return_bytes: "Return bytes",
@@ -132,14 +133,14 @@ const LABELS: Record<string, string> = {
   rtt_p99_ms: "RTT, 99th percentile",
 };
 
-/** Metrics that are parts of one and read as per cent. */
-const RATIOS = new Set(["share", "share_ratio", "bottleneck_utilisation"]);
+/** Metrics without a unit in their names: in per cent, or parts of one that read as per cent. */
+const OTHER_UNITS: Record<string, string> = { share: "%", share_ratio: "%", bottleneck_utilisation: "of one" };
 /** Metrics of which more is better, whatever their unit. */
 const MORE = new Set(["goodput_mbps", "aggregate_mbps", "jain", "share_ratio", "bottleneck_utilisation"]);
 
 /** Looks a metric up; unknown names are made readable and take their unit from the ending. */
 export function metricOf(key: string): Metric {
-  const unit = RATIOS.has(key) ? "%" : key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
+  const unit = Object.hasOwn(OTHER_UNITS, key) ? OTHER_UNITS[key]! : key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
   const words = key.replace(/_(s|ms|mbps)$/, "").replaceAll("_", " ").replaceAll(".", " ");
   const label = Object.hasOwn(LABELS, key) ? LABELS[key]! : words.charAt(0).toUpperCase() + words.slice(1);
   const better = MORE.has(key) ? "higher" : unit === "s" || unit === "ms" || /lost/.test(key) ? "lower" : null;
@@ -152,7 +153,8 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   if (m.unit === "s") return seconds(x);
   if (m.unit === "ms") return ms(x);
   if (m.unit === "B") return bytes(x);
-  if (m.unit === "%") return percent(x);
+  if (m.unit === "%") return percent(x / 100);
+  if (m.unit === "of one") return percent(x);
   if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
   return Number.isInteger(x) ? count(x) : significant(x);
 }
@@ -160,7 +162,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
 /** Unit and divisor for values of a metric up to `max`, where they share an axis or a column. */
 export function metricScale(m: Metric, max: number): Scale {
   if (m.unit === "B") return byteScale(max);
-  if (m.unit === "%") return { unit: "%", divisor: 0.01 };
+  if (m.unit === "of one") return { unit: "%", divisor: 0.01 };
   if (m.unit === "Mbps") return rateScale(max);
   if (m.unit === "s" && max < 0.1) return { unit: "ms", divisor: 1e-3 };
   if (m.unit === "ms" && max >= 10_000) return { unit: "s", divisor: 1000 };

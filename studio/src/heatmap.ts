@@ -78,7 +78,7 @@ export interface HeatScale {
 }
 
 /** Metrics whose range is known beforehand, so that maps of different reports have the same colours. */
-const RANGES: Record<string, [number, number]> = { [SHARE]: [0, 1], share_ratio: [0, 1], jain: [0.5, 1] };
+const RANGES: Record<string, [number, number]> = { [SHARE]: [0, 100], share_ratio: [0, 100], jain: [0.5, 1] };
 
 /** The scale for a metric with these values. */
 export function heatScale(metric: string, values: number[]): HeatScale {

@@ -19,7 +19,7 @@ export interface HeatOptions {
 
 /** A value as a cell has it: short, its unit stands elsewhere. */
 function brief(m: Metric, value: number, scale: Scale): string {
-  if (m.unit === "%") return (value / scale.divisor).toFixed(0);
+  if (scale.unit === "%") return (value / scale.divisor).toFixed(0);
   return m.key === "jain" ? value.toFixed(2) : plainValue(Number(value.toPrecision(3)), scale);
 }
 

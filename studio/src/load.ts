@@ -95,13 +95,14 @@ function trace(x: Loose, skies: Sky[]): Trace {
 
 function fairness(x: Loose): Fairness {
   return {
+    flows: list(x["flows"]).map((f) => ({ flow: text(f["flow"]), goodput_mbps: num(f["goodput_mbps"]) })),
     from_s: num(x["from_s"]),
     to_s: num(x["to_s"]),
     jain: num(x["jain"]),
     share_ratio: num(x["share_ratio"]),
     bottleneck: text(x["bottleneck"]) || null,
-    utilisation: num(x["utilisation"]),
-    queue_ms: num(x["queue_ms"]),
+    bottleneck_utilisation: num(x["bottleneck_utilisation"]),
+    bottleneck_queue_ms: num(x["bottleneck_queue_ms"]),
     convergence_s: num(x["convergence_s"]),
     aggregate_mbps: num(x["aggregate_mbps"]),
   };

@@ -43,6 +43,9 @@ const PACING: Plan[] = [{ key: "pacing_rate", name: "pacing rate", title: "Rate 
 /** How to read round trips of paths without packets. */
 export const ALONE = "What the path itself takes there and back at each time. A slope is satellites that move; a step is another way, over other satellites; a gap is a time without any way.";
 
+/** How to read numbers of hops. */
+export const HOPS = "Links on the way of the flow, from one end to the other. Where the number changes, so does the way; a way may change without it.";
+
 /** Series of a flow that have a plot of their own. */
 export const KNOWN = new Set([...SEQUENCE, ...WINDOW, ...RTT, ...PACING].map((p) => p.key));
 
@@ -137,7 +140,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
     const data = KNOWN.has(key) ? null : cache.get(flow.series[key]);
     if (!data) continue;
     const own: Layer = { name: key, title: `Series ${key} of the flow`, style: "step", data, colour: () => variantColour(0), shown: true };
-    panels.push({ ...base, id: `flow:${key}`, title: key, unit: flow.series[key]!.unit, zero: false, height: 150, layers: [own], howto: "A series of the flow that this page has no own plot for." });
+    panels.push({ ...base, id: `flow:${key}`, title: key === "hops" ? "Hops" : key, unit: flow.series[key]!.unit, zero: key === "hops", height: 150, layers: [own], howto: key === "hops" ? HOPS : "A series of the flow that this page has no own plot for." });
   }
   return [...panels, ...linkPanels(trace.links, cache, base)].filter((p) => p.layers.length > 0);
 }

@@ -117,7 +117,7 @@ function describe(path: PathInfo): string {
   return `Path from client to server: ${path.hops.map((hop) => `${hop.name}, forward ${hop.forward}, return ${hop.return}`).join("; ")}`;
 }
 
-/** The path as a drawing where there is room for it, else as a list; with round trip and bandwidth-delay product. */
+/** The path, where it has hops: as a drawing where there is room for it, else as a list; with round trip and bandwidth-delay product. */
 export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
   const stage = h("div", { class: "path-stage" });
   onWidth(stage, (width) => {
@@ -134,11 +134,12 @@ export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
           ),
     );
   });
+  const across = path.hops.length > 0;
   const fact = (value: string, name: string, title: string): HTMLElement => h("div", { class: "fact", title }, h("strong", {}, value), h("span", {}, name));
   return h(
     "figure",
-    { class: "card path-card" },
-    stage,
+    { class: across ? "card path-card" : "card path-card plain" },
+    across ? stage : h("h3", {}, path.name),
     h(
       "div",
       { class: "facts" },
@@ -148,10 +149,7 @@ export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
     h(
       "figcaption",
       { class: "howto" },
-      h("span", { class: "arrow forward" }, "◂ "),
-      "forward, towards the client; ",
-      h("span", { class: "arrow return" }, "▸ "),
-      "return, towards the server. ",
+      across && [h("span", { class: "arrow forward" }, "◂ "), "forward, towards the client; ", h("span", { class: "arrow return" }, "▸ "), "return, towards the server. "],
       path.profile && `Profile ${path.profile}. `,
       path.source && `Source: ${path.source}. `,
       swept.length > 0 && `This is the path of the first point; the sweep changes ${swept.join(" and ")}.`,

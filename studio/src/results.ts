@@ -7,7 +7,7 @@ import { heatAxes, heatMaps } from "./heatmap.ts";
 import { heatView, isOf } from "./heatview.ts";
 import { publishedMark, swatch } from "./marks.ts";
 import type { State, Store } from "./state.ts";
-import { groupsAt, metricsOf, pointKey, pointLabel, pointsOf, type Group } from "./stats.ts";
+import { goodputsAt, groupsAt, metricsOf, pointKey, pointLabel, pointsOf, type Group } from "./stats.ts";
 import { numbersOf, stripPlot } from "./strip.ts";
 import { inOrder, sweepOf, type Sweep } from "./sweep.ts";
 import { sweepPanels } from "./sweepplot.ts";
@@ -150,7 +150,7 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
             axes,
             maps: heatMaps(report, axes, points, groupsOf),
             metric: m,
-            goodputs: (group) => axes.competition && (axes.competition.flows.map((name) => groupsAt(report, group.point, { name, place: 1 }, "goodput_mbps").find((g) => g.index === group.index)?.median ?? null) as [number | null, number | null]),
+            goodputs: (group) => axes.competition && goodputsAt(report, group),
             shown: (group) => isOf(group, report.traces[state.run]),
             choose: (group) => {
               const trace = report.traces.find((t) => isOf(group, t));

@@ -5,6 +5,8 @@ export const EARTH_KM = 6371.0088;
 /** WGS84: equatorial radius in kilometres, flattening. */
 const A_KM = 6378.137;
 const FLATTENING = 1 / 298.257223563;
+/** Rotation of the Earth in degrees per second (IERS Conventions 2010, table 1.2: 7.292115e-5 rad/s). */
+const SPIN = 7.292115e-5 / (Math.PI / 180);
 /** Speed of light in kilometres per millisecond. */
 export const LIGHT_KM_PER_MS = 299.792458;
 
@@ -32,11 +34,19 @@ export function placeOf(x: number, y: number, z: number): [latitude: number, lon
   return [Math.atan2(z, Math.hypot(x, y)) / RAD, Math.atan2(y, x) / RAD];
 }
 
-/** Directions and altitudes of all satellites at one of the recorded instants. */
+/** Directions, as seen by an Earth that does not turn, and altitudes of all satellites at one of the recorded instants. */
 interface Sample {
   k: number;
   to: Float32Array;
   km: Float32Array;
+}
+
+/** Length of what all names begin with, up to the last hyphen or space in it. */
+export function commonBeginning(names: string[]): number {
+  const first = names[0] ?? "";
+  let n = names.length > 1 ? first.length : 0;
+  for (const name of names) while (!name.startsWith(first.slice(0, n))) n--;
+  return Math.max(first.lastIndexOf("-", n - 1), first.lastIndexOf(" ", n - 1)) + 1;
 }
 
 /**
@@ -54,6 +64,7 @@ export class SkyModel {
   readonly #step: number;
   #from: Sample;
   #to: Sample;
+  readonly #common: number;
   /** Angle from one sample to the next, for each satellite. */
   readonly #angle: Float32Array;
 
@@ -75,6 +86,7 @@ export class SkyModel {
     this.xyz = new Float32Array(nodes * 3);
     this.km = new Float32Array(nodes);
     this.#angle = new Float32Array(n);
+    this.#common = commonBeginning(sky.satellites.names);
     const sample = (): Sample => ({ k: -1, to: new Float32Array(n * 3), km: new Float32Array(n) });
     this.#from = sample();
     this.#to = sample();
@@ -93,15 +105,17 @@ export class SkyModel {
   #load(into: Sample, k: number): void {
     into.k = k;
     const data = this.#data;
+    const turned = SPIN * k * this.#step;
     for (let i = 0, at = k * this.satellites * 3; i < this.satellites; i++, at += 3) {
-      direction(data[at]!, data[at + 1]!, into.to, i * 3);
+      direction(data[at]!, data[at + 1]! + turned, into.to, i * 3);
       into.km[i] = data[at + 2]!;
     }
   }
 
   /**
-   * Moves all satellites to a time (held at the first and last instant): along the great circle between the two
-   * samples around it, altitudes linearly.
+   * Moves all satellites to a time (held at the first and last instant): along the great circle between the two samples
+   * around it, altitudes linearly. The great circle stands still while the Earth turns under it, as orbits do: for circular ones
+   * this is exact as long as samples are less than half a revolution apart.
    */
   at(time: number): void {
     const place = Math.min(Math.max(time / this.#step, 0), this.#times - 1);
@@ -118,6 +132,8 @@ export class SkyModel {
     const f = place - k;
     const { xyz, km } = this;
     const [a, b] = [this.#from, this.#to];
+    const turn = -SPIN * place * this.#step * RAD;
+    const [cosine, sineOfTurn] = [Math.cos(turn), Math.sin(turn)];
     for (let i = 0, j = 0; i < this.satellites; i++, j += 3) {
       const angle = this.#angle[i]!;
       const sine = Math.sin(angle);
@@ -125,8 +141,10 @@ export class SkyModel {
       const altitude = a.km[i]! + (b.km[i]! - a.km[i]!) * f;
       const r = 1 + altitude / EARTH_KM;
       km[i] = altitude;
-      xyz[j] = (a.to[j]! * p + b.to[j]! * q) * r;
-      xyz[j + 1] = (a.to[j + 1]! * p + b.to[j + 1]! * q) * r;
+      const x = (a.to[j]! * p + b.to[j]! * q) * r;
+      const y = (a.to[j + 1]! * p + b.to[j + 1]! * q) * r;
+      xyz[j] = x * cosine - y * sineOfTurn;
+      xyz[j + 1] = x * sineOfTurn + y * cosine;
       xyz[j + 2] = (a.to[j + 2]! * p + b.to[j + 2]! * q) * r;
     }
   }
@@ -142,6 +160,11 @@ export class SkyModel {
   /** Name of a node. */
   nameOf(node: number): string {
     return this.sky.satellites.names[node] ?? this.sky.stations[node - this.satellites]?.name ?? "";
+  }
+
+  /** Name of a node as it is enough in a list: without what the names of all satellites begin with. */
+  briefNameOf(node: number): string {
+    return node < this.satellites ? this.nameOf(node).slice(this.#common) : this.nameOf(node);
   }
 
   /** Length of a way in kilometres, each link straight, on the ellipsoid's frame. */

@@ -3,7 +3,7 @@ import { count, ms, NONE, significant } from "./format.ts";
 import { FlatMap } from "./flatmap.ts";
 import { isDark, variantColour } from "./palette.ts";
 import { Player } from "./player.ts";
-import { LIGHT_KM_PER_MS, type SkyModel } from "./sky.ts";
+import { EARTH_KM, LIGHT_KM_PER_MS, type SkyModel } from "./sky.ts";
 import { middle, shellColour, type ShownWay, type SkyScene, type SkyView } from "./skyview.ts";
 import { linksAround, type Ways } from "./ways.ts";
 
@@ -162,6 +162,7 @@ export class SkyPanel {
       satellites: model.satellites,
       colours: model.sky.satellites.shell.map((s) => shellColour(s, dark)),
       stations: model.sky.stations.map((s, i) => ({ ...s, named: this.#named.has(model.satellites + i) })),
+      outermost: 1 + Math.max(0, ...model.km.subarray(0, model.satellites)) / EARTH_KM,
       towards: middle(model, this.#ends.length ? this.#ends : [...this.#named]),
     };
   }
@@ -296,7 +297,7 @@ export class SkyPanel {
 
   #names(nodes: number[]): Child[] {
     const { model } = this.options;
-    return nodes.flatMap((n, i): Child[] => [i > 0 && " → ", n >= model.satellites ? h("b", {}, model.nameOf(n)) : model.nameOf(n)]);
+    return nodes.flatMap((n, i): Child[] => [i > 0 && " → ", n >= model.satellites ? h("b", {}, model.nameOf(n)) : model.briefNameOf(n)]);
   }
 
   #point(event: PointerEvent): void {

@@ -25,6 +25,8 @@ export interface SkyScene {
   stations: { name: string; latitude_deg: number; longitude_deg: number; named: boolean }[];
   /** Where to look at first: latitude, longitude. */
   towards: [number, number];
+  /** Distance of the outermost satellite from the centre, in Earth radii. */
+  outermost: number;
 }
 
 /** A picture of the sky that can be looked at: the globe or the flat map. */

@@ -1,4 +1,4 @@
-import { ALL_FLOWS, competitionOf, isShared, SHARE, SHARED_METRICS, shareOf, sharedValue } from "./fairness.ts";
+import { ALL_FLOWS, competitionOf, goodputsOf, isShared, SHARE, SHARED_METRICS, shareOf, sharedValue } from "./fairness.ts";
 import { visitOf, type FlowId } from "./flows.ts";
 import type { Flow, Point, Published, Report, Run, Summary, Trace } from "./types.ts";
 
@@ -146,7 +146,7 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
       const summary = index.shared.get(JSON.stringify([variant, key, metric])) ?? null;
       const values = runs.map((run) => ({ run: run.run, value: sharedValue(report, run, metric) }));
       // Without runs, the share of the medians is the best there is.
-      const instead = metric === SHARE && runs.length === 0 ? shareOfMedians(report, index, variant, key) : null;
+      const instead = metric === SHARE && runs.length === 0 ? shareOf(...goodputsAt(report, { variant, point })) : null;
       if (values.every((v) => v.value === null) && !summary && instead === null) return [];
       return [groupOf(report, { variant, index: i, point, visit: summary?.visit ?? 1, values, failed: [], summary }, metric, instead)];
     }
@@ -166,10 +166,19 @@ export function groupsAt(report: Report, point: Point, flow: FlowId, metric: str
   });
 }
 
-function shareOfMedians(report: Report, index: Index, variant: string, key: string): number | null {
-  const competition = competitionOf(report);
-  const [a, b] = (competition?.flows ?? []).map((name) => index.summary.get(JSON.stringify([variant, key, name, visitOf(report, variant, { name, place: 1 }), "goodput_mbps"]))?.median);
-  return shareOf(a, b);
+/** Median goodputs of the two flows that compete at a group's point, as its share counts them. */
+export function goodputsAt(report: Report, { variant, point }: Pick<Group, "variant" | "point">): [number | null, number | null] {
+  const index = indexOf(report);
+  const key = pointKey(point);
+  const runs = (index.runs.get(JSON.stringify([variant, key])) ?? []).map((run) => goodputsOf(report, run));
+  const flows = competitionOf(report)?.flows;
+  return [0, 1].map((i) => {
+    const known = runs.flatMap((both) => both[i] ?? []).sort((a, b) => a - b);
+    if (known.length > 0) return quantile(known, 0.5);
+    const name = flows?.[i];
+    const visit = name === undefined ? undefined : visitOf(report, variant, { name, place: 1 });
+    return index.summary.get(JSON.stringify([variant, key, name, visit, "goodput_mbps"]))?.median ?? null;
+  }) as [number | null, number | null];
 }
 
 /** Statistics of single values, of the summary where there is one; `instead` is the median where there is neither. */

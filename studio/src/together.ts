@@ -2,7 +2,7 @@ import type { Layer, PanelSpec, Style } from "./chart.ts";
 import { shortest } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
 import { variantColour, variantDash } from "./palette.ts";
-import { ALONE, KNOWN, reference } from "./panels.ts";
+import { ALONE, HOPS, KNOWN, reference } from "./panels.ts";
 import { pyramid, sampleAt, type Pyramid } from "./pyramid.ts";
 import type { SeriesCache } from "./series.ts";
 import type { PathInfo, Trace, TraceFlow } from "./types.ts";
@@ -102,7 +102,7 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
   for (const key of new Set(flows.flatMap((f) => Object.keys(f.series)))) {
     if (KNOWN.has(key)) continue;
     const unit = flows.find((f) => f.series[key])!.series[key]!.unit;
-    panels.push({ ...base, id: `flow:${key}`, title: `${key.replaceAll("_", " ")} of all flows`, unit, height: 150, layers: perFlow(key, key), howto: "A series of the flows that this page has no own plot for." });
+    panels.push({ ...base, id: `flow:${key}`, title: key === "hops" ? "Hops of all flows" : `${key.replaceAll("_", " ")} of all flows`, unit, height: 150, layers: perFlow(key, key), howto: key === "hops" ? HOPS : "A series of the flows that this page has no own plot for." });
   }
   return [...panels, ...linkPanels(trace.links, cache, { ...base, height: 190 })].filter((p) => p.layers.length > 0);
 }

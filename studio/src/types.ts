@@ -52,16 +52,20 @@ export interface Run {
 
 /** How the flows of a run shared what they met on, over a part of the run. */
 export interface Fairness {
+  /** What each flow received in that part; empty where only the whole is known. */
+  flows: { flow: string; goodput_mbps: number | null }[];
   from_s: number | null;
   to_s: number | null;
   /** Jain's index of the flows' rates: 1 for equal shares, 1/n where one of n has all (Jain, Chiu and Hawe 1984). */
   jain: number | null;
-  /** The smallest rate over the greatest one. */
+  /** The smallest rate over the greatest one, in per cent. */
   share_ratio: number | null;
   /** Name of the link that limited them. */
   bottleneck: string | null;
-  utilisation: number | null;
-  queue_ms: number | null;
+  /** Part of the time in which that link was sending. */
+  bottleneck_utilisation: number | null;
+  /** How long packets waited there on average. */
+  bottleneck_queue_ms: number | null;
   convergence_s: number | null;
   aggregate_mbps: number | null;
 }
@@ -87,6 +91,8 @@ export interface Flow {
   packets_lost_policer?: number;
   packets_lost_queue: number;
   packets_lost_random: number;
+  /** Lost in a network of satellites where no link was to blame; missing in results written before there were any. */
+  packets_lost_route?: number;
   packets_declared_lost: number;
   flow_control_blocked_s: number | null;
   return_packets: number;

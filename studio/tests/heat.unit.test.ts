@@ -4,7 +4,7 @@ import { flowsOf } from "../src/flows.ts";
 import { heatAxes, heatColour, heatMaps, heatScale, placeOn } from "../src/heatmap.ts";
 import { normalise } from "../src/load.ts";
 import { contrast } from "../src/palette.ts";
-import { groupsAt, metricsOf, pointsOf } from "../src/stats.ts";
+import { goodputsAt, groupsAt, metricsOf, pointsOf } from "../src/stats.ts";
 import { tableRows } from "../src/table.ts";
 import type { Report } from "../src/types.ts";
 import { matrixReport } from "./matrixfixture.ts";
@@ -34,12 +34,18 @@ describe("a competition", () => {
   it("is shared by the goodputs of its two flows, whatever others there are", () => {
     const run = report.runs.find((r) => r.point["flow.near.congestion"] === "cubic" && r.point["flow.far.congestion"] === "copa")!;
     const [a, b] = run.flows.map((f) => f.goodput_mbps!);
-    expect(sharedValue(report, run, "share")).toBeCloseTo(a! / (a! + b!), 12);
-    expect(cell(report, "share", 0, 2)).toBeCloseTo(a! / (a! + b!), 12);
+    expect(sharedValue(report, run, "share")).toBeCloseTo((100 * a!) / (a! + b!), 12);
+    expect(cell(report, "share", 0, 2)).toBeCloseTo((100 * a!) / (a! + b!), 12);
     expect(cell(report, "jain", 0, 2)).toBe(run.fairness!.jain);
     expect(shareOf(0, 0)).toBeNull();
     expect(shareOf(null, 3)).toBeNull();
     expect(shareOf(0, 3)).toBe(0);
+  });
+  it("is shared by what was received while shares were counted, where that is known", () => {
+    const counted = structuredClone(report);
+    for (const run of counted.runs) run.fairness!.flows = [{ flow: "far", goodput_mbps: 9 }, { flow: "near", goodput_mbps: 3 }];
+    expect(cell(counted, "share", 0, 2)).toBe(25);
+    expect(goodputsAt(counted, counted.runs[0]!)).toEqual([3, 9]);
   });
   it("is shared by medians where there are no runs, and has its metrics from runs where there is no summary", () => {
     expect(cell({ ...report, runs: [] }, "share", 0, 2)).toBeCloseTo(cell(report, "share", 0, 2)!, 12);
@@ -69,8 +75,8 @@ describe("a sweep of two keys", () => {
 
 describe("colours", () => {
   it("of shares have their middle at one half, those of known ranges their ends there", () => {
-    const share = heatScale("share", [0.4, 0.6]);
-    expect([share.kind, placeOn(share, 0), placeOn(share, 0.5), placeOn(share, 1)]).toEqual(["diverging", 0, 0.5, 1]);
+    const share = heatScale("share", [40, 60]);
+    expect([share.kind, placeOn(share, 0), placeOn(share, 50), placeOn(share, 100)]).toEqual(["diverging", 0, 0.5, 1]);
     expect(placeOn(heatScale("jain", [0.9]), 0.5)).toBe(0);
     const time = heatScale("completion_s", [1, 10, 100]);
     expect([time.kind, time.log]).toEqual(["sequential", true]);

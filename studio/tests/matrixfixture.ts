@@ -25,10 +25,10 @@ export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixtu
         const flow = (name: string, k: 0 | 1, congestion: string): Flow => ({ ...model, name, transport: "tcp", congestion, bytes: 0, completed: true, completion_s: null, handshake_s: null, first_byte_s: null, goodput_mbps: goodput[k], objects: [] });
         const ping: Flow = { ...flow("ping", 0, "none"), transport: "ping", goodput_mbps: null };
         const jain = 1 / (2 * (share ** 2 + (1 - share) ** 2));
-        const fairness = { from_s: 20, to_s: 120, jain, share_ratio: Math.min(share, 1 - share) / Math.max(share, 1 - share), bottleneck: "ground link", utilisation: 0.9 + 0.09 * draw(), queue_ms: 20 + 60 * draw(), convergence_s: jain > 0.8 ? 10 + 40 * draw() : null, aggregate_mbps: sum };
+        const fairness = { flows: [], from_s: 20, to_s: 120, jain, share_ratio: (100 * Math.min(share, 1 - share)) / Math.max(share, 1 - share), bottleneck: "ground link", bottleneck_utilisation: 0.9 + 0.09 * draw(), bottleneck_queue_ms: 20 + 60 * draw(), convergence_s: jain > 0.8 ? 10 + 40 * draw() : null, aggregate_mbps: sum };
         runs.push({ variant: "tcp", point, run: 0, flows: [flow("near", 0, a), flow("far", 1, b), ping], links: [], fairness });
         const line = (of: string, metric: string, value: number | null): Summary => ({ variant: "tcp", point, flow: of, visit: 1, metric, n: value === null ? 0 : 1, median: value, p5: null, p95: null, mean: value, ci95_low: null, ci95_high: null });
-        summary.push(line("near", "goodput_mbps", goodput[0]), line("far", "goodput_mbps", goodput[1]), line("all", "jain", jain), line("all", "share_ratio", fairness.share_ratio), line("all", "aggregate_mbps", sum), line("all", "bottleneck_utilisation", fairness.utilisation), line("all", "bottleneck_queue_ms", fairness.queue_ms), line("all", "convergence_s", fairness.convergence_s));
+        summary.push(line("near", "goodput_mbps", goodput[0]), line("far", "goodput_mbps", goodput[1]), line("all", "jain", jain), line("all", "share_ratio", fairness.share_ratio), line("all", "aggregate_mbps", sum), line("all", "bottleneck_utilisation", fairness.bottleneck_utilisation), line("all", "bottleneck_queue_ms", fairness.bottleneck_queue_ms), line("all", "convergence_s", fairness.convergence_s));
       });
     });
   }

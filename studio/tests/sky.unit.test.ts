@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { greatArc } from "../src/flatmap.ts";
 import { normalise } from "../src/load.ts";
 import { usualSpeed } from "../src/player.ts";
-import { EARTH_KM, SkyModel } from "../src/sky.ts";
+import { commonBeginning, EARTH_KM, SkyModel } from "../src/sky.ts";
 import { nearest } from "../src/skyview.ts";
 import type { Sky, Station } from "../src/types.ts";
 import { linksAround, Ways } from "../src/ways.ts";
@@ -35,7 +35,8 @@ describe("positions between samples", () => {
     const [latitude, longitude] = m.placeOf(0);
     expect(Math.abs(longitude)).toBeCloseTo(180, 4);
     expect(latitude).toBeGreaterThan(10);
-    expect(m.placeOf(1)[0]).toBeCloseTo(90, 3);
+    // The Earth has turned by 0.04° meanwhile.
+    expect(m.placeOf(1)[0]).toBeGreaterThan(89.9);
   });
   it("are held before the first and after the last sample, and where there is one only", () => {
     const m = model([[[1, 2, 500]], [[3, 4, 500]]]);
@@ -61,16 +62,17 @@ describe("positions between samples", () => {
     close(m.placeOf(0), [5, 5, 500]);
     expect([...m.xyz].every(Number.isFinite)).toBe(true);
   });
-  it("are near the true orbit of a shell between samples a minute apart", () => {
+  it("are the true ones of a shell between samples ten minutes apart", () => {
     const blob = new BlobWriter();
-    const { sky } = skyOf([STARLINK], 3, 60, blob);
+    const { sky } = skyOf([STARLINK], 3, 600, blob);
     const fine = new BlobWriter();
-    const { sky: truth } = skyOf([STARLINK], 121, 1, fine);
+    const { sky: truth } = skyOf([STARLINK], 3, 310, fine);
     const [m, t] = [new SkyModel(sky, blob.bytes().buffer as ArrayBuffer), new SkyModel(truth, fine.bytes().buffer as ArrayBuffer)];
-    m.at(31);
-    t.at(31);
+    m.at(310);
+    t.at(310);
     const far = m.xyz.map((x, i) => Math.abs(x - t.xyz[i]!) * EARTH_KM);
-    expect(Math.max(...far)).toBeLessThan(3);
+    // What 32-bit degrees hold, and no more.
+    expect(Math.max(...far)).toBeLessThan(0.01);
   });
   it("that do not lie in the blob are refused", () => {
     const sky = model([[[0, 0, 500]]]).sky;
@@ -114,6 +116,15 @@ describe("a way", () => {
     expect([...linksAround(chain, [0], 2)]).toEqual([0, 1, 1, 2]);
     expect([...linksAround(chain, [], 2)]).toEqual([]);
   });
+});
+
+it("names of satellites are told without what all of them begin with", () => {
+  expect(commonBeginning(["kuiper-630-0-0", "kuiper-630-10-3"])).toBe("kuiper-630-".length);
+  expect(commonBeginning(["STARLINK 1", "STARLINK 12"])).toBe("STARLINK ".length);
+  expect(commonBeginning(["a-1", "b-1"])).toBe(0);
+  expect(commonBeginning(["same-1"])).toBe(0);
+  expect(commonBeginning(["0-1", "0-12"])).toBe(2);
+  expect(commonBeginning([])).toBe(0);
 });
 
 describe("on the flat map", () => {

@@ -207,7 +207,7 @@ export function constellationReport(): Fixture {
         ...{ flow_control_blocked_s: null, return_packets: 25_000, return_bytes: { total: 1_300_000 }, rtt_min_ms: rtts[i]!, rtt_mean_ms: rtts[i]! + 30, rtt_p99_ms: rtts[i]! + 60, objects: [] },
       })),
       links: [],
-      fairness: { from_s: 10, to_s: 100, jain: 0.93, share_ratio: 0.557, bottleneck: "isl 12-4 > 12-5", utilisation: 0.953, queue_ms: 31.5, convergence_s: null, aggregate_mbps: 9.5 },
+      fairness: { flows: [], from_s: 10, to_s: 100, jain: 0.93, share_ratio: 55.7, bottleneck: "isl 12-4 > 12-5", bottleneck_utilisation: 0.953, bottleneck_queue_ms: 31.5, convergence_s: null, aggregate_mbps: 9.5 },
     },
   ];
   return { report, blob: blob.bytes() };

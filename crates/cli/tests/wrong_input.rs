@@ -49,6 +49,11 @@ fn station(keys: &str) -> String {
     orbit(&format!("[[path.orbit.station]]\nname = \"here\"\n{keys}"))
 }
 
+/// A path and a flow with `keys`, from line 6 on.
+fn flows(name: &str, keys: &str) -> String {
+    format!("{HEAD}profile = \"geo-50-10\"\n[[flow]]\nname = \"{name}\"\n{keys}\n")
+}
+
 fn cases() -> Vec<Case> {
     let mut cases = of_orbits();
     cases.extend(of_hops());
@@ -139,9 +144,10 @@ fn of_orbits() -> Vec<Case> {
         case("something to avoid that is not there", orbit("avoid = [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
         case(
             "hints that are none",
-            orbit("").replace("download", "hints = \"some\"\ndownload"),
-            10,
-            &["unknown key `hints`"],
+            orbit("")
+                .replace("download = \"1 MB\"", "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhints = \"some\""),
+            13,
+            &["`some`", "`drain`"],
         ),
         case(
             "latitude beyond the pole",
@@ -190,7 +196,7 @@ fn of_orbits() -> Vec<Case> {
             "elements that end early",
             orbit("").replace("\"iridium\"", "{ tle = \"short.tle\" }"),
             4,
-            &["short.tle: line 3"],
+            &["short.tle: line 2"],
         ),
         case(
             "satellites that have all come down",
@@ -248,6 +254,101 @@ fn of_hops() -> Vec<Case> {
             format!("{HEAD}profile = \"geo-50-10\"\n[workload]\npage = 0\n"),
             5,
             &["`page` of 0", "1 to 1000"],
+        ),
+        case("a flow that lasts for nothing", flows("a", "lasts = \"0 s\""), 6, &["`lasts` of 0 s", "above 0 s"]),
+        case("a flow that lasts beyond its end", flows("a", "lasts = \"2 h\""), 6, &["2 h", "time_limit", "up to"]),
+        case(
+            "a size beside a time",
+            flows("a", "lasts = \"1 s\"\ndownload = \"1 MB\""),
+            4,
+            &["`download`, `lasts`", "allowed: one of"],
+        ),
+        case(
+            "a direction of nothing",
+            flows("a", "download = \"1 MB\"\ndirection = \"upload\""),
+            7,
+            &["`objects` and `lasts`"],
+        ),
+        case(
+            "datagrams without a rate",
+            flows("a", "transport = \"cbr\"\nlasts = \"1 s\""),
+            4,
+            &["needs a `rate`", "rate = \"5 Mbps\""],
+        ),
+        case(
+            "datagrams without an end",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\""),
+            4,
+            &["nothing is transferred", "`lasts`"],
+        ),
+        case(
+            "datagrams of a size",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\ndownload = \"1 MB\""),
+            8,
+            &["`download` says nothing", "cbr", "`lasts`"],
+        ),
+        case(
+            "datagrams with a controller",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\ncongestion = \"cubic\""),
+            6,
+            &["`congestion` says nothing", "`rate`"],
+        ),
+        case(
+            "bursts without silence",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\non = \"1 s\""),
+            9,
+            &["`on` stands without `off`", "allowed: both"],
+        ),
+        case(
+            "bursts too short to draw",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\non = \"1 s\"\noff = \"1 us\""),
+            10,
+            &["`off` of 1 us", "1 ms or longer"],
+        ),
+        case(
+            "packets that hold nothing",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\npacket = \"28 B\""),
+            9,
+            &["28 B", "29 B to 65535 B"],
+        ),
+        case(
+            "a ping without an interval",
+            flows("a", "transport = \"ping\"\nlasts = \"1 s\""),
+            4,
+            &["needs an `interval`"],
+        ),
+        case(
+            "a ping with a rate",
+            flows("a", "transport = \"ping\"\nlasts = \"1 s\"\nrate = \"1 Mbps\""),
+            8,
+            &["`rate` belongs to another transport", "cbr"],
+        ),
+        case(
+            "a ping that goes one way",
+            flows("a", "transport = \"ping\"\ninterval = \"1 s\"\nlasts = \"1 s\"\ndirection = \"upload\""),
+            9,
+            &["`direction` says nothing"],
+        ),
+        case(
+            "an interval of a transfer",
+            flows("a", "download = \"1 MB\"\ninterval = \"1 s\""),
+            7,
+            &["`interval` belongs", "ping"],
+        ),
+        case("variants of datagrams", variant("transport = \"ping\""), 8, &["one flow's transport", "`quic`, `tcp`"]),
+        case("a flow named as all of them", flows("all", "download = \"1 MB\""), 5, &["all flows together"]),
+        case("hops that are none", flows("a", "download = \"1 MB\"\nhops = [\"x\", \"y\"]"), 7, &["`x`", "hop"]),
+        case(
+            "fairness of one flow",
+            after("[[expect]]\nmetric = \"jain\"\nflow = \"main\"\nabove = 0.5\n"),
+            12,
+            &["`main`", "allowed: `all`"],
+        ),
+        case(
+            "completion of all flows",
+            after("[[expect]]\nmetric = \"completion_s\"\nflow = \"all\"\nabove = 0.5\n"),
+            11,
+            &["metric of all flows together", "`jain`"],
         ),
         case("text that is no TOML", "name = \"wrong\"\npath = [\n", 2, &["array"]),
         case(

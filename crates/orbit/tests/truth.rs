@@ -2,8 +2,8 @@
 //! topocentric frames and a shortest-path search that share nothing with ours.
 
 use bentpipe_orbit::{
-    Constellation, Ecef, IslPattern, Metric, Network, NetworkSpec, Routes, Selection, Station, Topology, elevation_deg,
-    places, presets,
+    Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes, Selection, Station, Topology,
+    elevation_deg, places, presets,
 };
 use bentpipe_units::{Epoch, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +54,26 @@ fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation(
     }
     let most = worst.values().fold(0.0, |most: f64, away| most.max(*away));
     assert!(most < 1000.0, "{most:.0} m");
+}
+
+/// Of every kind of orbit: what is interpolated is what would be propagated.
+#[test]
+fn interpolation_keeps_to_the_propagator_in_every_orbit() {
+    let mut worst = 0.0_f64;
+    for set in ELEMENTS.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().chunks(3) {
+        let constellation = Constellation::from_elements(&set.join("\n")).unwrap();
+        let begins = constellation.epoch();
+        let mut ephemeris = Ephemeris::new(begins);
+        let (mut exact, mut between) = (Vec::new(), Vec::new());
+        for seconds in (5..86_400).step_by(1_230) {
+            let at = Time::from_secs(seconds);
+            constellation.positions(begins, at, &mut exact).unwrap();
+            ephemeris.positions(&constellation, at, &mut between).unwrap();
+            worst = worst.max(exact[0].distance_m(between[0]));
+        }
+    }
+    println!("interpolated to {worst:.4} m");
+    assert!(worst < 0.1, "{worst} m");
 }
 
 /// The same satellites at the same places; within 0.05 degrees of the limit either may be right (the turn of the Earth in 0.36 s, UT1 - UTC at the epoch, shifts a

@@ -9,6 +9,10 @@ import { Dots } from "./points.ts";
 const TEXTURE_PX = 4096;
 /** Degrees within which the names of two stations would cover each other. */
 const NEIGHBOURS = 8;
+/** Distance of the eye from the centre, over that of the outermost satellite, at which the view is filled: half of it is 25 degrees. */
+const FILLS = 2.45;
+/** Nearest and farthest that the eye may be from the ground, in Earth radii. */
+const [NEAREST, FARTHEST] = [0.15, 24];
 /** For how long after the last change the globe goes on drawing frames: as long as a turn takes to come to rest. */
 const AWAKE_MS = 1500;
 
@@ -76,7 +80,7 @@ export class GlobeView implements SkyView {
     this.#names();
     this.#gestures();
     const [lat, lng] = scene.towards;
-    this.#globe.pointOfView({ lat, lng, altitude: 1.6 });
+    this.#globe.pointOfView({ lat, lng, altitude: scene.outermost * FILLS - 1 });
   }
 
   #names(): void {
@@ -107,8 +111,8 @@ export class GlobeView implements SkyView {
     controls.enablePan = false;
     controls.enableZoom = false;
     controls.rotateSpeed = 0.6;
-    controls.minDistance = this.#radius * 1.15;
-    controls.maxDistance = this.#radius * 6;
+    controls.minDistance = this.#radius * (1 + NEAREST);
+    controls.maxDistance = this.#radius * (1 + FARTHEST);
     const { signal } = this.#ends;
     this.host.addEventListener("pointerdown", () => (controls.enableZoom = true), { signal });
     this.host.addEventListener("pointerleave", () => (controls.enableZoom = false), { signal });
@@ -166,7 +170,7 @@ export class GlobeView implements SkyView {
 
   zoom(factor: number): void {
     const { altitude } = this.#globe.pointOfView();
-    this.#globe.pointOfView({ altitude: Math.min(5, Math.max(0.2, (altitude + 1) / factor - 1)) }, 250);
+    this.#globe.pointOfView({ altitude: Math.min(FARTHEST, Math.max(NEAREST, (altitude + 1) / factor - 1)) }, 250);
     this.#wake();
   }
 

@@ -106,6 +106,12 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: 
 }
 
 impl Case {
+    /// The flows that congestion control holds back.
+    pub(crate) fn controlled_flows(&self) -> Vec<String> {
+        let controlled = self.spec.flows.iter().filter(|flow| flow.stack.congestion().is_some());
+        controlled.map(|flow| flow.name.clone()).collect()
+    }
+
     /// What the simulator is told for run number `run` with `seed`.
     ///
     /// # Errors

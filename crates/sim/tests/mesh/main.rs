@@ -21,6 +21,8 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let flows = vec![download("quic", quic(), 20_000_000), download("tcp", tcp(Recipe::default()), 20_000_000)];
     let mut spec = spec(network.clone(), flows);
+    let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
+    spec.flows.iter_mut().for_each(|flow| flow.start = start);
     spec.trace = true;
     let outcome = run(&spec);
     for flow in &outcome.flows {
@@ -146,7 +148,9 @@ fn traffic_resumes_when_the_path_returns() {
     let there = Topology::new(&alone, Time::from_secs(700)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
-    let outcome = run(&spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]));
+    let mut spec = spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]);
+    spec.time_limit = Span::from_secs(2000);
+    let outcome = run(&spec);
     let flow = &outcome.flows[0];
     let some: Vec<usize> =
         (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
@@ -161,7 +165,7 @@ fn traffic_resumes_when_the_path_returns() {
 #[test]
 fn a_download_survives_an_outage() {
     let alone = network(shell(1, 1), vec![toronto()]);
-    let there = Topology::new(&alone, Time::from_secs(400)).unwrap().position(Node(0)).to_geodetic();
+    let there = Topology::new(&alone, Time::from_secs(500)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
     let outcome = run(&spec(network, vec![download("tcp", tcp(Recipe::default()), 1_000_000)]));
@@ -173,10 +177,12 @@ fn a_download_survives_an_outage() {
 #[test]
 fn hints_reach_the_controllers_that_use_them_and_no_others() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     let with = |hints: Option<Span>, hold: bool| {
         let uses = HintUse { reset: hold, hold, drain: hold };
         let recipe = Recipe { controller: "vegas".parse().unwrap(), hints: uses, ..Recipe::default() };
-        let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 60_000_000)]);
+        let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 30_000_000)]);
+        spec.flows[0].start = start;
         mesh(&mut spec).hints = hints;
         let outcome = run(&spec);
         assert!(outcome.flows[0].completed);

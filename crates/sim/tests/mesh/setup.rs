@@ -3,8 +3,8 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_orbit::{
-    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station, Step,
-    revolutions_per_day,
+    Constellation, Geodetic, Guide, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station,
+    Step, revolutions_per_day,
 };
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -12,7 +12,7 @@ use bentpipe_sim::{
     Datagrams, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
-use bentpipe_units::{Bytes, Epoch, Rate, Span};
+use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -66,6 +66,21 @@ pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
         avoid: Vec::new(),
     };
     Arc::new(Network::new(spec).unwrap())
+}
+
+/// When the way from station 1 to station 0 changes for the first time after `after`.
+pub fn change(network: &Arc<Network>, after: Time) -> Time {
+    let ends = [network.station(0), network.station(1)];
+    let mut guide = Guide::new(network.clone(), Step::Every(STEP), &ends).unwrap();
+    let mut before = None;
+    loop {
+        let nodes = guide.routes().path(ends[1], 0).map(|path| path.nodes);
+        if before.is_some_and(|before| before != nodes) && guide.topology().at() > after {
+            return guide.topology().at();
+        }
+        before = Some(nodes);
+        guide.advance().unwrap();
+    }
 }
 
 /// So many packets wait at most.
