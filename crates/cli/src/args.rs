@@ -28,6 +28,12 @@ Examples:
   bentpipe run a.toml b.toml --out results                          (results/NAME for each)
   bentpipe run my.toml --json | jq '.summary[] | select(.metric == \"completion_s\")'";
 
+const MATRIX_EXAMPLES: &str = "\
+Examples:
+  bentpipe matrix
+  bentpipe matrix --controllers newreno,cubic,bbr3
+  bentpipe matrix my.toml --set path.rtt=\"300 ms\" --json | jq '.runs[].fairness.jain'";
+
 const CONTROLLERS_EXAMPLES: &str = "\
 Examples:
   bentpipe controllers
@@ -69,6 +75,8 @@ pub struct Cli {
 pub enum Command {
     /// Run scenarios, print their results, and write a run directory with a report for each
     Run(Run),
+    /// Play every congestion controller against every other on a path, and print heat maps of their shares
+    Matrix(Matrix),
     /// List the built-in paths with their bandwidth-delay products and time targets
     Profiles {
         /// One JSON document on standard output and nothing else
@@ -189,6 +197,36 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t = Clock::Virtual)]
     pub clock: Clock,
     /// One JSON document on standard output and nothing else (a list of documents where there are several files)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Who plays against whom, and where.
+#[derive(Debug, Args)]
+#[command(after_help = MATRIX_EXAMPLES)]
+pub struct Matrix {
+    /// Scenario files (TOML) with two flows under congestion control each [default: a built-in one in low orbits and one over a geostationary satellite]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only these controllers [default: all but fixed-rate, which does not compete]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub controllers: Vec<String>,
+    /// Change a key of the scenario, by dotted path; lists are entered by name (flow.NAME.key)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random draw, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Runs of each pair, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub repeat: Option<u64>,
+    /// Runs at the same time [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Directory of the run directories: one for each scenario, by its name [default: out]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// One JSON document on standard output and nothing else (a list of documents where there are several scenarios)
     #[arg(long)]
     pub json: bool,
 }

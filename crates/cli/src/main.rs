@@ -5,6 +5,8 @@
 mod args;
 mod controllers;
 mod errors;
+mod fairness;
+mod matrix;
 mod orbit;
 mod output;
 mod paths;
@@ -29,6 +31,7 @@ const FAILED: u8 = 3;
 fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),

@@ -5,7 +5,7 @@ use crate::output;
 use crate::table::{Align, Table};
 use bentpipe_lab::orbit::{Pair, Sample, SharedBy, Survey, sharing, survey};
 use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
-use bentpipe_orbit::{OrbitError, Step, places, presets};
+use bentpipe_orbit::{Step, places, presets};
 use bentpipe_units::Span;
 use serde_json::json;
 use std::fmt::Write;
@@ -19,18 +19,23 @@ const SHARING_STEP: Span = Span::from_secs(1);
 /// Prints, and writes what files are asked for.
 pub fn run(args: &Orbit) -> Result<u8, LabError> {
     let (plan, path) = path(args)?;
-    let wrong = |error: OrbitError| usage(&args.scenario, error.to_string());
     let step = match (path.step, args.step) {
         (Step::Exact(_), Some(step)) => Step::Exact(step),
         (Step::Every(_), Some(step)) => Step::Every(step),
         (step, _) => step,
     };
     if let Some(cities) = args.sharing {
-        let path = if cities == 0 { path } else { path.among_cities(cities).map_err(wrong)? };
-        let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.length).map_err(wrong)?;
-        return output::print(&if args.json { pretty(&json!({ "sharing": found })) } else { sharing_text(&path, &found) });
+        let path =
+            if cities == 0 { path } else { path.among_cities(cities).map_err(|error| usage("--sharing", error))? };
+        let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.length)
+            .map_err(|error| usage("--sharing", error))?;
+        return output::print(&if args.json {
+            pretty(&json!({ "sharing": found }))
+        } else {
+            sharing_text(&path, &found)
+        });
     }
-    let survey = survey(&path, step, args.length, args.paths).map_err(wrong)?;
+    let survey = survey(&path, step, args.length, args.paths).map_err(|error| usage("--length", error))?;
     if let Some(file) = &args.czml {
         write(file, &survey.czml(&path, step)?)?;
     }
@@ -46,8 +51,8 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
     })
 }
 
-fn usage(scenario: &Path, reason: String) -> LabError {
-    LabError::Read { path: scenario.to_owned(), reason }
+fn usage(argument: &'static str, reason: impl ToString) -> LabError {
+    LabError::Usage { argument, reason: reason.to_string() }
 }
 
 fn write(file: &Path, text: &str) -> Result<(), LabError> {
@@ -67,17 +72,20 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
             (Some(from), Some(to)) => (from.as_str(), to.as_str()),
             // Some flow must be there; with `--sharing` it is replaced.
             _ if args.sharing.is_some_and(|cities| cities > 0) => ("Tokyo", "Delhi"),
-            _ => return Err(usage(&args.scenario, "a constellation alone has no flows; allowed: --from CITY --to CITY".to_owned())),
+            _ => return Err(usage("SCENARIO", "a constellation alone has no flows; allowed: --from CITY --to CITY")),
         };
+        for (option, city) in [("--from", from), ("--to", to)] {
+            places::find(city).map_err(|error| usage(option, error))?;
+        }
         Plan::parse(&name, &alone(&name, from, to), Path::new(""), &changes)?
     } else {
         Plan::read(&args.scenario, &changes)?
     };
     let path = plan.cases.first().and_then(|case| case.orbit()).cloned();
-    let path = path.ok_or_else(|| usage(&args.scenario, "the path of this scenario has no orbit; allowed: one with [path.orbit]".to_owned()))?;
+    let path = path.ok_or_else(|| usage("SCENARIO", "its path has no orbit; allowed: one with [path.orbit]"))?;
     match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
-            let path = path.between(from, to).map_err(|error| usage(&args.scenario, error.to_string()))?;
+            let path = path.between(from, to).map_err(|error| usage("--from, --to", error))?;
             Ok((plan, path))
         }
         _ => Ok((plan, path)),
@@ -101,8 +109,7 @@ fn ms(value: Option<f64>) -> String {
 }
 
 fn csv(survey: &Survey) -> String {
-    let mut text =
-        "flow,t_s,rtt_ms,hops,visible_from,visible_to,attached_from,attached_to\n".to_owned();
+    let mut text = "flow,t_s,rtt_ms,hops,visible_from,visible_to,attached_from,attached_to\n".to_owned();
     for pair in &survey.flows {
         // Names of flows have neither commas nor quotes.
         for sample in &pair.samples {
@@ -136,7 +143,8 @@ fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
         text.push_str(&summary(pair));
         text.push_str(&table(pair, colour));
         for (index, way) in pair.disjoint.iter().enumerate() {
-            let _ = writeln!(text, "way {} at the beginning: {} ms, {}", index + 1, ms(way.rtt_ms), way.nodes.join(" – "));
+            let _ =
+                writeln!(text, "way {} at the beginning: {} ms, {}", index + 1, ms(way.rtt_ms), way.nodes.join(" – "));
         }
     }
     for note in plan.notes.iter().filter(|note| !note.starts_with("nothing in this scenario is random")) {
@@ -194,7 +202,8 @@ fn table(pair: &Pair, colour: bool) -> String {
         if way.is_none() && index % every != 0 {
             continue;
         }
-        let nodes = way.map_or_else(String::new, |way| if way.nodes.is_empty() { "none".to_owned() } else { inner(&way.nodes) });
+        let nodes = way
+            .map_or_else(String::new, |way| if way.nodes.is_empty() { "none".to_owned() } else { inner(&way.nodes) });
         table.row(row(sample).into_iter().chain([nodes]));
     }
     table.render(colour)
@@ -301,8 +310,7 @@ pub fn list_places(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
             .collect();
         return output::print(&pretty(&json!(list)));
     }
-    let mut table =
-        Table::new(&[("place", Align::Left), ("latitude", Align::Right), ("longitude", Align::Right)]);
+    let mut table = Table::new(&[("place", Align::Left), ("latitude", Align::Right), ("longitude", Align::Right)]);
     for (name, place) in found {
         table.row([(*name).to_owned(), format!("{:.3}°", place.latitude_deg), format!("{:.3}°", place.longitude_deg)]);
     }

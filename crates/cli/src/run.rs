@@ -54,14 +54,15 @@ fn target(args: &Run, plan: &Plan) -> PathBuf {
 }
 
 /// One document, or a list of them where several files were asked for.
-fn json(documents: &[Results], several: bool) -> String {
+pub(crate) fn json(documents: &[Results], several: bool) -> String {
     match documents {
         [one] if !several => one.to_json().unwrap_or_default(),
         list => serde_json::to_string_pretty(list).unwrap_or_default() + "\n",
     }
 }
 
-fn one(plan: &Plan, target: &Path, jobs: NonZeroUsize, stop: &AtomicBool) -> Result<Recorded, LabError> {
+/// Runs one plan into its directory.
+pub(crate) fn one(plan: &Plan, target: &Path, jobs: NonZeroUsize, stop: &AtomicBool) -> Result<Recorded, LabError> {
     let bar = progress_bar(plan);
     let recorded = record(plan, &Simulator, target, jobs, stop, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
@@ -72,7 +73,8 @@ fn one(plan: &Plan, target: &Path, jobs: NonZeroUsize, stop: &AtomicBool) -> Res
     Ok(recorded)
 }
 
-fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
+/// The exit status that the results amount to; says what is missing.
+pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     if recorded.complete {
         return if recorded.results.all_held() { OK } else { NOT_HELD };
     }
@@ -97,7 +99,7 @@ fn progress_bar(plan: &Plan) -> ProgressBar {
 }
 
 /// Set by the first Ctrl-C, so that runs that have ended are kept; the second ends the process.
-fn stop_on_interrupt() -> Arc<AtomicBool> {
+pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
     let handler = ctrlc::set_handler(move || {

@@ -1,6 +1,8 @@
 //! Results as a table.
 
+use crate::fairness;
 use crate::output::paint;
+use bentpipe_lab::fairness::ALL_FLOWS;
 use bentpipe_lab::results::{Results, Summary};
 use bentpipe_lab::{PathSummary, Plan, Recorded};
 use std::fmt::Write;
@@ -83,6 +85,10 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
     }
     text.push('\n');
     text.push_str(&summary(plan, results, colour));
+    if let Some(table) = fairness::table(plan, results, colour) {
+        text.push('\n');
+        text.push_str(&table);
+    }
     for note in &recorded.notes {
         let _ = write!(text, "\nnote: {note}\n");
     }
@@ -138,7 +144,7 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
         table.column(head.to_owned(), align);
     }
     let mut labels: Vec<(&str, &str)> = Vec::new();
-    for figure in &results.published {
+    for figure in results.published.iter().filter(|figure| figure.flow != ALL_FLOWS) {
         if !labels.contains(&(&figure.label, &figure.metric)) {
             labels.push((&figure.label, &figure.metric));
         }
@@ -191,12 +197,13 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
 }
 
 /// `20`, or `18/20` where not all transfers completed.
-fn runs(results: &Results, row: &Summary) -> String {
+pub(crate) fn runs(results: &Results, row: &Summary) -> String {
     let all = results.runs.iter().filter(|run| run.variant == row.variant && run.point == row.point).count() as u64;
     if row.n == all { all.to_string() } else { format!("{}/{all}", row.n) }
 }
 
-fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Option<&'a Summary> {
+/// The statistics of another metric beside `row`.
+pub(crate) fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Option<&'a Summary> {
     results.summary.iter().find(|other| {
         other.metric == metric
             && other.variant == row.variant
@@ -207,14 +214,14 @@ fn find<'a>(results: &'a Results, row: &Summary, metric: &str) -> Option<&'a Sum
 }
 
 /// The last part of a swept key, or the whole where another ends the same.
-fn short(key: &str, plan: &Plan) -> String {
+pub(crate) fn short(key: &str, plan: &Plan) -> String {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let same = plan.sweep.iter().filter(|(other, _)| last(other) == last(key)).count();
     if same > 1 { key.to_owned() } else { last(key) }
 }
 
 /// Four significant figures or so, without an exponent.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 1000.0 => 0,
         size if size >= 100.0 => 1,
@@ -288,6 +295,7 @@ mod tests {
                     packets_lost_policer: 0,
                     packets_lost_queue: 0,
                     packets_lost_random: 12,
+                    packets_lost_route: 0,
                     packets_declared_lost: 12,
                     flow_control_blocked: None,
                     return_packets: 500,

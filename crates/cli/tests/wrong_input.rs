@@ -37,7 +37,192 @@ fn variant(keys: &str) -> String {
     format!("{HEAD}profile = \"geo-50-10\"\n{WORK}[[variant]]\nname = \"a\"\n{keys}\n")
 }
 
+/// A good path with an orbit and `line` in it, as line 6 of the file.
+fn orbit(line: &str) -> String {
+    format!(
+        "{HEAD}[path.orbit]\nconstellation = \"iridium\"\nlinks.all = {{ rate = \"1 Mbps\" }}\n{line}\n[workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\"\n"
+    )
+}
+
+/// The same with a station of `keys`, from line 7 on.
+fn station(keys: &str) -> String {
+    orbit(&format!("[[path.orbit.station]]\nname = \"here\"\n{keys}"))
+}
+
+/// A path and a flow with `keys`, from line 6 on.
+fn flows(name: &str, keys: &str) -> String {
+    format!("{HEAD}profile = \"geo-50-10\"\n[[flow]]\nname = \"{name}\"\n{keys}\n")
+}
+
 fn cases() -> Vec<Case> {
+    let mut cases = of_orbits();
+    cases.extend(of_hops());
+    cases
+}
+
+/// A line of two-line elements with its checksum: the sum of its digits, a minus counting one.
+fn checked(line: &str) -> String {
+    let value = |c: char| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) };
+    format!("{line}{}\n", line.chars().map(value).sum::<u32>() % 10)
+}
+
+/// Elements with a wrong checksum, some that end early, and some of a satellite with so much drag that it has come down by 2030.
+fn elements() -> [(&'static str, String); 3] {
+    let line = |drag: &str| checked(&format!("1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"));
+    let second = checked("2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.7212539156353");
+    let first = line("-11606-4");
+    let wrong = first.replace("98067A", "98068A");
+    [
+        ("wrong.tle", format!("ISS (ZARYA)\n{wrong}{second}")),
+        ("short.tle", format!("ISS (ZARYA)\n{first}")),
+        ("down.tle", format!("DOWN\n{}{second}", line(" 50000-1"))),
+    ]
+}
+
+fn of_orbits() -> Vec<Case> {
+    let stations = |text: &str| orbit("").replace("\"Tokyo\"", text);
+    vec![
+        case("an unknown city", stations("\"Tokio\""), 8, &["`Tokio`", "Tokyo"]),
+        case("no place", orbit("").replace("from = \"Tokyo\"\n", ""), 7, &["allowed: `from`", "and `to`"]),
+        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two places"]),
+        case(
+            "a place without an orbit",
+            path("").replace("download", "from = \"Tokyo\"\ndownload"),
+            6,
+            &["`Tokyo` is a place", "with [path.orbit]"],
+        ),
+        case("an unknown constellation", orbit("").replace("iridium", "iridum"), 4, &["`iridum`", "iridium"]),
+        case(
+            "an orbit beside a profile",
+            path("orbit = { constellation = \"iridium\" }"),
+            4,
+            &["`path.profile`", "either hops or an orbit"],
+        ),
+        case(
+            "no satellites",
+            orbit("").replace("constellation = \"iridium\"", ""),
+            3,
+            &["no satellite", "`constellation`, or a [[path.orbit.shell]]"],
+        ),
+        case(
+            "links without a rate",
+            orbit("").replace("links.all", "links.isl"),
+            3,
+            &["`up` have no rate", "path.orbit.links.up"],
+        ),
+        case(
+            "a delay of a link",
+            orbit("links.up = { delay = \"1 ms\" }"),
+            6,
+            &["follows from where their ends are", "allowed: `rate`, `queue`"],
+        ),
+        case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`grid`, `rings`, `none`"]),
+        case("links of no satellite", orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"), 6, &["`iridium-0-99`"]),
+        case("a range of nothing", orbit("isl_range = \"0 km\""), 6, &["`isl_range` of 0 mm", "allowed: 1 km to"]),
+        case("a range in miles", orbit("isl_range = \"3000 mi\""), 6, &["`3000 mi`", "km, m, mm"]),
+        case("no step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
+        case(
+            "a date that is none",
+            orbit("epoch = \"2024-02-30T00:00:00Z\""),
+            6,
+            &["`2024-02-30T00:00:00Z`", "RFC 3339"],
+        ),
+        case("within without random", orbit("within = \"1 h\""), 6, &["at = \"random\"", "allowed only beside it"]),
+        case(
+            "an elevation below the horizon",
+            orbit("min_elevation_deg = -5"),
+            6,
+            &["`min_elevation_deg` of -5", "0 to 90"],
+        ),
+        case(
+            "an interruption that never comes",
+            orbit("interruption = \"80 ms\""),
+            6,
+            &["never turns", "`selection` `highest`"],
+        ),
+        case("an unknown selection", orbit("selection = \"best\""), 6, &["`best`", "`all`", "`slots`"]),
+        case("something to avoid that is not there", orbit("avoid = [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
+        case(
+            "hints that are none",
+            orbit("")
+                .replace("download = \"1 MB\"", "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhints = \"some\""),
+            13,
+            &["`some`", "`drain`"],
+        ),
+        case(
+            "latitude beyond the pole",
+            station("latitude_deg = 91\nlongitude_deg = 0"),
+            8,
+            &["`latitude_deg` of 91", "-90 to 90"],
+        ),
+        case(
+            "half a place",
+            station("latitude_deg = 9"),
+            6,
+            &["where this station stands", "`latitude_deg` and `longitude_deg`"],
+        ),
+        case("two places", station("place = \"Paris\"\nlatitude_deg = 9"), 8, &["stands beside coordinates"]),
+        case(
+            "a shell without a height",
+            orbit("").replace(
+                "constellation = \"iridium\"",
+                "shell = [{ name = \"s\", planes = 1, per_plane = 1, inclination_deg = 53 }]",
+            ),
+            4,
+            &["no height", "one of `altitude`, `revolutions_per_day`"],
+        ),
+        case(
+            "a shell of nothing",
+            orbit("").replace(
+                "constellation = \"iridium\"",
+                "shell = [{ name = \"s\", planes = 0, per_plane = 1, inclination_deg = 53, altitude = \"550 km\" }]",
+            ),
+            4,
+            &["0", "allowed"],
+        ),
+        case(
+            "elements that are missing",
+            orbit("").replace("\"iridium\"", "{ tle = \"nowhere.tle\" }"),
+            4,
+            &["nowhere.tle", "No such file"],
+        ),
+        case(
+            "elements with a wrong checksum",
+            orbit("").replace("\"iridium\"", "{ tle = \"wrong.tle\" }"),
+            4,
+            &["wrong.tle: line 2", "checksum"],
+        ),
+        case(
+            "elements that end early",
+            orbit("").replace("\"iridium\"", "{ tle = \"short.tle\" }"),
+            4,
+            &["short.tle: line 2"],
+        ),
+        case(
+            "satellites that have all come down",
+            orbit("epoch = \"2030-01-01T00:00:00Z\"").replace("\"iridium\"", "{ tle = \"down.tle\" }"),
+            4,
+            &["DOWN"],
+        ),
+        case(
+            "a proxy over an orbit",
+            orbit("").replace(
+                "download",
+                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\npep = \"gateway\"\n#",
+            ),
+            14,
+            &["has none", "allowed: pep = \"none\""],
+        ),
+        case(
+            "a capture over an orbit",
+            orbit("").replace("download", "download = \"1 MB\"\n[output]\ncapture = \"access\"\n#"),
+            12,
+            &["a path with an orbit has none"],
+        ),
+    ]
+}
+
+fn of_hops() -> Vec<Case> {
     vec![
         case("HTTP/3 over TCP", variant("transport = \"tcp\"\nhttp = \"h3\""), 9, &["`h1`, `h2`, `raw`", "tcp"]),
         case("HTTP/2 over QUIC", variant("transport = \"quic\"\nhttp = \"h2\""), 9, &["`h3`, `raw`", "quic"]),
@@ -69,6 +254,101 @@ fn cases() -> Vec<Case> {
             format!("{HEAD}profile = \"geo-50-10\"\n[workload]\npage = 0\n"),
             5,
             &["`page` of 0", "1 to 1000"],
+        ),
+        case("a flow that lasts for nothing", flows("a", "lasts = \"0 s\""), 6, &["`lasts` of 0 s", "above 0 s"]),
+        case("a flow that lasts beyond its end", flows("a", "lasts = \"2 h\""), 6, &["2 h", "time_limit", "up to"]),
+        case(
+            "a size beside a time",
+            flows("a", "lasts = \"1 s\"\ndownload = \"1 MB\""),
+            4,
+            &["`download`, `lasts`", "allowed: one of"],
+        ),
+        case(
+            "a direction of nothing",
+            flows("a", "download = \"1 MB\"\ndirection = \"upload\""),
+            7,
+            &["`objects` and `lasts`"],
+        ),
+        case(
+            "datagrams without a rate",
+            flows("a", "transport = \"cbr\"\nlasts = \"1 s\""),
+            4,
+            &["needs a `rate`", "rate = \"5 Mbps\""],
+        ),
+        case(
+            "datagrams without an end",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\""),
+            4,
+            &["nothing is transferred", "`lasts`"],
+        ),
+        case(
+            "datagrams of a size",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\ndownload = \"1 MB\""),
+            8,
+            &["`download` says nothing", "cbr", "`lasts`"],
+        ),
+        case(
+            "datagrams with a controller",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\ncongestion = \"cubic\""),
+            6,
+            &["`congestion` says nothing", "`rate`"],
+        ),
+        case(
+            "bursts without silence",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\non = \"1 s\""),
+            9,
+            &["`on` stands without `off`", "allowed: both"],
+        ),
+        case(
+            "bursts too short to draw",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\non = \"1 s\"\noff = \"1 us\""),
+            10,
+            &["`off` of 1 us", "1 ms or longer"],
+        ),
+        case(
+            "packets that hold nothing",
+            flows("a", "transport = \"cbr\"\nrate = \"1 Mbps\"\nlasts = \"1 s\"\npacket = \"28 B\""),
+            9,
+            &["28 B", "29 B to 65535 B"],
+        ),
+        case(
+            "a ping without an interval",
+            flows("a", "transport = \"ping\"\nlasts = \"1 s\""),
+            4,
+            &["needs an `interval`"],
+        ),
+        case(
+            "a ping with a rate",
+            flows("a", "transport = \"ping\"\nlasts = \"1 s\"\nrate = \"1 Mbps\""),
+            8,
+            &["`rate` belongs to another transport", "cbr"],
+        ),
+        case(
+            "a ping that goes one way",
+            flows("a", "transport = \"ping\"\ninterval = \"1 s\"\nlasts = \"1 s\"\ndirection = \"upload\""),
+            9,
+            &["`direction` says nothing"],
+        ),
+        case(
+            "an interval of a transfer",
+            flows("a", "download = \"1 MB\"\ninterval = \"1 s\""),
+            7,
+            &["`interval` belongs", "ping"],
+        ),
+        case("variants of datagrams", variant("transport = \"ping\""), 8, &["one flow's transport", "`quic`, `tcp`"]),
+        case("a flow named as all of them", flows("all", "download = \"1 MB\""), 5, &["all flows together"]),
+        case("hops that are none", flows("a", "download = \"1 MB\"\nhops = [\"x\", \"y\"]"), 7, &["`x`", "hop"]),
+        case(
+            "fairness of one flow",
+            after("[[expect]]\nmetric = \"jain\"\nflow = \"main\"\nabove = 0.5\n"),
+            12,
+            &["`main`", "allowed: `all`"],
+        ),
+        case(
+            "completion of all flows",
+            after("[[expect]]\nmetric = \"completion_s\"\nflow = \"all\"\nabove = 0.5\n"),
+            11,
+            &["metric of all flows together", "`jain`"],
         ),
         case("text that is no TOML", "name = \"wrong\"\npath = [\n", 2, &["array"]),
         case(
@@ -293,7 +573,11 @@ fn complaints(what: &str, directory: &Path, output: &Output, says: &[&str]) -> V
 }
 
 /// Command lines that are wrong, with parts of their messages. There is no line to name.
-const COMMAND_LINES: [(&str, &[&str], &[&str]); 15] = [
+const COMMAND_LINES: [(&str, &[&str], &[&str]); 19] = [
+    ("ways of no scenario", &["orbit", "kuiper-631"], &["cannot read kuiper-631", "No such file"]),
+    ("a constellation without ends", &["orbit", "iridium"], &["allowed: --from CITY --to CITY"]),
+    ("ways to no city", &["orbit", "iridium", "--from", "Tokio", "--to", "Osaka"], &["`Tokio`", "Tokyo"]),
+    ("ways over hops", &["orbit", "good.toml"], &["has no orbit", "allowed: one with [path.orbit]"]),
     ("a report of no run", &["report", "."], &["manifest.json", "allowed: a directory that `bentpipe run` wrote"]),
     (
         "an unknown controller to tell of",
@@ -347,6 +631,9 @@ const COMMAND_LINES: [(&str, &[&str], &[&str]); 15] = [
 fn wrong_input_is_refused_with_its_line_and_what_is_allowed() {
     let place = tempfile::tempdir().expect("a directory");
     let mut found = Vec::new();
+    for (name, text) in elements() {
+        std::fs::write(place.path().join(name), text).expect("the elements");
+    }
     for case in cases() {
         std::fs::write(place.path().join("wrong.toml"), &case.text).expect("the scenario");
         let output = bentpipe(place.path(), &["run", "wrong.toml"]);
@@ -362,5 +649,5 @@ fn wrong_input_is_refused_with_its_line_and_what_is_allowed() {
     let mut names: Vec<_> =
         std::fs::read_dir(place.path()).expect("the directory").flatten().map(|entry| entry.file_name()).collect();
     names.sort();
-    assert_eq!(names, ["good.toml", "wrong.toml"], "nothing else was left");
+    assert_eq!(names, ["down.tle", "good.toml", "short.tle", "wrong.tle", "wrong.toml"], "nothing else was left");
 }

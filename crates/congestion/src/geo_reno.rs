@@ -13,6 +13,9 @@
 //! for all flows: [`alpha_for`] says which `alpha` that is. What distances occur is within bounds: at 11 ms, 560 km grow by 0.34 packets a round
 //! trip and 12,000 km by 7.3.
 //!
+//! **The other reading** (`own_rtt` of 1): each flow takes its own smallest round trip so far for RTT₀. Then α · d is one on a straight way, less on a detour,
+//! and never more than Reno's.
+//!
 //! Growth of α · d is proportional to the round trip on straight paths, not to its square as Hybla's: the advantage of short
 //! paths becomes smaller, not nothing. Unlike a measured round trip, the distance contains neither queues nor detours.
 //!
@@ -45,6 +48,13 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "growth each round trip for the distance; 2 / (c RTT0) with RTT0 = 25 ms (our reading of the rule)",
     },
     Parameter {
+        name: "own_rtt",
+        default: 0.0,
+        range: (0.0, 1.0),
+        unit: "",
+        about: "1: alpha is 2 / (c RTT) of the connection's own smallest round trip, instead of one for all (the other reading)",
+    },
+    Parameter {
         name: "least",
         default: 0.05,
         range: (0.001, 1.0),
@@ -65,22 +75,33 @@ pub fn alpha_for(rtt0: Span) -> f64 {
 pub struct GeoReno {
     reno: NewReno,
     located: bool,
+    /// Where alpha follows the connection's own smallest round trip: distance in metres, smallest growth, and the round trip that growth was set for.
+    own: Option<(u64, f64, Span)>,
 }
 
 impl GeoReno {
     /// A controller at its initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
         let mut reno = NewReno::new(setup, values);
+        let own = setup.distance_m.filter(|_| values.get("own_rtt") >= 0.5);
+        let own = own.map(|metres| (metres.min(FARTHEST_M), values.get("least"), Span::ZERO));
         if let Some(metres) = setup.distance_m {
             let avoidance = values.get("alpha") * metres.min(FARTHEST_M) as f64 / 1e6;
             reno.set_growth(Growth { slow_start: 1.0, avoidance: avoidance.max(values.get("least")) });
         }
-        Self { reno, located: setup.distance_m.is_some() }
+        Self { reno, located: setup.distance_m.is_some(), own }
     }
 }
 
 impl Controller for GeoReno {
     fn on_ack(&mut self, ack: &Ack<'_>) {
+        if let Some((metres, least, rtt)) = &mut self.own
+            && *rtt != ack.min_rtt
+        {
+            *rtt = ack.min_rtt;
+            let avoidance = (alpha_for(ack.min_rtt) * *metres as f64 / 1e6).clamp(*least, 1.0);
+            self.reno.set_growth(Growth { slow_start: 1.0, avoidance });
+        }
         self.reno.on_ack(ack);
     }
 
@@ -136,8 +157,12 @@ mod tests {
 
     /// Packets that `rounds` rounds add to a window of 100.
     fn grown(distance_m: Option<u64>, rounds: u32) -> u64 {
+        grown_with(distance_m, rounds, &Values::defaults(PARAMETERS))
+    }
+
+    fn grown_with(distance_m: Option<u64>, rounds: u32, values: &Values) -> u64 {
         let mut path = Path::new(Span::from_millis(50));
-        let mut reno = GeoReno::new(&Setup { distance_m, ..setup() }, &Values::defaults(PARAMETERS));
+        let mut reno = GeoReno::new(&Setup { distance_m, ..setup() }, values);
         let window = Bytes::new(100 * MTU.get());
         reno.adjust(&Adjust { now: path.now, window, ssthresh: Some(window), rate: None, min_rtt: None, answered: 0 });
         for _ in 0..rounds {
@@ -159,6 +184,16 @@ mod tests {
         assert!((alpha_for(Span::from_millis(25)) - Values::defaults(PARAMETERS).get("alpha")).abs() < 0.0005);
         assert!((alpha_for(Span::from_millis(11)) - 0.6065).abs() < 0.0001);
         assert_eq!((alpha_for(Span::ZERO), alpha_for(Span::MAX)), (100.0, 0.001));
+    }
+
+    #[test]
+    fn with_its_own_round_trip_growth_is_the_straightness_of_the_way() {
+        let mut values = Values::defaults(PARAMETERS);
+        values.set("geo-reno", "own_rtt", 1.0).unwrap();
+        // 50 ms there and back: light comes 7,495 km far.
+        assert_eq!(grown_with(Some(7_494_811), 10, &values), 10);
+        assert!([4, 5].contains(&grown_with(Some(3_747_406), 10, &values)));
+        assert_eq!(grown_with(Some(20_000_000), 10, &values), 10, "never more than Reno");
     }
 
     #[test]

@@ -147,6 +147,7 @@ pub struct Prepared {
     resume: (&'static Part<Mode>, Values),
     max_window: Option<Bytes>,
     hints: (HintUse, Option<HintFeed>),
+    distance_m: Option<u64>,
 }
 
 /// Whether a connection may start faster than slow start, where its recipe leaves that open (`auto`).
@@ -202,6 +203,7 @@ impl Recipe {
             gated: self.start.as_str() == "auto",
             resume: (resume, values(&self.parameters, resume.name)?),
             max_window: self.max_window,
+            distance_m: self.distance_m,
             hints: (self.hints, None),
         })
     }
@@ -226,6 +228,8 @@ impl Prepared {
 
     /// A controller, and around it, where there are `notes` to keep, the layer that observes the path and resumes.
     pub fn make(&self, setup: &Setup, fast: FastStart, notes: Option<PathNotes>) -> Box<dyn Controller> {
+        // Endpoints know nothing of places: whoever wrote the recipe does.
+        let setup = &Setup { distance_m: setup.distance_m.or(self.distance_m), ..*setup };
         let mut controller = self.started(setup, fast);
         if let (uses, Some(feed)) = &self.hints
             && *uses != HintUse::default()
@@ -260,11 +264,33 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Adjust;
 
     #[test]
     fn an_unknown_controller_is_refused_with_those_there_are() {
         let error = "bbr9".parse::<ControllerName>().unwrap_err().to_string();
         assert!(error.contains("`bbr9` is no congestion controller; allowed: newreno"), "{error}");
+    }
+
+    #[test]
+    fn a_controller_learns_the_distance_that_its_recipe_knows() {
+        let phase = |distance_m| {
+            let controller = "geo-reno".parse().unwrap();
+            let recipe = Recipe { controller, start: StartName::STANDARD, distance_m, ..Recipe::default() };
+            let setup = crate::testing::setup();
+            let mut made = recipe.prepare().unwrap().make(&setup, FastStart::Refused, None);
+            let window = setup.initial_window;
+            made.adjust(&Adjust {
+                now: setup.now,
+                window,
+                ssthresh: Some(window),
+                rate: None,
+                min_rtt: None,
+                answered: 0,
+            });
+            made.phase()
+        };
+        assert_eq!((phase(Some(12_000_000)), phase(None)), ("congestion avoidance", "newreno, no distance"));
     }
 
     #[test]

@@ -55,6 +55,14 @@ pub enum LabError {
         /// Why, and what would do.
         reason: String,
     },
+    /// An argument of the command line is wrong.
+    #[error("{argument}: {reason}")]
+    Usage {
+        /// The option or argument.
+        argument: &'static str,
+        /// What is wrong, and what would do.
+        reason: String,
+    },
     /// A run ended in an error of its own.
     #[error("run {run} of variant `{variant}`{point} failed: {reason}")]
     Run {

@@ -93,6 +93,11 @@ impl Plan {
         self.cases.first().map(|case| &case.path)
     }
 
+    /// The flows that congestion control holds back, of the first case.
+    pub fn controlled_flows(&self) -> Vec<String> {
+        self.cases.first().map(Case::controlled_flows).unwrap_or_default()
+    }
+
     /// What the simulator is told for `task`.
     ///
     /// # Errors
@@ -217,6 +222,8 @@ mod tests {
     }
 
     use crate::testing;
+    use bentpipe_sim::{Datagrams, Direction, Stack};
+    use bentpipe_units::{Bytes, Rate, Span};
 
     #[test]
     fn runs_stand_in_the_order_of_points_variants_and_runs() {
@@ -252,6 +259,69 @@ mod tests {
             flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.reported)).collect();
         assert_eq!(visits, [(40_625_000, false), (2_000_000, true)]);
         assert!(plan.spec(Task { case: 1, run: 0 }).unwrap().trace && !spec.trace);
+    }
+
+    #[test]
+    fn flows_that_last_and_datagrams_are_what_the_scenario_says() {
+        let text = r#"
+name = "flows"
+[path]
+profile = "geo-50-10"
+[defaults]
+http = "h2"
+[[flow]]
+name = "up"
+lasts = "30 s"
+direction = "upload"
+[[flow]]
+name = "steady"
+transport = "cbr"
+rate = "5 Mbps"
+lasts = "20 s"
+[[flow]]
+name = "bursts"
+transport = "cbr"
+rate = "5 Mbps"
+packet = "200 B"
+on = "1 s"
+off = "2 s"
+lasts = "20 s"
+direction = "upload"
+[[flow]]
+name = "ping"
+transport = "ping"
+interval = "100 ms"
+lasts = "20 s"
+"#;
+        let plan = testing::plan(text);
+        assert_eq!(plan.controlled_flows(), ["up"]);
+        let spec = plan.spec(Task { case: 0, run: 0 }).unwrap();
+        let visits: Vec<_> = spec.flows.iter().map(|flow| &flow.visits[0]).collect();
+        assert_eq!(visits[0].lasts, Some(Span::from_secs(30)));
+        assert!(visits[0].objects[0].bytes.get() >= 1 << 40);
+        let up: Vec<bool> = visits.iter().map(|visit| visit.direction == Direction::Upload).collect();
+        assert_eq!(up, [true, false, true, true]);
+        let sent = |place: usize| match spec.flows[place].stack {
+            Stack::Datagrams(sent) => sent,
+            _ => panic!("flow {place} is controlled"),
+        };
+        let rate = Rate::from_mbps(5);
+        assert_eq!(sent(1), Datagrams::Constant { rate, packet: Bytes::new(1500), bursts: None });
+        let bursts = Some((Span::from_secs(1), Span::from_secs(2)));
+        assert_eq!(sent(2), Datagrams::Constant { rate, packet: Bytes::new(200), bursts });
+        assert_eq!(sent(3), Datagrams::Ping { interval: Span::from_millis(100), packet: Bytes::new(84) });
+        assert!(plan.cases[0].random, "bursts are drawn");
+    }
+
+    #[test]
+    fn a_flow_goes_between_the_hops_that_it_names() {
+        let hop = |name: &str| format!("[[path.hop]]\nname = \"{name}\"\nprofile = \"geo-50-10\"\n");
+        let flow = "[[flow]]\nname = \"a\"\nlasts = \"1 s\"\nhops = [\"y\", \"z\"]\n";
+        let text = format!("name = \"hops\"\n[path]\n{}{}{}{flow}", hop("x"), hop("y"), hop("z"));
+        assert_eq!(testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap().flows[0].ends, Some((1, 3)));
+        let wrong = text.replace("[\"y\", \"z\"]", "[\"z\", \"y\"]");
+        let error = Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
+        assert!(error.message.contains("[first, last]"), "{error}");
     }
 
     #[test]

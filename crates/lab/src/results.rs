@@ -102,6 +102,9 @@ pub struct Flow {
     pub packets_lost_queue: u64,
     /// Packets of the flow that a loss process took.
     pub packets_lost_random: u64,
+    /// Packets of the flow that a network of satellites lost, where no link was to blame: a link ended with them, or there was no way.
+    #[serde(default)]
+    pub packets_lost_route: u64,
     /// Packets that the data sender declared lost.
     pub packets_declared_lost: u64,
     /// Time that the sender had data but no credit.
@@ -280,7 +283,7 @@ pub struct Comparison {
 type Reader = fn(&Flow) -> Option<f64>;
 
 /// Every metric of a flow, by the name that scenarios and results use.
-pub const METRICS: [(&str, Reader); 15] = [
+pub const METRICS: [(&str, Reader); 16] = [
     ("completion_s", |flow| flow.completion_s),
     ("goodput_mbps", |flow| flow.goodput_mbps),
     ("first_byte_s", |flow| flow.first_byte_s),
@@ -289,6 +292,7 @@ pub const METRICS: [(&str, Reader); 15] = [
     ("packets_lost_policer", |flow| Some(flow.packets_lost_policer as f64)),
     ("packets_lost_queue", |flow| Some(flow.packets_lost_queue as f64)),
     ("packets_lost_random", |flow| Some(flow.packets_lost_random as f64)),
+    ("packets_lost_route", |flow| Some(flow.packets_lost_route as f64)),
     ("packets_declared_lost", |flow| Some(flow.packets_declared_lost as f64)),
     ("flow_control_blocked_s", |flow| flow.flow_control_blocked_s),
     ("return_packets", |flow| Some(flow.return_packets as f64)),
@@ -340,6 +344,7 @@ impl Flow {
             packets_lost_policer: flow.packets_lost_policer,
             packets_lost_queue: flow.packets_lost_queue,
             packets_lost_random: flow.packets_lost_random,
+            packets_lost_route: flow.packets_lost_route,
             packets_declared_lost: flow.packets_declared_lost,
             flow_control_blocked_s: seconds(flow.flow_control_blocked),
             return_packets: flow.return_packets,

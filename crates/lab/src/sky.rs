@@ -211,7 +211,8 @@ mod tests {
     fn positions_reach_the_end_and_stay_within_what_a_page_can_hold() {
         for satellites in [1, 66, 1584, 4408, 10_000, 150_000] {
             for seconds in [0, 1, 7, 200, 3600, 86_400] {
-                let (times, pause) = instants(satellites, Step::Every(SHORTEST_STEP), Time::ZERO + Span::from_secs(seconds));
+                let (times, pause) =
+                    instants(satellites, Step::Every(SHORTEST_STEP), Time::ZERO + Span::from_secs(seconds));
                 assert!(pause >= SHORTEST_STEP);
                 assert!(pause * (times as u64 - 1) >= Span::from_secs(seconds), "{satellites} {seconds}");
                 assert!(times * satellites <= MOST_POSITIONS.max(2 * satellites), "{satellites} {seconds}");

@@ -352,3 +352,6 @@ fn constants(
 ) -> Result<sgp4::Constants, sgp4::OutOfRangeEpochEccentricity> {
     sgp4::Constants::new(sgp4::WGS72, sgp4::iau_epoch_to_sidereal_time, julian_years(epoch_ns), drag_term, orbit)
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,3 +62,42 @@ impl Turn {
         Ecef { x: turned.x + EARTH_RATE * position.y, y: turned.y - EARTH_RATE * position.x, z: turned.z }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sidereal_time_is_that_of_vallados_example() {
+        // Vallado, "Fundamentals of Astrodynamics", example 3-5: 1992-08-20 12:14 UT1, 152.5787878 degrees; the digits behind follow from the formula in rational
+        // numbers.
+        let at = Epoch::from_unix_secs(714_312_840);
+        assert_eq!(at.to_string(), "1992-08-20T12:14:00Z");
+        assert!((sidereal_rad(at, Span::ZERO).to_degrees() - 152.578_787_851_66).abs() < 1e-10);
+    }
+
+    #[test]
+    fn a_second_turns_the_earth_by_the_same_angle_in_every_decade() {
+        for year in [0_u64, 20, 55, 130] {
+            let epoch = Epoch::from_unix_secs(year * 31_557_600 + 86_399);
+            // From the epoch, and as a span from long before: the same.
+            let early = Epoch::from_unix_secs(0);
+            let span = Span::from_nanos(epoch.since(early).as_nanos() + 500_000_000);
+            let near = sidereal_rad(epoch, Span::from_millis(500));
+            assert!((near - sidereal_rad(early, span)).abs() < 1e-12);
+            let turned = sidereal_rad(epoch, Span::from_millis(1500)) - near;
+            assert!((turned.rem_euclid(TAU) - EARTH_RATE).abs() < 1e-11, "{year}: {turned}");
+        }
+    }
+
+    #[test]
+    fn a_turn_keeps_lengths_and_what_stands_still_in_teme_runs_westward() {
+        let turn = Turn::new(1.0);
+        let at = turn.position([7000.0, 0.0, 100.0]);
+        assert!((libm::sqrt(at.x * at.x + at.y * at.y) - 7_000_000.0).abs() < 1e-6 && (at.z - 100_000.0).abs() < 1e-9);
+        let velocity = turn.velocity(at, [0.0, 0.0, 0.0]);
+        let west = velocity.x * at.y - velocity.y * at.x;
+        assert!(west > 0.0);
+        assert!((libm::sqrt(velocity.x * velocity.x + velocity.y * velocity.y) - 7e6 * EARTH_RATE).abs() < 1e-6);
+    }
+}

@@ -121,7 +121,7 @@ impl Guide {
         self.ahead.as_ref().map_or(Time::MAX, Topology::at)
     }
 
-    /// Moves to [`Guide::next`].
+    /// Moves to [`Guide::next`]. After an error it stands still.
     ///
     /// # Errors
     /// A satellite that cannot be followed to there, or to the step after it.

@@ -137,3 +137,6 @@ fn between(a: &Plane, b: &Plane, bearings: &[Bearing], links: &mut Vec<(u32, u32
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 use graph::Graph;
-use tree::{Queue, Tree};
+use tree::{Search, Tree};
 
 mod disjoint;
 mod graph;
@@ -20,7 +20,7 @@ pub struct Routes {
     destinations: Vec<Node>,
     trees: Vec<Tree>,
     graph: Graph,
-    queue: Queue,
+    search: Search,
 }
 
 /// One way, from end to end.
@@ -36,9 +36,9 @@ impl Routes {
     /// The ways to `destinations` over `topology`.
     pub fn new(network: &Network, topology: &Topology, destinations: &[Node]) -> Self {
         let graph = Graph::new(network, topology);
-        let mut queue = Queue::new();
-        let trees = destinations.iter().map(|to| Tree::new(&graph, to.0, &mut queue)).collect();
-        Self { destinations: destinations.to_vec(), trees, graph, queue }
+        let mut search = Search::default();
+        let trees = destinations.iter().map(|to| Tree::new(&graph, to.0, &mut search)).collect();
+        Self { destinations: destinations.to_vec(), trees, graph, search }
     }
 
     /// The same destinations over a topology a little later: starts from the ways found last, so that little change costs little. The result is that of
@@ -47,7 +47,7 @@ impl Routes {
         self.graph.fill(network, topology);
         let mut changed = false;
         for tree in &mut self.trees {
-            changed |= tree.update(&self.graph, &mut self.queue);
+            changed |= tree.update(&self.graph, &mut self.search);
         }
         changed
     }

@@ -1,5 +1,7 @@
 //! Pairs of flows that share a transmitter while their round trips differ: where fairness between flows of different round trips can be studied, and when.
 //!
+//! The transmitter that a flow starts from does not count: that flows of one sender share it is no discovery, and their sender could arrange it otherwise.
+//!
 //! [`find`] samples the ways of all flows at steps, and looks at each transmitter for the flows with the shortest and the longest round trips. Pairs that promise
 //! most are then followed through all samples. The work is bounded: [`MOST_SAMPLES`] ways, [`PAIRS_EACH`] pairs at each transmitter and sample, and
 //! [`FOLLOWED`] pairs to the end; a pair that is never among the most different ones of any transmitter is not found.
@@ -134,6 +136,20 @@ fn check(search: &Search) -> Result<(), OrbitError> {
 /// How many samples there are: one at least.
 fn samples(search: &Search) -> u64 {
     search.length.as_nanos().div_ceil(search.step.as_nanos()).max(1)
+}
+
+/// The transmitters on a way, each with its hop's place; `reversed`: where data goes from its last node to its first. The sender's own is left out.
+fn transmitters(
+    network: &Network,
+    shared_ground: bool,
+    nodes: &[Node],
+    reversed: bool,
+) -> impl Iterator<Item = (usize, Transmitter)> {
+    let own = if reversed { nodes.len().saturating_sub(2) } else { 0 };
+    nodes.windows(2).enumerate().filter(move |(hop, _)| *hop != own).map(move |(hop, ends)| {
+        let (from, to) = if reversed { (ends[1], ends[0]) } else { (ends[0], ends[1]) };
+        (hop, transmitter(network, shared_ground, from, to))
+    })
 }
 
 /// The transmitter of the hop from `from` to `to`.

@@ -10,7 +10,7 @@ use crate::net::{Moved, Net, Next};
 use crate::outcome::{FlowOutcome, PathTrace};
 use crate::parcels::{Parcel, Parcels};
 use crate::recorder::LinkRecorder;
-use crate::spec::RunSpec;
+use crate::spec::{FlowSpec, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
 use bentpipe_units::{Span, Time};
 use std::ops::Range;
@@ -19,8 +19,19 @@ use std::ops::Range;
 pub struct Chain {
     /// The links of each terminal's path.
     routes: Vec<Routes>,
-    /// The terminal of each flow, and the hops over which it samples round trips.
-    flows: Vec<(usize, Range<usize>)>,
+    flows: Vec<Place>,
+    /// How flows call the server's node, wherever on the path it is.
+    last_node: u16,
+}
+
+/// Where a flow is on the path.
+struct Place {
+    terminal: usize,
+    /// The nodes of the path at which its client and its server are.
+    client: u32,
+    server: u32,
+    /// Of the hops that it crosses, those over which it samples round trips.
+    sampled: Range<usize>,
 }
 
 /// The links of one terminal's path by hop, each with the port it uses.
@@ -95,18 +106,38 @@ impl Chain {
                 }
             }
         }
-        let sampled = |flow: &crate::spec::FlowSpec| checks::sampled_hops(&flow.stack, spec.hops.len());
-        let flows = spec.flows.iter().map(|flow| (flow.terminal, sampled(flow))).collect();
-        Ok((Self { routes, flows }, links))
+        let last_node = spec.hops.len() as u16;
+        let flows = spec.flows.iter().map(|flow| place(flow, last_node)).collect::<Result<_, _>>()?;
+        Ok((Self { routes, flows, last_node }, links))
     }
+}
+
+/// Where `flow` is: at the ends of the path, or at others between them.
+fn place(flow: &FlowSpec, last_node: u16) -> Result<Place, SimError> {
+    let (client, server) = flow.ends.unwrap_or((0, last_node.into()));
+    let wrong =
+        |what: &str| SimError::Spec(format!("flow `{}` goes from node {client} to {server}; {what}", flow.name));
+    if flow.ends.is_some() && matches!(&flow.stack, Stack::Tcp(stack) if stack.pep.is_some()) {
+        return Err(wrong("allowed with a proxy: the whole path"));
+    }
+    if client >= server || server > usize::from(last_node) {
+        return Err(wrong(&format!("allowed: from a node to a later one, 0 to {last_node}")));
+    }
+    let sampled = checks::sampled_hops(&flow.stack, server - client);
+    Ok(Place { terminal: flow.terminal, client: client as u32, server: server as u32, sampled })
 }
 
 impl Net for Chain {
     /// Links are woken whenever a transmission ends: results of old are in that order where times are equal.
     const LAZY: bool = false;
 
-    fn place(&self, _flow: usize, node: u16) -> u32 {
-        node.into()
+    fn place(&self, flow: usize, node: u16) -> u32 {
+        let place = &self.flows[flow];
+        match node {
+            0 => place.client,
+            node if node == self.last_node => place.server,
+            node => node.into(),
+        }
     }
 
     fn passes(&self, place: u32) -> Option<u16> {
@@ -122,11 +153,11 @@ impl Net for Chain {
         _links: &mut Vec<LinkState>,
     ) -> Next {
         let datagram = parcels.get(packet.payload);
-        if u32::from(datagram.to) == place {
+        let flow = datagram.flow as usize;
+        if self.place(flow, datagram.to) == place {
             return Next::Arrived(datagram.to);
         }
-        let (terminal, _) = self.flows[datagram.flow as usize];
-        match self.routes[terminal].from(place, datagram.way) {
+        match self.routes[self.flows[flow].terminal].from(place, datagram.way) {
             Some((link, port)) => Next::Link(link, port),
             None => Next::Lost(Lost::NoRoute),
         }
@@ -147,9 +178,12 @@ impl Net for Chain {
     }
 
     fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAccount<'a>]) -> VisitAccount<'a> {
-        let (terminal, sampled) = &self.flows[flow];
+        let Place { terminal, client, server, sampled } = &self.flows[flow];
         let Routes { up, down } = &self.routes[*terminal];
-        let of = |route: &[(usize, usize)]| route.iter().map(|&(link, _)| &links[link]).collect();
+        let crossed = *client as usize..*server as usize;
+        let of = |route: &[(usize, usize)]| {
+            route.get(crossed.clone()).unwrap_or_default().iter().map(|&(link, _)| &links[link]).collect()
+        };
         VisitAccount { outcome, up: of(up), down: of(down), sampled: sampled.clone(), beeline: Span::ZERO }
     }
 

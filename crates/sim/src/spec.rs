@@ -140,7 +140,8 @@ pub struct FlowSpec {
     pub name: String,
     /// The terminal its client sits behind.
     pub terminal: usize,
-    /// Where its client and its server are in the mesh, by station.
+    /// Where its client and its server are: in a mesh by station, on a path of hops by node, of which the first is 0 and node k lies behind hop k - 1;
+    /// none on such a path: at its ends.
     pub ends: Option<(usize, usize)>,
     /// The server it talks to: flows that name the same one share what that server knows of its clients.
     pub server: String,

@@ -249,11 +249,61 @@ fn datagrams_that_cannot_be_sent_are_refused_with_what_is_allowed() {
         (endless, "visits that last"),
         (flow(constant(0, 1500, None)), "a rate above zero"),
         (flow(constant(1, 28, None)), "29 B to 65535 B"),
-        (flow(constant(1, 70_000, None)), "packets of 70000 B"),
+        (flow(constant(1, 70_000, None)), "packets of 70 kB"),
         (flow(constant(1, 1500, Some((second, Span::ZERO)))), "1 ms or more"),
         (flow(never), "an interval above zero"),
     ] {
         let error = bentpipe_sim::run(&spec(vec![flow]), &AtomicBool::new(false)).unwrap_err().to_string();
         assert!(error.contains("flow `x`") && error.contains(says), "{error}");
+    }
+}
+
+/// Three hops of 50, 10 and 50 Mbps; the first and the last with 50 ms each way, the one between with 1 ms.
+fn chain(flows: Vec<FlowSpec>) -> RunSpec {
+    let hop = |name: &str, rate, patch: &str| HopSpec {
+        name: name.to_owned(),
+        forward: direction(rate, patch),
+        reverse: direction(rate, patch),
+        shared: true,
+    };
+    let middle = "delay = \"1 ms\"\nqueue = \"100 packets\"";
+    RunSpec { hops: vec![hop("first", 50, ""), hop("middle", 10, middle), hop("last", 50, "")], ..spec(flows) }
+}
+
+#[test]
+fn a_flow_can_cross_a_part_of_the_path_and_meet_others_there() {
+    for stack in [quic(Http::H3), tcp(Version::Raw)] {
+        for direction in [Direction::Download, Direction::Upload] {
+            let visit = lasting(direction, Span::from_secs(10), vec![Object::new("endless", ENDLESS)]);
+            let whole = flow("whole", stack.clone(), visit.clone());
+            let part = FlowSpec { ends: Some((1, 2)), ..flow("part", stack.clone(), visit) };
+            let ping = datagrams("ping", ping(), Direction::Upload, Span::from_secs(10));
+            let outcome = run(&chain(vec![whole, part, FlowSpec { ends: Some((0, 1)), ..ping }]));
+            assert!(outcome.flows.iter().all(|flow| flow.completed));
+            let rtt = |place: usize| outcome.flows[place].rtt_min.unwrap();
+            let (long, short) = (Span::from_millis(202), Span::from_millis(2));
+            // The queue that they share may stand all the time: 100 packets of 1.2 ms.
+            let queue = Span::from_millis(125);
+            assert!(rtt(0) > long && rtt(0) < long + queue, "{}", rtt(0));
+            assert!(rtt(1) > short && rtt(1) < short + queue, "{}", rtt(1));
+            assert!(rtt(2) > Span::from_millis(100) && rtt(2) < Span::from_millis(120), "{}", rtt(2));
+            let crossed = |link: &str| {
+                let link = outcome.links.iter().find(|found| found.name == link).unwrap();
+                link.carried.iter().map(|&(flow, _)| flow).collect::<Vec<_>>()
+            };
+            assert_eq!(crossed("first/forward"), [0, 2]);
+            assert_eq!(crossed("middle/forward"), [0, 1]);
+            assert_eq!(crossed("last/return"), [0]);
+        }
+    }
+}
+
+#[test]
+fn a_flow_between_nodes_that_are_not_there_is_refused() {
+    for ends in [(2, 1), (1, 1), (0, 4)] {
+        let flow = datagrams("x", ping(), Direction::Upload, Span::from_secs(1));
+        let spec = chain(vec![FlowSpec { ends: Some(ends), ..flow }]);
+        let error = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
+        assert!(error.contains("allowed: from a node to a later one, 0 to 3"), "{error}");
     }
 }

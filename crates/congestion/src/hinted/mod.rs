@@ -112,7 +112,9 @@ impl Hinted {
 
     /// The change that this acknowledgement is the first to tell of, where a filter would get it wrong.
     fn heard_of_change(&mut self, ack: &Ack<'_>) -> Option<PathChange> {
-        let awaited = self.awaited.take_if(|awaited| ack.newest().sent_at >= awaited.since)?;
+        // Where there is no path nothing is heard of it; should something be, the announcement was wrong.
+        let heard = |awaited: &mut Awaited| awaited.after.is_some() && ack.newest().sent_at >= awaited.since;
+        let awaited = self.awaited.take_if(heard)?;
         let longer_by = match (awaited.before, awaited.after) {
             (Some(before), Some(after)) if after <= before => return None,
             (Some(before), Some(after)) => Some(after - before),

@@ -3,6 +3,10 @@
 //! Deterministic. The bottleneck is a tail-drop queue in front of a fixed rate; packets are lost at random after it; the
 //! receiver acknowledges every n-th packet or after 25 ms, and its return link can hold acknowledgements for a frame.
 
+#![allow(dead_code, reason = "each test and example uses its part of the loop")]
+
+pub mod moving;
+
 use bentpipe_congestion::controller::Controller;
 use bentpipe_congestion::ledger::Ledger;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -32,20 +36,35 @@ pub struct Path {
     pub application: Option<Rate>,
     /// A round trip that depends on when a packet sets out, instead of `rtt`: packets may overtake each other.
     pub motion: Option<fn(Time) -> Span>,
+    /// Whether what sets out then is lost.
+    pub silent: Option<fn(Time) -> bool>,
+    /// How far `motion` and `silent` are when the flow begins.
+    pub offset: Span,
 }
 
 impl Path {
     /// A path with a queue of one bandwidth-delay product that loses nothing and acknowledges every second packet.
     pub fn new(rate: Rate, rtt: Span) -> Self {
         let buffer = rate.bytes_in(rtt);
-        Self { rate, rtt, buffer, loss: 0.0, ack_every: 2, frame: Span::ZERO, application: None, motion: None }
+        Self {
+            rate,
+            rtt,
+            buffer,
+            loss: 0.0,
+            ack_every: 2,
+            frame: Span::ZERO,
+            application: None,
+            motion: None,
+            silent: None,
+            offset: Span::ZERO,
+        }
     }
 }
 
 impl Path {
     /// Time to the receiver, or back, of what sets out at `at`.
     fn one_way(&self, at: Time) -> Span {
-        self.motion.map_or(self.rtt, |rtt| rtt(at)) / 2
+        self.motion.map_or(self.rtt, |rtt| rtt(at + self.offset)) / 2
     }
 }
 
@@ -55,7 +74,7 @@ enum Event {
     Arrive(u64),
     AckTimer(u64),
     Ack(Vec<u64>),
-    Timeout(u64),
+    Timeout,
 }
 
 /// The loop.
@@ -83,7 +102,10 @@ pub struct Run {
     oldest: u64,
     pending: Vec<u64>,
     acks: u64,
-    heard: u64,
+    /// When something was last heard, or the flight began.
+    heard_at: Time,
+    /// Whether a timeout is to come.
+    timer: bool,
     written: Bytes,
     application_since: Time,
     random: u64,
@@ -109,7 +131,8 @@ impl Run {
             oldest: 0,
             pending: Vec::new(),
             acks: 0,
-            heard: 0,
+            heard_at: Time::ZERO,
+            timer: false,
             written: Bytes::ZERO,
             application_since: Time::ZERO,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
@@ -139,7 +162,6 @@ impl Run {
     }
 
     /// Lets the application write at `rate` from now on.
-    #[allow(dead_code, reason = "each test binary uses its part of the loop")]
     pub fn write_at(&mut self, rate: Option<Rate>) {
         self.path.application = rate;
         self.application_since = self.now;
@@ -185,10 +207,17 @@ impl Run {
                 return;
             }
             Event::Ack(numbers) => self.hear(&numbers),
-            Event::Timeout(heard) => {
-                if heard != self.heard || self.ledger.bytes_in_flight().is_zero() {
+            Event::Timeout => {
+                let due = self.heard_at + self.patience();
+                self.timer = !self.ledger.bytes_in_flight().is_zero();
+                if !self.timer {
                     return;
                 }
+                if self.now < due {
+                    self.at(due, Event::Timeout);
+                    return;
+                }
+                self.timer = false;
                 // Nothing was heard for three round trips: persistent congestion.
                 let next = self.ledger.next_number();
                 for number in self.oldest..next {
@@ -202,6 +231,11 @@ impl Run {
         self.send();
     }
 
+    /// How long nothing is heard until all in flight is taken for lost.
+    fn patience(&self) -> Span {
+        self.path.rtt * 3 + Span::from_secs(1)
+    }
+
     fn acknowledge(&mut self) {
         self.acks += 1;
         let numbers = std::mem::take(&mut self.pending);
@@ -211,7 +245,7 @@ impl Run {
     }
 
     fn hear(&mut self, numbers: &[u64]) {
-        self.heard += 1;
+        self.heard_at = self.now;
         for &number in numbers {
             self.ledger.acknowledge(self.now, number);
         }
@@ -231,9 +265,6 @@ impl Run {
         }
         let controller = &mut self.controller;
         self.ledger.loss(self.now, false, |loss| controller.on_loss(loss));
-        if self.heard % 64 == 1 {
-            self.at(self.now + self.path.rtt * 3 + Span::from_secs(1), Event::Timeout(self.heard));
-        }
     }
 
     fn send(&mut self) {
@@ -258,6 +289,13 @@ impl Run {
                 return;
             }
             self.written += MTU;
+            if self.ledger.bytes_in_flight().is_zero() {
+                self.heard_at = self.now;
+            }
+            if !self.timer {
+                self.timer = true;
+                self.at(self.now + self.patience(), Event::Timeout);
+            }
             let packet = self.ledger.send(self.now, MTU);
             self.controller.on_packet_sent(&packet);
             if let Some(rate) = self.controller.pacing_rate() {
@@ -270,7 +308,7 @@ impl Run {
                 continue;
             }
             self.free_at = self.free_at.max(self.now) + self.path.rate.time_for(MTU);
-            if lost {
+            if lost || self.path.silent.is_some_and(|silent| silent(self.free_at + self.path.offset)) {
                 self.dropped += 1;
             } else {
                 self.passed.0 += 1;
@@ -295,7 +333,6 @@ impl Run {
     }
 
     /// When each visit of `phase` began and ended.
-    #[allow(dead_code, reason = "each test binary uses its part of the loop")]
     pub fn visits(&self, phase: &str) -> Vec<(Time, Time)> {
         let ends = self.phases.iter().skip(1).map(|&(when, _)| when).chain([self.now]);
         self.phases
@@ -307,7 +344,6 @@ impl Run {
     }
 
     /// Bytes waiting in the queue.
-    #[allow(dead_code, reason = "each test binary uses its part of the loop")]
     pub fn queue(&self) -> Bytes {
         self.path.rate.bytes_in(self.free_at.since(self.now))
     }

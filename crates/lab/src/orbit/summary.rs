@@ -45,7 +45,8 @@ impl Summary {
         let (steps, drifts) = moves(pair);
         let largest = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
         let outages = outages(pair, length);
-        let total: f64 = outages.iter().sum();
+        // Not `sum`, which of nothing is -0.
+        let total = outages.iter().fold(0.0, |total, outage| total + outage);
         Self {
             rtt_min_ms: rtts.first().copied(),
             rtt_median_ms: if rtts.is_empty() { None } else { Some(quantile(&rtts, 0.5)) },
@@ -121,7 +122,8 @@ mod tests {
 
     #[test]
     fn steps_come_from_changes_and_drift_from_the_time_between() {
-        let rtts = [(0.0, Some(10.0)), (1.0, Some(10.02)), (2.0, Some(15.0)), (3.0, None), (4.0, None), (5.0, Some(11.0))];
+        let rtts =
+            [(0.0, Some(10.0)), (1.0, Some(10.02)), (2.0, Some(15.0)), (3.0, None), (4.0, None), (5.0, Some(11.0))];
         let pair = pair(&rtts, &[(0.0, &[0, 1, 2]), (2.0, &[0, 3, 2]), (3.0, &[]), (5.0, &[0, 1, 2])]);
         let summary = Summary::new(&pair, Span::from_secs(6));
         assert_eq!((summary.rtt_min_ms, summary.rtt_max_ms), (Some(10.0), Some(15.0)));

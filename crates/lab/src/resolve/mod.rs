@@ -9,8 +9,8 @@ mod stations;
 mod tcp;
 
 pub use orbit::{FlowEnds, OrbitPath};
-pub(crate) use path::{ONLY_HOP, Resolved, resolve_path};
 pub use path::{HopSummary, PathSummary};
+pub(crate) use path::{ONLY_HOP, Resolved, resolve_path};
 
 use crate::error::{LabError, Problem};
 use crate::leo;
@@ -48,12 +48,7 @@ pub struct Case {
 ///
 /// # Errors
 /// A profile that does not exist, a direction without rate or delay, a trace that cannot be read.
-pub(crate) fn resolve(
-    scenario: &Scenario,
-    variant: usize,
-    point: &Point,
-    path: &Resolved,
-) -> Result<Case, Problem> {
+pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: &Resolved) -> Result<Case, Problem> {
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
     let own = scenario.variant.get(variant).map(|variant| variant.get_ref());
@@ -84,8 +79,7 @@ pub(crate) fn resolve(
     let direction =
         flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
     let bursts = |flow: &FlowSpec| matches!(flow.stack, Stack::Datagrams(Datagrams::Constant { bursts: Some(_), .. }));
-    let random =
-        thinks.iter().any(|think| !think.is_zero()) || flows.iter().any(bursts) || path.is_random();
+    let random = thinks.iter().any(|think| !think.is_zero()) || flows.iter().any(bursts) || path.is_random();
     Ok(Case {
         variant: own.map_or_else(|| "default".to_owned(), |own| own.name.get_ref().clone()),
         point: point.clone(),
@@ -112,6 +106,12 @@ pub(crate) fn resolve(
 }
 
 impl Case {
+    /// The flows that congestion control holds back.
+    pub(crate) fn controlled_flows(&self) -> Vec<String> {
+        let controlled = self.spec.flows.iter().filter(|flow| flow.stack.congestion().is_some());
+        controlled.map(|flow| flow.name.clone()).collect()
+    }
+
     /// What the simulator is told for run number `run` with `seed`.
     ///
     /// # Errors

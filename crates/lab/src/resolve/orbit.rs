@@ -5,10 +5,12 @@ use super::stations::{Defaults, Stations};
 use crate::error::Problem;
 use crate::scenario::{Begin, ConstellationText, IslText, OrbitSection, PhaseText, Scenario, ShellSection};
 use bentpipe_link::random::stream;
-use bentpipe_link::{DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig, RateConfig};
+use bentpipe_link::{
+    DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig, RateConfig,
+};
 use bentpipe_orbit::{
-    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, Shell, Step, places, presets,
-    revolutions_per_day,
+    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, Shell, Step, places,
+    presets, revolutions_per_day,
 };
 use bentpipe_sim::{HandoverLoss, MeshSpec};
 use bentpipe_units::{Epoch, Rate, Span};
@@ -145,7 +147,10 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         avoid: section.avoid.iter().map(|name| name.get_ref().clone()).collect(),
     };
     let network = Network::new(spec.clone()).map_err(|error| {
-        let avoided = section.avoid.iter().find(|name| matches!(&error, OrbitError::Unknown { name: unknown, .. } if unknown == name.get_ref()));
+        let avoided = section
+            .avoid
+            .iter()
+            .find(|name| matches!(&error, OrbitError::Unknown { name: unknown, .. } if unknown == name.get_ref()));
         let isl = section.isl.as_ref().filter(|_| matches!(error, OrbitError::Unknown { what: "satellite", .. }));
         let place = avoided.map(Spanned::span).or_else(|| isl.map(Spanned::span)).unwrap_or(whole.clone());
         Problem::new(place, error.to_string())
@@ -247,7 +252,8 @@ impl OrbitPath {
         let spec = NetworkSpec { stations: stations.list, ..self.spec.clone() };
         let mut path = Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
         let names = |index: usize| path.network.stations()[index].name.clone();
-        let pairs = cities.iter().enumerate().flat_map(|(at, from)| cities[at + 1..].iter().map(move |to| (*from, *to)));
+        let pairs =
+            cities.iter().enumerate().flat_map(|(at, from)| cities[at + 1..].iter().map(move |to| (*from, *to)));
         path.flows =
             pairs.map(|(from, to)| path.flow_between(format!("{}–{}", names(from), names(to)), from, to)).collect();
         Ok(path)
@@ -292,8 +298,8 @@ fn satellites(
             let path = base_dir.join(file);
             let text = std::fs::read_to_string(&path)
                 .map_err(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
-            let made = Constellation::from_elements(&text)
-                .map_err(|error| wrong(format!("{}: {error}", path.display())))?;
+            let made =
+                Constellation::from_elements(&text).map_err(|error| wrong(format!("{}: {error}", path.display())))?;
             (made, file.display().to_string())
         }
     };

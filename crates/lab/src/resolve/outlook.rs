@@ -55,15 +55,19 @@ pub(super) fn outlook(network: &Network, flows: &[FlowEnds], length: Span) -> Re
     }
     for (flow, found) in flows.iter().zip(&found) {
         match found {
-            None => notes.push(format!("flow `{}` has no way from 0 s to {}", flow.name, Span::from_nanos(at.as_nanos()))),
+            None => notes.push(format!("flow `{}` has no way from 0 s to {}", flow.name, seconds(at))),
             Some((first, _)) if *first > Time::ZERO => {
-                notes.push(format!("flow `{}` has no way before {}", flow.name, Span::from_nanos(first.as_nanos())));
+                notes.push(format!("flow `{}` has no way before {}", flow.name, seconds(*first)));
             }
             Some(_) => {}
         }
     }
     let longest = found.iter().flatten().map(|(_, rtt)| *rtt).max();
     Ok(Outlook { rtt: longest.unwrap_or_else(|| straight(flows)), notes })
+}
+
+fn seconds(at: Time) -> String {
+    format!("{} s", at.as_secs_f64())
 }
 
 /// Where no flow has a way, light along the longest of their geodesics and back; windows and queues need some size.
@@ -97,7 +101,6 @@ impl Blind {
 
     fn note(&self, name: &str, end: Time, pause: Span) -> Option<String> {
         let (from, to) = self.first.or_else(|| self.since.map(|since| (since, end)))?;
-        let seconds = |at: Time| Span::from_nanos(at.as_nanos());
         let again = match self.times {
             0 | 1 => String::new(),
             times => format!(", and {} more times until {}", times - 1, seconds(end)),

@@ -1,7 +1,7 @@
 //! The path of a scenario: profiles filled in and overridden, traces read, round trip added up.
 
-use crate::error::{Problem, nearest};
 use super::orbit::{Kind, OrbitPath, resolve_orbit};
+use crate::error::{Problem, nearest};
 use crate::profiles::{Profile, describe, describe_without_delay, idle_delay, profile, profiles};
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit};
@@ -82,14 +82,21 @@ impl Resolved {
         let orbit = self.orbit.as_ref();
         !self.drawn.is_empty()
             || self.configs.iter().any(|(forward, reverse)| is_random(forward) || is_random(reverse))
-            || orbit.is_some_and(|orbit| orbit.random.is_some() || orbit.kinds.used().any(|kind| is_random(&kind.config)))
+            || orbit
+                .is_some_and(|orbit| orbit.random.is_some() || orbit.kinds.used().any(|kind| is_random(&kind.config)))
     }
 }
 
 pub(crate) fn resolve_path(scenario: &Scenario, base_dir: &Path) -> Result<Resolved, Problem> {
     let section = scenario.path.get_ref();
-    let mut path =
-        Resolved { hops: Vec::new(), configs: Vec::new(), drawn: Vec::new(), rtt: Span::ZERO, profile: None, orbit: None };
+    let mut path = Resolved {
+        hops: Vec::new(),
+        configs: Vec::new(),
+        drawn: Vec::new(),
+        rtt: Span::ZERO,
+        profile: None,
+        orbit: None,
+    };
     if let Some(orbit) = resolve_orbit(scenario, base_dir)? {
         path.rtt = orbit.rtt;
         path.orbit = Some(Arc::new(orbit));

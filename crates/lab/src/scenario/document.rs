@@ -3,7 +3,7 @@
 //! reported at the place it came from.
 
 use crate::error::{Problem, Source, nearest, quoted};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, expand};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::borrow::Cow;
@@ -186,7 +186,9 @@ impl<'i> Document<'i> {
                 put(root.get_mut(), path, &axis.key_span, node.clone())?;
             }
         }
-        Scenario::deserialize(Deserializer::from(root)).map_err(|error| from_toml(&error))
+        let mut scenario = Scenario::deserialize(Deserializer::from(root)).map_err(|error| from_toml(&error))?;
+        expand(&mut scenario)?;
+        Ok(scenario)
     }
 
     /// The scenario as it is run, as TOML: the file's own text, or the changed tree where `--set` was used.

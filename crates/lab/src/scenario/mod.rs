@@ -5,6 +5,7 @@
 //! that an error should name.
 
 mod check;
+mod cities;
 mod datagrams;
 pub(crate) mod document;
 mod orbit;
@@ -16,6 +17,7 @@ mod window;
 mod workload;
 
 pub(crate) use check::{HEADERS, check, variant_names};
+pub(crate) use cities::expand;
 pub use orbit::{FibreSection, LinksSection, OrbitSection, ShellSection, StationSection};
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;

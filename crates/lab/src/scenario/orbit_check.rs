@@ -71,8 +71,10 @@ fn beside(path: &PathSection) -> Check {
 
 fn satellites(orbit: &OrbitSection, span: Range<usize>) -> Check {
     match (&orbit.constellation, orbit.shell.as_slice()) {
-        (None, []) => Err(Problem::new(span, "there is no satellite; allowed: `constellation`, or a [[path.orbit.shell]]")
-            .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)")),
+        (None, []) => {
+            Err(Problem::new(span, "there is no satellite; allowed: `constellation`, or a [[path.orbit.shell]]")
+                .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)"))
+        }
         (Some(_), [shell, ..]) => {
             Err(Problem::new(shell.span(), "a shell stands beside `constellation`; allowed: one of the two"))
         }
@@ -81,8 +83,7 @@ fn satellites(orbit: &OrbitSection, span: Range<usize>) -> Check {
 }
 
 fn shell(shell: &ShellSection, span: Range<usize>) -> Check {
-    let given =
-        [("altitude", shell.altitude.is_some()), ("revolutions_per_day", shell.revolutions_per_day.is_some())];
+    let given = [("altitude", shell.altitude.is_some()), ("revolutions_per_day", shell.revolutions_per_day.is_some())];
     one_of(&given, span, "a shell has no height here")?;
     // Beyond, a geostationary ring and more: what is written there is a slip of the pen.
     match &shell.altitude {
@@ -107,7 +108,8 @@ fn time(orbit: &OrbitSection) -> Check {
     }
     match &orbit.hints {
         Some(hints) if orbit.frozen => {
-            let message = "nothing changes where `frozen` is true, so there is nothing to announce; allowed: one of the two";
+            let message =
+                "nothing changes where `frozen` is true, so there is nothing to announce; allowed: one of the two";
             Err(Problem::new(hints.span(), message))
         }
         _ => Ok(()),
@@ -139,16 +141,14 @@ fn length(key: &str, value: &Spanned<Length>, allowed: RangeInclusive<Length>) -
     if allowed.contains(value.get_ref()) {
         return Ok(());
     }
-    let message =
-        format!("`{key}` of {value} is out of range; allowed: {} to {}", allowed.start(), allowed.end());
+    let message = format!("`{key}` of {value} is out of range; allowed: {} to {}", allowed.start(), allowed.end());
     Err(Problem::new(value.span(), message))
 }
 
 fn degrees(key: &str, value: Option<&Spanned<f64>>, allowed: RangeInclusive<f64>) -> Check {
     match value {
         Some(value) if !allowed.contains(value.get_ref()) => {
-            let message =
-                format!("`{key}` of {value} cannot be; allowed: {} to {}", allowed.start(), allowed.end());
+            let message = format!("`{key}` of {value} cannot be; allowed: {} to {}", allowed.start(), allowed.end());
             Err(Problem::new(value.span(), message))
         }
         _ => Ok(()),
@@ -186,7 +186,9 @@ fn station(station: &StationSection, span: Range<usize>, all: Selection) -> Chec
     let allowed = "allowed: `place`, the name of a city, or `latitude_deg` and `longitude_deg`";
     match (&station.place, &station.latitude_deg, &station.longitude_deg) {
         (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
-        (Some(place), _, _) => Err(Problem::new(place.span(), format!("a `place` stands beside coordinates; {allowed}"))),
+        (Some(place), _, _) => {
+            Err(Problem::new(place.span(), format!("a `place` stands beside coordinates; {allowed}")))
+        }
         (None, _, _) => Err(Problem::new(span, format!("nothing says where this station stands; {allowed}"))),
     }
 }
@@ -231,7 +233,8 @@ fn ends(scenario: &Scenario) -> Check {
 fn ends_without_orbit(scenario: &Scenario) -> Check {
     for (from, to, _) in written_ends(scenario) {
         if let Some(given) = from.or(to) {
-            let message = format!("`{given}` is a place, and this path has none; allowed: `from` and `to` with [path.orbit]");
+            let message =
+                format!("`{given}` is a place, and this path has none; allowed: `from` and `to` with [path.orbit]");
             return Err(Problem::new(given.span(), message));
         }
     }

@@ -133,6 +133,9 @@ transport::keys! {
         /// Where its server is, likewise.
         #[schemars(with = "Option<String>")]
         pub to: Option<Spanned<String>>,
+        /// Instead of `from` and `to`: as many flows as this, called NAME-000 and so on, between random pairs of the so many largest cities, there and back.
+        #[schemars(with = "Option<u64>", range(min = 2))]
+        pub cities: Option<Spanned<u64>>,
         /// When the flow's client begins, counted from the run's beginning; zero where left out. (`start` is the controller's.)
         pub at: Option<Span>,
         /// The terminal that it runs on, counted from 0.

@@ -9,7 +9,7 @@ fn laws_lead_from_one_step_to_the_next() {
     let mut guide = Guide::new(network.clone(), Step::Every(Span::from_millis(100)), &ends).unwrap();
     let mut compared = 0;
     for _ in 0..50 {
-        let links: Vec<(Node, Node)> = network.isls().iter().copied().collect();
+        let links: Vec<(Node, Node)> = network.isls().to_vec();
         let laws: Vec<Law> = links.iter().map(|(a, b)| guide.law(*a, *b)).collect();
         let at = guide.next();
         guide.advance().unwrap();
@@ -93,17 +93,19 @@ fn nodes(path: &Option<Path>) -> Option<&[Node]> {
 }
 
 #[test]
-fn exact_changes_are_those_of_a_fine_course_to_a_millisecond() {
-    for selection in [Selection::All, Selection::Highest, Selection::Longest] {
+fn exact_changes_are_those_of_a_fine_course() {
+    let fine_step = Span::from_millis(20);
+    for selection in [Selection::All, Selection::Highest, Selection::Slots] {
         let network = terminals(selection);
         let (from, to) = (network.station(0), network.station(2));
-        let end = Time::from_secs(240);
+        let end = Time::from_secs(300);
         let exact = Guide::forecast(&network, Step::Exact(STEP), from, to, end).unwrap();
-        let fine = Guide::forecast(&network, Step::Every(Span::from_millis(1)), from, to, end).unwrap();
-        assert!(exact.len() > 2, "{selection:?}: {}", exact.len());
+        let fine = Guide::forecast(&network, Step::Every(fine_step), from, to, end).unwrap();
+        assert!(exact.len() > 1, "{selection:?}: {}", exact.len());
         assert_eq!(exact.len(), fine.len(), "{selection:?}");
         for (exact, fine) in exact.iter().zip(&fine) {
-            assert!(exact.at.since(fine.at).max(fine.at.since(exact.at)) <= Span::from_millis(1), "{selection:?}");
+            // Each is late by up to its own grain.
+            assert!(exact.at <= fine.at + Span::from_millis(1) && fine.at <= exact.at + fine_step, "{selection:?}");
             assert_eq!((nodes(&exact.before), nodes(&exact.after)), (nodes(&fine.before), nodes(&fine.after)));
             assert_eq!(exact.interruption, fine.interruption);
         }
@@ -130,7 +132,7 @@ fn forecasts_follow_each_other_and_jump_only_where_an_end_turns() {
             assert!(jump < 1_000, "{jump} ns at {}", pair[1].at);
         }
     }
-    assert!(silences > 10, "{silences}");
+    assert!(silences > 3, "{silences}");
 }
 
 #[test]

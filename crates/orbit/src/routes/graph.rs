@@ -16,13 +16,10 @@ pub(super) struct Arc {
 }
 
 /// The links of every node.
-///
-/// Those to nodes that pass on packets of others come first: they are all that a search needs to look at, except around its destination.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Graph {
-    /// Node `n`: from `starts[n]` to `starts[n + 1]`, and to nodes that pass on until `middles[n]`.
+    /// Node `n`: from `starts[n]` to `starts[n + 1]`.
     starts: Vec<u32>,
-    middles: Vec<u32>,
     arcs: Vec<Arc>,
     passes_on: Vec<bool>,
     /// What each link counts for beside its delay.
@@ -67,28 +64,21 @@ impl Graph {
         self.hop = hop;
         self.starts.clear();
         self.starts.resize(nodes + 1, 0);
-        // First how many there are, then where they stand.
-        self.middles.clear();
-        self.middles.resize(nodes, 0);
-        for &(a, b, _) in links {
-            for (from, to) in [(a, b), (b, a)] {
-                self.starts[from as usize + 1] += 1;
-                self.middles[from as usize] += u32::from(passes_on[to as usize]);
-            }
+        for (a, b, _) in links {
+            self.starts[*a as usize + 1] += 1;
+            self.starts[*b as usize + 1] += 1;
         }
         for node in 0..nodes {
             self.starts[node + 1] += self.starts[node];
-            self.middles[node] += self.starts[node];
         }
         self.arcs.clear();
         self.arcs.resize(links.len() * 2, Arc { to: 0, ns: 0 });
-        let mut first = self.starts.clone();
-        let mut rest = self.middles.clone();
+        let mut places = self.starts.clone();
         for &(a, b, ns) in links {
             for (from, to) in [(a, b), (b, a)] {
-                let places = if passes_on[to as usize] { &mut first } else { &mut rest };
-                self.arcs[places[from as usize] as usize] = Arc { to, ns };
-                places[from as usize] += 1;
+                let place = &mut places[from as usize];
+                self.arcs[*place as usize] = Arc { to, ns };
+                *place += 1;
             }
         }
         self.passes_on = passes_on;
@@ -98,13 +88,9 @@ impl Graph {
         self.passes_on.len()
     }
 
+    /// True where ways of others may lead through `node`.
     pub(super) fn passes_on(&self, node: u32) -> bool {
         self.passes_on[node as usize]
-    }
-
-    /// The links from `node` to those that pass on.
-    pub(super) fn onward(&self, node: u32) -> &[Arc] {
-        &self.arcs[self.starts[node as usize] as usize..self.middles[node as usize] as usize]
     }
 
     /// All links of `node`.

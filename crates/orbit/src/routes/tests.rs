@@ -1,5 +1,5 @@
 use super::graph::Graph;
-use super::tree::{Queue, Tree};
+use super::tree::{Search, Tree};
 use crate::testing::{network, spec};
 use crate::{Node, Topology, disjoint_paths};
 use crate::{Routes, SPEED_OF_LIGHT};
@@ -54,10 +54,10 @@ proptest! {
     ) {
         let hop = if counts_hops { 1 << 44 } else { 0 };
         let to = to.index(passes_on.len()) as u32;
-        let mut queue = Queue::new();
+        let mut search = Search::default();
         let mut graph = Graph::default();
         graph.set(passes_on.clone(), &links, hop);
-        let mut tree = Tree::new(&graph, to, &mut queue);
+        let mut tree = Tree::new(&graph, to, &mut search);
         let mut links = links;
         for round in 0..changes.len() + 1 {
             let truth = plain(&passes_on, &links, hop, to);
@@ -80,7 +80,7 @@ proptest! {
             if *ns == 0 { links.remove(place); } else { links[place].2 = *ns; }
             graph.set(passes_on.clone(), &links, hop);
             let before = tree.clone();
-            let changed = tree.update(&graph, &mut queue);
+            let changed = tree.update(&graph, &mut search);
             let moved = (0..passes_on.len() as u32).any(|node| tree.next(node) != before.next(node));
             prop_assert_eq!(changed, moved);
         }

@@ -12,8 +12,14 @@ pub(super) const FAR: u64 = u64::MAX / 2;
 /// No next hop.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// Nodes whose length has fallen, shortest first; kept between searches for its memory.
-pub(super) type Queue = BinaryHeap<Reverse<(u64, u32)>>;
+/// What a search needs, kept between searches for its memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Search {
+    /// Nodes whose length has fallen after they were visited, shortest first.
+    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    /// By node: it was visited.
+    visited: Vec<bool>,
+}
 
 /// The shortest ways from every node to one.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,69 +33,35 @@ pub(super) struct Tree {
 
 impl Tree {
     /// The ways to `to`, which may be a node that the graph does not have: there is none then.
-    pub(super) fn new(graph: &Graph, to: u32, queue: &mut Queue) -> Self {
+    pub(super) fn new(graph: &Graph, to: u32, search: &mut Search) -> Self {
         let nodes = graph.nodes();
         let order = (0..nodes as u32).filter(|&node| node != to).collect();
         let mut made = Self { to, length: vec![FAR; nodes], next: vec![NOWHERE; nodes], order };
-        made.plant(graph);
-        if (to as usize) < nodes {
-            queue.extend(graph.around(to).iter().map(|arc| Reverse((graph.length(*arc), arc.to))));
-        }
-        made.settle(graph, queue);
+        made.plant(graph, search, true);
+        made.settle(graph, search);
         made.sort();
         made
     }
 
-    /// The destination and the nodes next to it.
-    fn plant(&mut self, graph: &Graph) {
+    /// The ways over a graph of the same nodes that differs a little. True where some next hop differs from before.
+    ///
+    /// Nodes are visited in the order of their last lengths, each telling its neighbours how far they are through it: the search of Dijkstra without its queue.
+    /// Where the order is not that of the lengths any more, a node learns of a shorter way after it was visited; it is queued then, and a search with the queue
+    /// repairs what lies behind it. Few nodes need it as long as little changes.
+    pub(super) fn update(&mut self, graph: &Graph, search: &mut Search) -> bool {
+        let before = self.next.clone();
         self.length.fill(FAR);
         self.next.fill(NOWHERE);
-        let to = self.to;
-        if let Some(length) = self.length.get_mut(to as usize) {
-            *length = 0;
-            for arc in graph.around(to) {
-                self.length[arc.to as usize] = graph.length(*arc);
-                self.next[arc.to as usize] = to;
+        self.plant(graph, search, false);
+        for place in 0..self.order.len() {
+            let node = self.order[place];
+            search.visited[node as usize] = true;
+            if graph.passes_on(node) && self.length[node as usize] < FAR {
+                self.tell(graph, search, node);
             }
         }
-    }
-
-    /// The ways over a graph of the same nodes that differs a little.
-    ///
-    /// Nodes are visited in the order of their last lengths: what was before a node on its way has its new length already, so that one round follows the
-    /// old tree and takes new links on the way. A second round finds what that order hid, and a search from there repairs the rest. Few nodes need it as
-    /// long as little changes; where much does, it is a search like any other. True where some next hop differs from before.
-    pub(super) fn update(&mut self, graph: &Graph, queue: &mut Queue) -> bool {
-        let before = self.next.clone();
-        self.plant(graph);
-        for &node in &self.order {
-            let mut shortest = self.length[node as usize];
-            for arc in graph.onward(node) {
-                shortest = shortest.min(self.length[arc.to as usize] + graph.length(*arc));
-            }
-            self.length[node as usize] = shortest;
-        }
-        for &node in &self.order {
-            let known = self.length[node as usize];
-            let (mut shortest, mut next) = (FAR, NOWHERE);
-            for arc in graph.onward(node) {
-                let length = self.length[arc.to as usize] + graph.length(*arc);
-                if (length, arc.to) < (shortest, next) {
-                    (shortest, next) = (length, arc.to);
-                }
-            }
-            if shortest < known {
-                self.length[node as usize] = shortest;
-                queue.push(Reverse((shortest, node)));
-            }
-            // Where no neighbour is as short as what is known, the destination itself is next.
-            if shortest <= known {
-                self.next[node as usize] = next;
-            }
-        }
-        let repairs = queue.len();
-        self.settle(graph, queue);
-        self.prefer_destination(graph);
+        let repairs = search.queue.len();
+        self.settle(graph, search);
         if repairs * 8 > self.order.len() {
             self.sort()
         } else {
@@ -98,34 +70,39 @@ impl Tree {
         self.next != before
     }
 
+    /// Begins a search: the destination tells its neighbours, whether it passes on others' packets or not.
+    fn plant(&mut self, graph: &Graph, search: &mut Search, visited: bool) {
+        search.visited.clear();
+        search.visited.resize(graph.nodes(), visited);
+        if let Some(length) = self.length.get_mut(self.to as usize) {
+            *length = 0;
+            self.tell(graph, search, self.to);
+        }
+    }
+
     /// Carries what has become shorter to the neighbours, nearest first (Dijkstra 1959).
-    fn settle(&mut self, graph: &Graph, queue: &mut Queue) {
-        while let Some(Reverse((length, node))) = queue.pop() {
-            if length != self.length[node as usize] || !graph.passes_on(node) {
-                continue;
-            }
-            for arc in graph.around(node) {
-                let through = length + graph.length(*arc);
-                let known = &mut self.length[arc.to as usize];
-                if through < *known {
-                    *known = through;
-                    self.next[arc.to as usize] = node;
-                    queue.push(Reverse((through, arc.to)));
-                } else if through == *known && node < self.next[arc.to as usize] {
-                    self.next[arc.to as usize] = node;
-                }
+    fn settle(&mut self, graph: &Graph, search: &mut Search) {
+        while let Some(Reverse((length, node))) = search.queue.pop() {
+            if length == self.length[node as usize] && graph.passes_on(node) {
+                self.tell(graph, search, node);
             }
         }
     }
 
-    /// The destination is a neighbour like others where ways are equally long, also where it passes nothing on.
-    fn prefer_destination(&mut self, graph: &Graph) {
-        if (self.to as usize) < graph.nodes() {
-            for arc in graph.around(self.to) {
-                let next = &mut self.next[arc.to as usize];
-                if self.length[arc.to as usize] == graph.length(*arc) && self.to < *next {
-                    *next = self.to;
+    /// Tells the neighbours of `node` how far they are through it. As each node does so with its final length, each finds its next hop of lowest index.
+    fn tell(&mut self, graph: &Graph, search: &mut Search, node: u32) {
+        let length = self.length[node as usize];
+        for arc in graph.around(node) {
+            let through = length + graph.length(*arc);
+            let known = &mut self.length[arc.to as usize];
+            if through < *known {
+                *known = through;
+                self.next[arc.to as usize] = node;
+                if search.visited[arc.to as usize] {
+                    search.queue.push(Reverse((through, arc.to)));
                 }
+            } else if through == *known && node < self.next[arc.to as usize] {
+                self.next[arc.to as usize] = node;
             }
         }
     }

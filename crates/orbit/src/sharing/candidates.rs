@@ -1,6 +1,6 @@
 //! Pairs of flows that were seen at one transmitter, by what they promise.
 
-use super::{PAIRS_EACH, Search, Transmitter, transmitter};
+use super::{PAIRS_EACH, Search, Transmitter, transmitters};
 use crate::{Network, Node};
 use std::cmp::Reverse;
 
@@ -34,11 +34,13 @@ pub(super) struct Candidates {
 impl Candidates {
     /// Takes in the way of a flow at the current sample: its nodes and its delay.
     pub(super) fn way(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
-        for hop in nodes.windows(2) {
-            for (reversed, from, to) in [(false, hop[0], hop[1]), (true, hop[1], hop[0])] {
-                let of = transmitter(network, search.shared_ground, from, to);
-                // Of a link's two directions one is enough: whoever shares one shares the other, the other way round.
-                if matches!(of, Transmitter::Ground(_)) || from < to {
+        let last = nodes.len().saturating_sub(2);
+        for reversed in [false, true] {
+            for (hop, of) in transmitters(network, search.shared_ground, nodes, reversed) {
+                // Of the two directions of a link on the way one is enough: who shares one shares the other, the other way round. Not so at the ends,
+                // where one of them is the sender's own.
+                let inner = hop != 0 && hop != last;
+                if !inner || !matches!(of, Transmitter::Link(from, to) if from > to) {
                     self.uses.push(Use { of, ns, flow, reversed });
                 }
             }

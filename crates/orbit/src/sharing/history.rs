@@ -1,7 +1,7 @@
 //! The ways of all flows through all samples.
 
 use super::candidates::{Candidates, Pair};
-use super::{Search, Sharing, Transmitter, samples, transmitter};
+use super::{Search, Sharing, Transmitter, samples, transmitters};
 use crate::{Network, Node, OrbitError, Routes, Topology};
 use bentpipe_units::{Span, Time};
 
@@ -78,9 +78,9 @@ impl History {
                 }
             }
             if moved {
-                let ways = [0, 1].map(|index| {
+                let ways: [Vec<Transmitter>; 2] = [0, 1].map(|index| {
                     let nodes = &self.ways[pair.flows[index] as usize][current[index]].1;
-                    transmitters(network, search, nodes, reversed[index])
+                    transmitters(network, search.shared_ground, nodes, reversed[index]).map(|(_, of)| of).collect()
                 });
                 common = ways[0].iter().filter(|of| ways[1].contains(of)).copied().collect();
             }
@@ -101,15 +101,6 @@ impl History {
         found.extend(run.take().and_then(|run| run.end(search, pair, reversed, samples(search) as usize)));
         found
     }
-}
-
-/// What data passes on its way.
-fn transmitters(network: &Network, search: &Search, nodes: &[Node], reversed: bool) -> Vec<Transmitter> {
-    let hop = |hop: &[Node]| {
-        let (from, to) = if reversed { (hop[1], hop[0]) } else { (hop[0], hop[1]) };
-        transmitter(network, search.shared_ground, from, to)
-    };
-    nodes.windows(2).map(hop).collect()
 }
 
 /// Samples in a row at which two flows share something.

@@ -25,7 +25,8 @@ fn occupied(
 ) -> Option<(Vec<Transmitter>, Span)> {
     let topology = Topology::new(network, at).unwrap();
     let path = Routes::new(network, &topology, &[to]).path(from, 0)?;
-    let hops = path.nodes.windows(2).map(|hop| transmitter(network, search.shared_ground, hop[0], hop[1]));
+    let hops = path.nodes.windows(2).skip(1);
+    let hops = hops.map(|hop| transmitter(network, search.shared_ground, hop[0], hop[1]));
     Some((hops.collect(), path.delay * 2))
 }
 
@@ -79,9 +80,11 @@ fn two_flows_to_one_end_meet_at_its_satellite() {
     let [toronto, washington, wuhan] = [0, 1, 2].map(|index| network.station(index));
     let flows = vec![(wuhan, washington), (toronto, washington)];
     let found = find(&network, &Search { flows, ..search(&network) }).unwrap();
-    assert_eq!(found[0].flows, [(toronto, washington), (wuhan, washington)]);
-    assert!(found[0].shared.iter().any(|of| matches!(of, Transmitter::Ground(satellite) if satellite.0 < 48)));
-    assert!(found[0].ratio() > 2.0, "{}", found[0].ratio());
+    // The same satellite may stand over both ends: the other direction shares it too.
+    let towards = |sharing: &&Sharing| sharing.flows == [(toronto, washington), (wuhan, washington)];
+    let sharing = found.iter().find(towards).unwrap();
+    assert!(sharing.shared.iter().any(|of| matches!(of, Transmitter::Ground(satellite) if satellite.0 < 48)));
+    assert!(sharing.ratio() > 1.5, "{}", sharing.ratio());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Ends;
 use crate::error::SimError;
 use crate::flow::Flow;
-use crate::spec::{MeshSpec, RunSpec};
+use crate::spec::MeshSpec;
 use bentpipe_orbit::{Guide, Node, Path};
 use bentpipe_quic::congestion::PathHint;
 use bentpipe_units::{Rate, Span, Time};
@@ -20,10 +20,9 @@ pub struct Foresight {
 
 impl Foresight {
     /// At time zero, `guide` with it.
-    pub fn new(spec: &RunSpec, mesh: &MeshSpec, guide: Guide, horizon: Span, flows: &[Ends]) -> Self {
+    pub fn new(mesh: &MeshSpec, guide: Guide, horizon: Span, flows: &[Ends]) -> Self {
         let paths = flows.iter().map(|ends| ends.data_path(guide.routes())).collect();
         let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
-        debug_assert_eq!(flows.len(), spec.flows.len());
         Self { guide, horizon, paths, rates }
     }
 

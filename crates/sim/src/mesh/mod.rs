@@ -89,7 +89,7 @@ impl Mesh {
             flows.push(Ends { stations, nodes, destinations: nodes.map(&mut number), download });
         }
         let guide = Guide::new(mesh.network.clone(), mesh.step, &destinations)?;
-        let foresight = mesh.hints.map(|horizon| Foresight::new(spec, mesh, guide.clone(), horizon, &flows));
+        let foresight = mesh.hints.map(|horizon| Foresight::new(mesh, guide.clone(), horizon, &flows));
         let nodes = mesh.network.nodes();
         let mut made = Self {
             outs: Outs::new(spec, mesh),

@@ -21,6 +21,8 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let flows = vec![download("quic", quic(), 20_000_000), download("tcp", tcp(Recipe::default()), 20_000_000)];
     let mut spec = spec(network.clone(), flows);
+    let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
+    spec.flows.iter_mut().for_each(|flow| flow.start = start);
     spec.trace = true;
     let outcome = run(&spec);
     for flow in &outcome.flows {
@@ -34,7 +36,10 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
     for flow in 0..2 {
         let own: Vec<_> = paths.iter().filter(|path| path.flow == flow).map(|path| (path.at, &path.nodes)).collect();
         assert!(own.len() > 1, "the path never changed: {own:?}");
-        assert_eq!((own[0].0, own[0].1[0], *own[0].1.last().unwrap()), (Time::ZERO, network.station(1), network.station(0)));
+        assert_eq!(
+            (own[0].0, own[0].1[0], *own[0].1.last().unwrap()),
+            (Time::ZERO, network.station(1), network.station(0))
+        );
         assert!(own.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 != two[1].1));
         let others = paths.iter().filter(|path| path.flow != flow).map(|path| (path.at, &path.nodes));
         assert!(own.iter().copied().eq(others));
@@ -111,7 +116,8 @@ fn a_round_trip_is_what_the_geometry_gives() {
 fn tiny_constellations_work() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 2)] {
         let network = network(shell(planes, per_plane), vec![toronto(), wuhan()]);
-        let mut spec = spec(network, vec![download("quic", quic(), 10_000), datagrams("udp", constant(100), Span::from_secs(20))]);
+        let mut spec =
+            spec(network, vec![download("quic", quic(), 10_000), datagrams("udp", constant(100), Span::from_secs(20))]);
         spec.time_limit = Span::from_secs(20);
         let outcome = run(&spec);
         assert_eq!(outcome.flows.len(), 2, "{planes} x {per_plane}");
@@ -142,9 +148,12 @@ fn traffic_resumes_when_the_path_returns() {
     let there = Topology::new(&alone, Time::from_secs(700)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
-    let outcome = run(&spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]));
+    let mut spec = spec(network, vec![datagrams("udp", constant(100), Span::from_secs(1800))]);
+    spec.time_limit = Span::from_secs(2000);
+    let outcome = run(&spec);
     let flow = &outcome.flows[0];
-    let some: Vec<usize> = (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
+    let some: Vec<usize> =
+        (0..flow.received_by_tenth.len()).filter(|&tenth| flow.received_by_tenth[tenth] > 0).collect();
     let (first, last) = (some[0], *some.last().unwrap());
     assert!((2_000..7_000).contains(&first) && (7_000..14_000).contains(&last), "{first} to {last}");
     // A packet each tenth of a second while it is in sight, and none is lost then.
@@ -156,7 +165,7 @@ fn traffic_resumes_when_the_path_returns() {
 #[test]
 fn a_download_survives_an_outage() {
     let alone = network(shell(1, 1), vec![toronto()]);
-    let there = Topology::new(&alone, Time::from_secs(400)).unwrap().position(Node(0)).to_geodetic();
+    let there = Topology::new(&alone, Time::from_secs(500)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
     let outcome = run(&spec(network, vec![download("tcp", tcp(Recipe::default()), 1_000_000)]));
@@ -168,10 +177,12 @@ fn a_download_survives_an_outage() {
 #[test]
 fn hints_reach_the_controllers_that_use_them_and_no_others() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
+    let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     let with = |hints: Option<Span>, hold: bool| {
         let uses = HintUse { reset: hold, hold, drain: hold };
         let recipe = Recipe { controller: "vegas".parse().unwrap(), hints: uses, ..Recipe::default() };
-        let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 60_000_000)]);
+        let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 30_000_000)]);
+        spec.flows[0].start = start;
         mesh(&mut spec).hints = hints;
         let outcome = run(&spec);
         assert!(outcome.flows[0].completed);

@@ -3,8 +3,8 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_orbit::{
-    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station, Step,
-    revolutions_per_day,
+    Constellation, Geodetic, Guide, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station,
+    Step, revolutions_per_day,
 };
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -12,7 +12,7 @@ use bentpipe_sim::{
     Datagrams, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
-use bentpipe_units::{Bytes, Epoch, Rate, Span};
+use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -68,6 +68,21 @@ pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
     Arc::new(Network::new(spec).unwrap())
 }
 
+/// When the way from station 1 to station 0 changes for the first time after `after`.
+pub fn change(network: &Arc<Network>, after: Time) -> Time {
+    let ends = [network.station(0), network.station(1)];
+    let mut guide = Guide::new(network.clone(), Step::Every(STEP), &ends).unwrap();
+    let mut before = None;
+    loop {
+        let nodes = guide.routes().path(ends[1], 0).map(|path| path.nodes);
+        if before.is_some_and(|before| before != nodes) && guide.topology().at() > after {
+            return guide.topology().at();
+        }
+        before = Some(nodes);
+        guide.advance().unwrap();
+    }
+}
+
 /// So many packets wait at most.
 pub fn direction(rate_mbps: u64, packets: u64) -> DirectionModel {
     let mut config = DirectionConfig::new(Rate::from_mbps(rate_mbps), Span::ZERO);
@@ -117,7 +132,15 @@ pub fn refusal(spec: &RunSpec) -> String {
 }
 
 fn visit(direction: Direction, objects: Vec<Object>, lasts: Option<Span>) -> Visit {
-    Visit { lasts, handshake: Handshake::OneRtt, wait: Span::ZERO, think: Span::ZERO, direction, objects, reported: true }
+    Visit {
+        lasts,
+        handshake: Handshake::OneRtt,
+        wait: Span::ZERO,
+        think: Span::ZERO,
+        direction,
+        objects,
+        reported: true,
+    }
 }
 
 fn flow(name: &str, stack: Stack, visit: Visit) -> FlowSpec {

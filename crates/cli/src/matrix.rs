@@ -1,0 +1,256 @@
+//! `bentpipe matrix`: every congestion controller against every other on a path, as heat maps.
+
+use crate::args::Matrix;
+use crate::output::paint;
+use crate::run::{json, one, stop_on_interrupt, verdict};
+use crate::{OK, USAGE, output};
+use bentpipe_congestion::catalogue::{self, CONTROLLERS};
+use bentpipe_lab::fairness::Fairness;
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results};
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// What is played without a file: two flows in low orbits, and two over a geostationary satellite.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("matrix-leo.toml", include_str!("../../../scenarios/published/matrix-leo.toml")),
+    ("matrix-geo.toml", include_str!("../../../scenarios/published/matrix-geo.toml")),
+];
+/// What is told its rate does not compete.
+const NOT_PLAYED: &str = "fixed-rate";
+
+/// A path, and the two flows that compete over it.
+struct Contest {
+    plan: Plan,
+    /// Names of the flows: rows are the first one's controllers.
+    flows: [String; 2],
+}
+
+/// Plays everyone against everyone on each path. All are read first: where one is wrong, nothing runs.
+pub fn run(args: &Matrix) -> Result<u8, LabError> {
+    let controllers = controllers(&args.controllers)?;
+    let contests = contests(args, &controllers)?;
+    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let stop = stop_on_interrupt();
+    let mut status = OK;
+    let mut documents: Vec<Results> = Vec::new();
+    for contest in &contests {
+        let recorded = one(&contest.plan, &target(args, &contest.plan), jobs, &stop)?;
+        status = status.max(verdict(&recorded, &contest.plan));
+        if !args.json {
+            output::print(&text(contest, &controllers, &recorded, output::coloured(&std::io::stdout())))?;
+        }
+        documents.push(recorded.results);
+        if stop.load(Ordering::Relaxed) || status >= USAGE {
+            break;
+        }
+    }
+    if args.json {
+        output::print(&json(&documents, contests.len() > 1))?;
+    }
+    Ok(status)
+}
+
+/// Those asked for, or all that compete.
+fn controllers(asked: &[String]) -> Result<Vec<String>, LabError> {
+    if asked.is_empty() {
+        let all = CONTROLLERS.iter().map(|part| part.name).filter(|name| *name != NOT_PLAYED);
+        return Ok(all.map(str::to_owned).collect());
+    }
+    for (place, name) in asked.iter().enumerate() {
+        if catalogue::find(CONTROLLERS, name).is_none() {
+            let names: Vec<String> = CONTROLLERS.iter().map(|part| format!("`{}`", part.name)).collect();
+            return Err(wrong(format!("no controller `{name}`; allowed: {}", names.join(", "))));
+        }
+        if asked[..place].contains(name) {
+            return Err(wrong(format!("`{name}` stands twice; allowed: each controller once")));
+        }
+    }
+    Ok(asked.to_vec())
+}
+
+fn wrong(reason: String) -> LabError {
+    LabError::Usage { argument: "--controllers", reason }
+}
+
+fn contests(args: &Matrix, controllers: &[String]) -> Result<Vec<Contest>, LabError> {
+    let mut contests: Vec<Contest> = Vec::new();
+    let mut add = |contest: Contest| {
+        if contests.iter().any(|other| other.plan.name == contest.plan.name) {
+            let reason = format!("two scenarios are named `{}`; allowed: each name once", contest.plan.name);
+            return Err(LabError::Write { path: target(args, &contest.plan), reason });
+        }
+        contests.push(contest);
+        Ok(())
+    };
+    if args.files.is_empty() {
+        for (name, text) in BUILT_IN {
+            add(contest(args, controllers, &|changes| Ok(Plan::parse(name, text, Path::new(""), changes)?))?)?;
+        }
+    }
+    for file in &args.files {
+        add(contest(args, controllers, &|changes| Plan::read(file, changes))?)?;
+    }
+    Ok(contests)
+}
+
+/// The scenario with its flows' controllers swept: an ordinary plan.
+fn contest(
+    args: &Matrix,
+    controllers: &[String],
+    read: &dyn Fn(&Changes) -> Result<Plan, LabError>,
+) -> Result<Contest, LabError> {
+    let mut changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
+    let as_it_is = read(&changes)?;
+    let names = as_it_is.controlled_flows();
+    let [first, second] = names.as_slice() else {
+        let reason = format!(
+            "scenario `{}` has {} flows that congestion control holds back; allowed: two",
+            as_it_is.name,
+            names.len()
+        );
+        return Err(LabError::Usage { argument: "FILE", reason });
+    };
+    let flows = [first.clone(), second.clone()];
+    let list = format!("[\"{}\"]", controllers.join("\", \""));
+    for flow in &flows {
+        // A dot in a name is no step of the path.
+        let quote = if flow.contains('.') { "\"" } else { "" };
+        changes.sets.push(format!("sweep.'flow.{quote}{flow}{quote}.congestion'={list}"));
+    }
+    Ok(Contest { plan: read(&changes)?, flows })
+}
+
+fn target(args: &Matrix, plan: &Plan) -> PathBuf {
+    args.out.as_deref().unwrap_or(Path::new("out")).join(&plan.name)
+}
+
+/// What a cell shows of the runs of one pair.
+type Reader<'a> = &'a dyn Fn(&Fairness) -> Option<f64>;
+
+/// The heat maps of one path.
+fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: bool) -> String {
+    let Contest { plan, flows: [first, second] } = contest;
+    let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
+    let _ = writeln!(text, "rows: controllers of flow `{first}`; columns: of flow `{second}`; medians over runs");
+    let share = |fairness: &Fairness| fairness.flows.iter().find(|flow| flow.flow == *first).map(|flow| flow.share);
+    let maps: [(String, usize, Reader<'_>); 3] = [
+        (format!("share of `{first}`, percent of what both received"), 0, &share),
+        ("Jain's index".to_owned(), 2, &|fairness| Some(fairness.jain)),
+        ("bottleneck utilisation".to_owned(), 2, &|fairness| fairness.bottleneck_utilisation),
+    ];
+    for (head, digits, read) in maps {
+        let _ = write!(text, "\n{}\n", paint(colour, "1", &head));
+        let value = |row: &str, column: &str| median(contest, &recorded.results, row, column, read);
+        // Shares are best in the middle; indices and utilisations at 1.
+        let heat = |value: f64| if digits == 0 { value / 100.0 } else { value };
+        text.push_str(&heat_map(controllers, digits, &value, &heat, colour));
+    }
+    for note in &recorded.notes {
+        let _ = write!(text, "\nnote: {note}\n");
+    }
+    if let Some(directory) = &recorded.directory {
+        let _ = write!(text, "\nreport: {}\n", directory.join("report.html").display());
+    }
+    text.push('\n');
+    text
+}
+
+/// The median over the runs of one pair.
+fn median(contest: &Contest, results: &Results, row: &str, column: &str, read: Reader<'_>) -> Option<f64> {
+    let plays = |flow: &str, controller: &str, run: &bentpipe_lab::results::Run| {
+        run.point.get(&format!("flow.{flow}.congestion")).is_some_and(|value| value == controller)
+    };
+    let [first, second] = &contest.flows;
+    let runs = results.runs.iter().filter(|run| plays(first, row, run) && plays(second, column, run));
+    let values: Vec<f64> = runs.filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
+    Some(bentpipe_lab::Stats::of(&values)?.median)
+}
+
+/// Colours from cold to hot: the 256-colour palette's blues, greys and reds.
+const PALETTE: [&str; 9] = ["25", "31", "67", "103", "240", "137", "173", "167", "160"];
+
+fn heat_map(
+    names: &[String],
+    digits: usize,
+    value: &dyn Fn(&str, &str) -> Option<f64>,
+    heat: &dyn Fn(f64) -> f64,
+    colour: bool,
+) -> String {
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let cell = width.max(4) + 1;
+    let mut text = format!("{:width$}", "");
+    for name in names {
+        let _ = write!(text, "{name:>cell$}");
+    }
+    text.push('\n');
+    for row in names {
+        let _ = write!(text, "{row:width$}");
+        for column in names {
+            match value(row, column) {
+                Some(value) => {
+                    let place = heat(value).clamp(0.0, 1.0) * (PALETTE.len() - 1) as f64;
+                    let shade = format!("97;48;5;{}", PALETTE[place.round() as usize]);
+                    text.push_str(&paint(colour, &shade, &format!("{value:>cell$.digits$}")));
+                }
+                None => _ = write!(text, "{:>cell$}", "–"),
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(files: &[&str]) -> Matrix {
+        Matrix {
+            files: files.iter().map(PathBuf::from).collect(),
+            controllers: Vec::new(),
+            set: Vec::new(),
+            seed: None,
+            repeat: None,
+            jobs: None,
+            out: None,
+            json: false,
+        }
+    }
+
+    #[test]
+    fn the_built_in_paths_are_played_by_every_controller_that_competes_in_both_orders() {
+        let controllers = controllers(&[]).unwrap();
+        assert_eq!(controllers.len(), CONTROLLERS.len() - 1);
+        let contests = contests(&args(&[]), &controllers).unwrap();
+        let names: Vec<&str> = contests.iter().map(|contest| contest.plan.name.as_str()).collect();
+        assert_eq!(names, ["matrix-leo", "matrix-geo"]);
+        for contest in &contests {
+            let pairs = controllers.len() * controllers.len();
+            assert_eq!((contest.plan.cases.len(), &contest.flows), (pairs, &["a".to_owned(), "b".to_owned()]));
+        }
+    }
+
+    #[test]
+    fn controllers_that_are_none_and_those_named_twice_are_refused() {
+        let error = controllers(&["cubic".to_owned(), "qubic".to_owned()]).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("no controller `qubic`; allowed: `newreno`"));
+        assert!(controllers(&["cubic".to_owned(), "cubic".to_owned()]).unwrap_err().to_string().contains("twice"));
+        assert_eq!(controllers(&["fixed-rate".to_owned()]).unwrap(), ["fixed-rate"]);
+    }
+
+    #[test]
+    fn a_heat_map_lines_up_and_is_coloured_where_it_may_be() {
+        let names = ["cubic".to_owned(), "bbr3".to_owned()];
+        let value = |row: &str, column: &str| match (row, column) {
+            ("cubic", "bbr3") => Some(100.0),
+            ("bbr3", "cubic") => None,
+            _ => Some(50.0),
+        };
+        let map = heat_map(&names, 0, &value, &|value| value / 100.0, false);
+        assert_eq!(map, "       cubic  bbr3\ncubic     50   100\nbbr3       –    50\n");
+        let map = heat_map(&names, 0, &value, &|value| value / 100.0, true);
+        assert!(map.contains("\x1b[97;48;5;160m   100\x1b[0m") && map.contains("\x1b[97;48;5;240m    50\x1b[0m"));
+    }
+}

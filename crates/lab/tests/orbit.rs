@@ -1,0 +1,227 @@
+//! Scenarios with an orbit, from their text to what the simulator is told.
+
+use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
+use bentpipe_orbit::{Selection, Step};
+use bentpipe_quic::congestion::recipe::HintUse;
+use bentpipe_sim::{HandoverLoss, RunSpec, Stack};
+use bentpipe_units::{Rate, Span};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+const TORONTO: &str = r#"
+name = "toronto"
+repeat = 3
+time_limit = "1 min"
+[path.orbit]
+constellation = "kuiper-630"
+isl_range = "5443 km"
+ground_range = "1260 km"
+links.all = { rate = "10 Mbps", queue = "1 BDP" }
+links.fibre = { rate = "1 Gbps" }
+hints = "500 ms"
+handover = "queued"
+[[flow]]
+name = "short"
+from = "Toronto"
+to = "Washington"
+upload = "1 MB"
+congestion = "geo-reno"
+hints = "drain"
+[[flow]]
+name = "long"
+from = "wuhan"
+to = "WASHINGTON"
+upload = "1 MB"
+transport = "tcp"
+"#;
+
+fn read(text: &str, sets: &[&str]) -> Result<Plan, String> {
+    let changes = Changes { sets: sets.iter().map(|set| (*set).to_owned()).collect(), ..Changes::default() };
+    Plan::parse("test.toml", text, Path::new("."), &changes).map_err(|error| error.to_string())
+}
+
+fn spec(plan: &Plan, run: u64) -> RunSpec {
+    plan.spec(Task { case: 0, run }).unwrap()
+}
+
+#[test]
+fn an_orbit_becomes_a_mesh_with_flows_between_places() {
+    let plan = read(TORONTO, &[]).unwrap();
+    assert_eq!(plan.tasks.len(), 1, "nothing is random");
+    let spec = spec(&plan, 0);
+    let mesh = spec.mesh.as_ref().unwrap();
+    assert!(spec.hops.is_empty());
+    assert_eq!((mesh.network.satellites(), mesh.step), (34 * 34, Step::Every(Span::from_millis(100))));
+    assert_eq!((mesh.handover, mesh.hints), (HandoverLoss::Queued, Some(Span::from_millis(500))));
+    let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
+    assert_eq!(rates, [10, 10, 10, 1000].map(Rate::from_mbps));
+    // However a city is spelt, it is one station.
+    let names: Vec<&str> = mesh.network.stations().iter().map(|station| station.name.as_str()).collect();
+    assert_eq!(names, ["Toronto", "Washington", "Wuhan"]);
+    assert_eq!(spec.flows.iter().map(|flow| flow.ends).collect::<Vec<_>>(), [Some((0, 1)), Some((2, 1))]);
+}
+
+#[test]
+fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
+    let spec = spec(&read(TORONTO, &[]).unwrap(), 0);
+    let recipes = spec.flows.iter().map(|flow| match &flow.stack {
+        Stack::Quic(settings) => &settings.congestion,
+        Stack::Tcp(stack) => &stack.congestion,
+        Stack::Datagrams(_) => panic!("no recipe"),
+    });
+    let recipes: Vec<_> = recipes.collect();
+    // Great circles: 563 km and 12,100 km, a few kilometres being a matter of where in a city its point is.
+    let km: Vec<u64> = recipes.iter().map(|recipe| recipe.distance_m.unwrap() / 1000).collect();
+    assert!(km[0].abs_diff(563) < 20 && km[1].abs_diff(12_100) < 100, "{km:?}");
+    assert_eq!(recipes[0].hints, HintUse { drain: true, ..HintUse::default() });
+    assert_eq!(recipes[1].hints, HintUse::default());
+}
+
+#[test]
+fn the_base_round_trip_is_the_longest_at_the_beginning() {
+    let both = read(TORONTO, &[]).unwrap();
+    let path = both.path().unwrap();
+    assert!((90.0..120.0).contains(&path.rtt_ms), "{}", path.rtt_ms);
+    // 10 Mbps for a round trip.
+    assert!(path.bdp_bytes.abs_diff((path.rtt_ms * 1250.0) as u64) <= 1, "{}", path.bdp_bytes);
+    let short = read(TORONTO, &["flow.long.from=New York"]).unwrap();
+    assert!((5.0..15.0).contains(&short.path().unwrap().rtt_ms), "{}", short.path().unwrap().rtt_ms);
+}
+
+#[test]
+fn each_run_draws_its_beginning_where_the_scenario_lets_it_float() {
+    let plan = read(TORONTO, &["path.orbit.at=random", "path.orbit.within=97 min"]).unwrap();
+    assert_eq!(plan.tasks.len(), 3);
+    let begins = |run| spec(&plan, run).mesh.unwrap().network.begins();
+    assert_eq!(begins(1), begins(1));
+    assert_ne!(begins(0), begins(1));
+    let first = plan.cases[0].orbit().unwrap().network.begins();
+    assert!((0..3).all(|run| begins(run).since(first) < Span::from_secs(97 * 60)));
+    let fixed = read(TORONTO, &["path.orbit.at=90 s"]).unwrap();
+    assert_eq!(spec(&fixed, 0).mesh.unwrap().network.begins().since(first), Span::from_secs(90));
+}
+
+#[test]
+fn keys_of_an_orbit_can_be_swept() {
+    let text = format!(
+        "{TORONTO}[sweep]\n\"path.orbit.links.all.rate\" = [\"5 Mbps\", \"25 Mbps\"]\n\"path.orbit.at\" = [\"0 s\", \"40 s\"]\n"
+    );
+    let plan = read(&text, &[]).unwrap();
+    let of = |case| plan.spec(Task { case, run: 0 }).unwrap().mesh.unwrap();
+    let rates: Vec<Rate> = (0..4).map(|case| of(case).up.nominal_rate()).collect();
+    assert_eq!(rates, [5, 5, 25, 25].map(Rate::from_mbps));
+    assert_eq!(of(1).network.begins().since(of(0).network.begins()), Span::from_secs(40));
+}
+
+#[test]
+fn stations_have_what_they_say_and_else_what_the_network_says() {
+    let text = r#"
+name = "stations"
+[path.orbit]
+constellation = "starlink-550"
+isl = "none"
+selection = "slots"
+interruption = "80 ms"
+min_elevation_deg = 40
+links.all = { rate = "20 Mbps" }
+station = [
+  { name = "terminal", latitude_deg = 50, longitude_deg = 4, altitude_m = 300 },
+  { name = "gateway", place = "Paris", selection = "all", relays = true, min_elevation_deg = 10 },
+]
+fibre = [{ from = "gateway", to = "London", delay = "3 ms" }]
+[workload]
+from = "terminal"
+to = "London"
+download = "1 MB"
+"#;
+    let plan = read(text, &[]).unwrap();
+    let mesh = spec(&plan, 0).mesh.unwrap();
+    let [terminal, gateway, london] = mesh.network.stations() else { panic!("three stations") };
+    assert_eq!((terminal.selection, terminal.interruption), (Selection::Slots, Span::from_millis(80)));
+    assert_eq!((terminal.min_elevation_deg, terminal.place.altitude_m, terminal.relays), (Some(40.0), 300.0, false));
+    assert_eq!((gateway.selection, gateway.interruption), (Selection::All, Span::ZERO));
+    assert_eq!((gateway.min_elevation_deg, gateway.relays), (Some(10.0), true));
+    assert_eq!((london.name.as_str(), mesh.network.fibres()[0].2), ("London", Span::from_millis(3)));
+    assert!(plan.notes.iter().all(|note| !note.contains("London")), "it needs no satellite: {:?}", plan.notes);
+    // Up and down twice at 550 km and more, and the fibre twice.
+    assert!((13.0..25.0).contains(&plan.path().unwrap().rtt_ms), "{}", plan.path().unwrap().rtt_ms);
+}
+
+#[test]
+fn a_station_that_sees_nothing_is_told_of_and_the_scenario_can_still_be_run() {
+    let text = TORONTO.replace("Toronto", "pole").replace(
+        "[[flow]]\nname = \"short\"",
+        "[[path.orbit.station]]\nname = \"pole\"\nlatitude_deg = 90\nlongitude_deg = 0\n[[flow]]\nname = \"short\"",
+    );
+    let plan = read(&text, &[]).unwrap();
+    let told = |part: &str| plan.notes.iter().any(|note| note.contains(part));
+    assert!(told("station `pole` sees no satellite from 0 s to 60 s"), "{:?}", plan.notes);
+    assert!(told("flow `short` has no way from 0 s to 60 s"), "{:?}", plan.notes);
+    assert_eq!(plan.notes.iter().filter(|note| note.contains("`long`")).count(), 0);
+}
+
+#[test]
+fn small_constellations_of_ones_own_work() {
+    for (planes, per_plane) in [(1, 1), (2, 3), (1, 8)] {
+        let text = format!(
+            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nfrozen = true\n[[path.orbit.shell]]\nname = \"s\"\n\
+             planes = {planes}\nper_plane = {per_plane}\ninclination_deg = 53\naltitude = \"550 km\"\nphase_deg = 5\n\
+             [workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 kB\"\n"
+        );
+        let plan = read(&text, &[]).unwrap();
+        let mesh = spec(&plan, 0).mesh.unwrap();
+        assert_eq!((mesh.network.satellites(), mesh.step), (planes * per_plane, Step::Never));
+    }
+}
+
+/// The run directory of `text`, and what it holds of `file`.
+fn recorded(text: &str, place: &Path, file: &str) -> serde_json::Value {
+    let plan = read(text, &[]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let run = record(&plan, &Simulator, &place.join("run"), NonZeroUsize::MIN, &stop, &|_| {}).unwrap();
+    assert!(run.complete, "{:?}", run.failure);
+    serde_json::from_slice(&std::fs::read(place.join("run").join(file)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_directory_holds_the_sky_and_the_ways_beneath_it() {
+    let place = tempfile::tempdir().unwrap();
+    let text = r#"
+name = "sky"
+[path.orbit]
+constellation = "iridium"
+links.all = { rate = "5 Mbps", queue = "50 packets" }
+[workload]
+from = "Tokyo"
+to = "Sydney"
+upload = "200 kB"
+[[variant]]
+name = "cubic"
+[[variant]]
+name = "newreno"
+congestion = "newreno"
+"#;
+    let traces = recorded(text, place.path(), "traces.json");
+    let skies: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.path().join("run/skies.json")).unwrap()).unwrap();
+    assert_eq!(skies.as_array().unwrap().len(), 1, "both variants are under the same sky");
+    let sky = &skies[0];
+    assert_eq!(sky["satellites"]["names"].as_array().unwrap().len(), 66);
+    assert_eq!((&sky["stations"][0]["name"], &sky["stations"][1]["name"]), (&"Tokyo".into(), &"Sydney".into()));
+    for trace in traces.as_array().unwrap() {
+        assert_eq!(trace["sky"], 0);
+        let way = &trace["paths"][0];
+        assert_eq!((&way["flow"], &way["t_s"]), (&"main".into(), &0.0.into()));
+        let nodes: Vec<u64> = way["nodes"].as_array().unwrap().iter().filter_map(|node| node.as_u64()).collect();
+        assert_eq!((nodes.first(), nodes.last()), (Some(&66), Some(&67)), "the data's way begins at its sender");
+        assert!(nodes.len() > 3 && nodes[1..nodes.len() - 1].iter().all(|node| *node < 66), "{nodes:?}");
+    }
+    let czml = std::fs::read(place.path().join("run/sky.czml")).unwrap();
+    let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).unwrap();
+    assert!(packets.iter().any(|packet| packet["id"] == "way-0-0"));
+    // A report written anew has the same sky.
+    let page = place.path().join("run/report.html");
+    let first = std::fs::read_to_string(&page).unwrap();
+    bentpipe_lab::rebuild(&place.path().join("run")).unwrap();
+    assert!(std::fs::read_to_string(&page).unwrap() == first);
+}

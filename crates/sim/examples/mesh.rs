@@ -1,0 +1,189 @@
+//! Many flows over a constellation, by the library alone: `cargo run --release -p bentpipe-sim --example mesh -- tcp 100 10`.
+//!
+//! Arguments: `tcp`, `udp` or `chain` (tcp); flows (100); seconds (10); Mbps (10); shells by their preset (kuiper-630). Flows are between random reciprocal pairs
+//! of the hundred largest cities, as in the Hypatia study: 100 packets wait at most, routes are computed each 100 ms. `chain` has two flows over six hops
+//! instead: the same loop without a constellation.
+
+use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
+use bentpipe_orbit::{
+    Constellation, IslPattern, Metric, Network, NetworkSpec, Selection, Station, Step, places, presets,
+};
+use bentpipe_quic::Handshake;
+use bentpipe_quic::congestion::{Recipe, StartName};
+use bentpipe_sim::{
+    Datagrams, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack, Visit,
+};
+use bentpipe_tcp::http::Version;
+use bentpipe_units::{Bytes, Epoch, Rate, Span};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+type Error = Box<dyn std::error::Error>;
+
+/// IP packets of datagrams: what the study's carry.
+const PACKET: Bytes = Bytes::new(1500);
+/// How many of the largest cities have a station.
+const CITIES: usize = 100;
+
+fn direction(mbps: u64, delay: Span) -> Result<DirectionModel, Error> {
+    let mut config = DirectionConfig::new(Rate::from_mbps(mbps), delay);
+    config.queue.limit = QueueLimit::Packets(10 * mbps.max(10));
+    Ok(config.load(Path::new("."))?)
+}
+
+fn tcp() -> Result<Stack, Error> {
+    let window = Bytes::from_mb(32);
+    let http = bentpipe_tcp::http::Settings {
+        version: Version::Raw,
+        connections: 1,
+        stream_window: window,
+        connection_window: window,
+    };
+    let tcp = bentpipe_tcp::Settings { receive_buffer: window, send_buffer: window, ..Default::default() };
+    let congestion = Recipe { controller: "newreno".parse()?, start: StartName::STANDARD, ..Recipe::default() };
+    Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion, http, pep: None })))
+}
+
+fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, lasts: Span) -> FlowSpec {
+    let objects = match &stack {
+        Stack::Datagrams(_) => Vec::new(),
+        _ => vec![Object::new("object", Bytes::new(1 << 50))],
+    };
+    FlowSpec {
+        name: format!("flow {number}"),
+        terminal: 0,
+        ends,
+        server: format!("server {number}"),
+        start: Span::ZERO,
+        stack,
+        visits: vec![Visit {
+            handshake: Handshake::OneRtt,
+            wait: Span::ZERO,
+            think: Span::ZERO,
+            direction: Direction::Upload,
+            objects,
+            lasts: Some(lasts),
+            reported: true,
+        }],
+    }
+}
+
+/// A number for each city: those of neighbours in this order are a pair.
+fn shuffled() -> Vec<usize> {
+    let mut draws = random::stream(1, 0, "pairs");
+    let mut cities: Vec<usize> = (0..CITIES).collect();
+    for left in (1..CITIES).rev() {
+        cities.swap(left, draws.below(left as u64 + 1) as usize);
+    }
+    cities
+}
+
+fn constellation(preset: &str, mbps: u64) -> Result<MeshSpec, Error> {
+    let begins = Epoch::from_unix_secs(946_684_800);
+    let station = |&(name, place): &(&str, _)| Station {
+        name: name.to_owned(),
+        place,
+        min_elevation_deg: None,
+        selection: Selection::All,
+        interruption: Span::ZERO,
+        relays: false,
+    };
+    let network = Network::new(NetworkSpec {
+        constellation: Constellation::from_shells(&presets::shells(preset)?, begins)?,
+        begins,
+        stations: places::all().iter().take(CITIES).map(station).collect(),
+        isl: IslPattern::Grid,
+        isl_range_m: None,
+        ground_range_m: None,
+        fibres: Vec::new(),
+        metric: Metric::Delay,
+        avoid: Vec::new(),
+    })?;
+    let link = direction(mbps, Span::ZERO)?;
+    Ok(MeshSpec {
+        network: Arc::new(network),
+        step: Step::Every(Span::from_millis(100)),
+        isl: link.clone(),
+        up: link.clone(),
+        down: link.clone(),
+        fibre: link,
+        shared_ground: true,
+        handover: HandoverLoss::Nothing,
+        hints: None,
+    })
+}
+
+fn chain() -> Result<Vec<HopSpec>, Error> {
+    let hops = [(100, 20_000), (100, 20_000), (50, 1_000), (10, 3_500), (50, 1_000), (100, 7_000)];
+    let hop = |(number, (mbps, micros)): (usize, (u64, u64))| -> Result<HopSpec, Error> {
+        let forward = direction(mbps, Span::from_micros(micros))?;
+        Ok(HopSpec { name: format!("hop {number}"), reverse: forward.clone(), forward, shared: true })
+    };
+    hops.into_iter().enumerate().map(hop).collect()
+}
+
+/// Processor seconds and peak memory in bytes of this process, from the system's own books where it has them.
+fn usage() -> (f64, u64) {
+    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+    let stat = read("/proc/self/stat");
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    // Fields 14 and 15 of proc(5), in hundredths of a second; the first here is field 3.
+    let ticks = |place: usize| fields.get(place).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default();
+    let status = read("/proc/self/status");
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    ((ticks(11) + ticks(12)) / 100.0, peak.unwrap_or_default() * 1024)
+}
+
+fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let text = |place: usize, default: &'static str| arguments.get(place).map_or(default, String::as_str).to_owned();
+    let number = |place: usize, default: u64| arguments.get(place).map_or(Ok(default), |text| text.parse());
+    let (kind, flows, seconds, mbps) = (text(0, "tcp"), number(1, 100)?, number(2, 10)?, number(3, 10)?);
+    let lasts = Span::from_secs(seconds);
+    let datagrams = Datagrams::Constant { rate: Rate::from_mbps(mbps), packet: PACKET, bursts: None };
+    let (mesh, hops) = match kind.as_str() {
+        "chain" => (None, chain()?),
+        "tcp" | "udp" => (Some(constellation(&text(4, "kuiper-630"), mbps)?), Vec::new()),
+        _ => return Err(format!("`{kind}`; allowed: tcp, udp, chain").into()),
+    };
+    let cities = shuffled();
+    let flows = (0..if mesh.is_some() { flows as usize } else { 2 })
+        .map(|number| {
+            let pair = mesh.is_some().then(|| (cities[number % CITIES], cities[(number % CITIES) ^ 1]));
+            Ok(flow(number, pair, if kind == "udp" { Stack::Datagrams(datagrams) } else { tcp()? }, lasts))
+        })
+        .collect::<Result<_, Error>>()?;
+    let (before, _) = usage();
+    let spec = RunSpec {
+        seed: 1,
+        run: 0,
+        base_rtt: Span::from_millis(105),
+        hops,
+        mesh,
+        terminals: 1,
+        flows,
+        time_limit: lasts * 2,
+        trace: false,
+        qlog: false,
+        capture: None,
+    };
+    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
+    let (after, peak) = usage();
+    let spent = after - before;
+    let sent: u64 = outcome.links.iter().map(|link| link.counters.packets_out).sum();
+    let received: u64 = outcome.flows.iter().map(|flow| flow.received).sum();
+    println!(
+        "{kind}, {} flows, {seconds} s: {spent:.2} s of processor time ({:.3} a simulated second), {} links, {sent} hop transmissions ({:.2} million a second), \
+         {} events, {:.1} Mbps received, peak {:.0} MB",
+        outcome.flows.len(),
+        spent / seconds as f64,
+        outcome.links.len(),
+        sent as f64 / spent / 1e6,
+        outcome.events,
+        received as f64 * 8e-6 / seconds as f64,
+        peak as f64 / 1e6,
+    );
+    Ok(())
+}
