@@ -255,7 +255,7 @@ fn of_hops() -> Vec<Case> {
             5,
             &["`page` of 0", "1 to 1000"],
         ),
-        case("a flow that lasts for nothing", flows("a", "lasts = \"0 s\""), 6, &["`lasts` of 0 s", "above 0 s"]),
+        case("a flow that lasts for nothing", flows("a", "lasts = \"0 s\""), 6, &["`lasts` of 0 ns", "above 0 s"]),
         case("a flow that lasts beyond its end", flows("a", "lasts = \"2 h\""), 6, &["2 h", "time_limit", "up to"]),
         case(
             "a size beside a time",
