@@ -30,6 +30,12 @@ function inlineAll(): Plugin {
   };
 }
 
+/** Whose work the script of the globe contains, as their licences ask for. */
+const NOTICE = `/*! Contains globe.gl, three-globe, three-render-objects and others by Vasco Asturiano, three.js by its authors, tween.js, tinycolor2,
+polished and lodash-es (MIT licence); parts of D3, topojson-client and world-atlas by Mike Bostock, delaunator and earcut by Mapbox (ISC
+licence). Land: Natural Earth, public domain. */
+`;
+
 /** The script of the globe, put into reports with satellites as it is: it must not end the element it stands in. */
 function embeddable(): Plugin {
   return {
@@ -38,7 +44,7 @@ function embeddable(): Plugin {
     enforce: "post",
     generateBundle(_options, bundle) {
       for (const item of Object.values(bundle)) {
-        if (item.type === "chunk") item.code = item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
+        if (item.type === "chunk") item.code = NOTICE + item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
       }
     },
   };

@@ -5,6 +5,7 @@ import { roleColour, variantColour, type Role } from "./palette.ts";
 import { CAREFUL, kindsIn, phasesOf } from "./phases.ts";
 import { extentOf, type SeriesCache } from "./series.ts";
 import type { PathInfo, Trace, TraceFlow } from "./types.ts";
+import { Ways } from "./ways.ts";
 
 interface Plan {
   key: string;
@@ -43,6 +44,19 @@ const PACING: Plan[] = [{ key: "pacing_rate", name: "pacing rate", title: "Rate 
 /** How to read round trips of paths without packets. */
 export const ALONE = "What the path itself takes there and back at each time. A slope is satellites that move; a step is another way, over other satellites; a gap is a time without any way.";
 
+/** More changes of ways than these would be a pattern behind a plot. */
+const MOST_CHANGES = 60;
+
+/** What the thin lines in plots of paths over satellites are. */
+export const CHANGES = " Thin upright lines stand where the way becomes another one.";
+
+/** Lines where the ways of some flows become other ones; none where they would hide the plot. */
+export function wayChanges(trace: Trace, flows: TraceFlow[]): PanelSpec["marks"] {
+  const ways = new Ways(trace.paths ?? []);
+  const times = [...new Set(flows.map((f) => f.name))].flatMap((name) => ways.changesOf(name));
+  return times.length <= MOST_CHANGES ? times.sort((a, b) => a - b).map((t) => ({ t, label: "" })) : [];
+}
+
 /** How to read numbers of hops. */
 export const HOPS = "Links on the way of the flow, from one end to the other. Where the number changes, so does the way; a way may change without it.";
 
@@ -77,7 +91,8 @@ export function ofFirst(connections: number | undefined, rest = ""): Pick<PanelS
  */
 export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache, connections?: number): PanelSpec[] {
   const marks = flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
-  const base: PanelBase = { references: [], marks, phases: null, labels: false, zero: true, height: 190 };
+  const changes = wayChanges(trace, [flow]);
+  const base: PanelBase = { references: [], marks: [...marks, ...changes].sort((a, b) => a.t - b.t), phases: null, labels: false, zero: true, height: 190 };
   const [sequence, window, rtt, pacing] = [SEQUENCE, WINDOW, RTT, PACING].map((plans) => layers(plans, flow, cache)) as [Layer[], Layer[], Layer[], Layer[]];
   // Round trips without packets are of the path, and known at every time.
   const alone = trace.sky !== undefined && sequence.length + window.length === 0 && !flow.series["smoothed_rtt"];
@@ -123,7 +138,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       phases: bands(),
       layers: rtt,
       references: trace.sky === undefined ? reference("path, queues empty", path?.rtt_ms) : [],
-      howto: alone ? ALONE : trace.sky !== undefined ? "The round trip moves with the satellites, and jumps where the way becomes another one: the globe shows which. What comes and goes on top of that is time in queues." : "What stands above the dotted line is time in queues (and ACKs that the receiver held back). A ramp followed by losses is a queue that filled up; a step that stays is a change of the path itself.",
+      howto: (alone ? ALONE : trace.sky !== undefined ? "The round trip moves with the satellites, and jumps where the way becomes another one: the globe shows which. What comes and goes on top of that is time in queues." : "What stands above the dotted line is time in queues (and ACKs that the receiver held back). A ramp followed by losses is a queue that filled up; a step that stays is a change of the path itself.") + (changes.length > 0 ? CHANGES : ""),
     },
     {
       ...base,

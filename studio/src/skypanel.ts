@@ -16,6 +16,9 @@ const WRITE_MS = 100;
 /** Stations up to this number are named even where no flow uses them. */
 const FEW = 8;
 
+/** Shells up to this number are explained; more have colours that repeat. */
+const MOST_SHELLS = 8;
+
 type Kind = "globe" | "map";
 type Shown = "near" | "all" | "none";
 
@@ -55,6 +58,8 @@ export interface SkyOptions {
 
 const swatch = (colour: string): SVGSVGElement => svg("svg", { class: "swatch", width: 16, height: 10, "aria-hidden": "true" }, svg("path", { d: "M1,5h14", stroke: colour, "stroke-width": 3, "stroke-linecap": "round" }));
 
+const spot = (shell: number): SVGSVGElement => svg("svg", { class: "swatch", width: 10, height: 10, "aria-hidden": "true" }, svg("circle", { cx: 5, cy: 5, r: 4, fill: shellColour(shell, isDark()) }));
+
 /** Satellites, stations and the flows' ways at the time of the cursor, as a globe or a map, with a table of the ways. */
 export class SkyPanel {
   readonly el: HTMLElement;
@@ -62,6 +67,7 @@ export class SkyPanel {
   readonly #tip = h("div", { class: "tip", hidden: true });
   readonly #clock = h("span", { class: "sky-clock" });
   readonly #table = h("div", { class: "sky-ways" });
+  readonly #shells = h("div", { class: "sky-shells" });
   readonly #switch = h("div", { class: "toggle" });
   readonly #notice = h("p", { class: "sky-notice", hidden: true });
   readonly #player: Player;
@@ -91,7 +97,7 @@ export class SkyPanel {
     const stations = model.sky.stations.map((_, i) => model.satellites + i);
     this.#ends = flows.filter((f) => f.strong).flatMap((f) => this.#endsOf(f.name));
     this.#named = new Set(stations.length <= FEW ? stations : this.#ends);
-    const several = new Set(model.sky.satellites.shell).size > 1;
+    const shells = this.#explain();
     this.el = h(
       "figure",
       { class: "card sky" },
@@ -105,7 +111,7 @@ export class SkyPanel {
         h(
           "div",
           { class: "sky-key" },
-          h("span", {}, `${count(model.satellites)} satellites${several ? ` in ${new Set(model.sky.satellites.shell).size} shells` : ""}`),
+          h("span", {}, `${count(model.satellites)} satellites${shells > 1 ? ` in ${shells} shells` : ""}`),
           model.sky.isls.length > 0 &&
             select(
               "Links shown",
@@ -122,6 +128,7 @@ export class SkyPanel {
               },
             ),
         ),
+        this.#shells,
         ways.flows.length > 0 && this.#table,
         h("p", { class: "howto" }, "Round trips here are of light: twice the length of the way at this moment, without queues. The cursor of the plots and the time here are one."),
       ),
@@ -145,6 +152,15 @@ export class SkyPanel {
   get #shown(): Shown {
     const { isls } = this.options.model.sky;
     return chosen.links ?? (isls.length <= ALL_LINKS ? "all" : "near");
+  }
+
+  /** Says which colour each shell has, where there are several, and returns how many there are. */
+  #explain(): number {
+    const shells = new Map<number, number>();
+    for (const s of this.options.model.sky.satellites.shell) shells.set(s, (shells.get(s) ?? 0) + 1);
+    this.#shells.hidden = shells.size < 2 || shells.size > MOST_SHELLS;
+    replace(this.#shells, [...shells].sort(([a], [b]) => a - b).map(([s, n]) => h("span", {}, spot(s), `shell ${s + 1}: ${count(n)}`)));
+    return shells.size;
   }
 
   /** The stations at the ends of a flow's first way that there is. */
@@ -179,7 +195,7 @@ export class SkyPanel {
     this.#stage.replaceChildren();
     if (now === "globe") {
       try {
-        const host = h("div", { class: "sky-host" });
+        const host = h("div", { class: "sky-host", role: "img", "aria-label": "Globe with the satellites, the stations and the ways of the flows; the table beside it has the ways in words" });
         this.#stage.append(host);
         this.#view = BentpipeGlobe!.mount(host, this.#scene("globe"));
         this.#stage.append(
@@ -316,6 +332,7 @@ export class SkyPanel {
 
   /** Draws with the colours of the theme; the globe has its own. */
   recolour(): void {
+    this.#explain();
     if (this.#view && !this.#stage.classList.contains("dark")) this.#mount("map");
     else this.#draw();
   }

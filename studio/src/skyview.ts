@@ -71,8 +71,8 @@ export function nearest(nodes: number, x: number, y: number, place: (node: numbe
 }
 
 /** Tints of satellites by shell: quiet beside the flows' colours, and apart for colour-blind readers by lightness too. */
-const SHELLS_DARK = ["#9db8d6", "#e0c58a", "#7fb8a2", "#d3a6c8", "#c9ced6", "#6f8fc0"];
-const SHELLS_LIGHT = ["#47678c", "#8a6512", "#2a6b55", "#83497a", "#4a4f57", "#2f4f9a"];
+const SHELLS_DARK = ["#9db8d6", "#e0c58a", "#7fb8a2", "#d3a6c8", "#e6e9ee", "#6f8fc0", "#d98f78", "#b3c46f"];
+const SHELLS_LIGHT = ["#47678c", "#8a6512", "#2a6b55", "#83497a", "#3a3f47", "#2f4f9a", "#93432b", "#5d6b1c"];
 
 /** Colour of satellites of a shell. */
 export function shellColour(shell: number, dark: boolean): string {

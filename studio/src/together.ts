@@ -2,7 +2,7 @@ import type { Layer, PanelSpec, Style } from "./chart.ts";
 import { shortest } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
 import { variantColour, variantDash } from "./palette.ts";
-import { ALONE, HOPS, KNOWN, reference } from "./panels.ts";
+import { ALONE, CHANGES, HOPS, KNOWN, reference, wayChanges } from "./panels.ts";
 import { pyramid, sampleAt, type Pyramid } from "./pyramid.ts";
 import type { SeriesCache } from "./series.ts";
 import type { PathInfo, Trace, TraceFlow } from "./types.ts";
@@ -36,7 +36,8 @@ export function rateOf(sum: Pyramid, bin: number): Pyramid {
 
 /** Plots that show every flow of a run in one axis, each in its colour, and those of the links under them. `connections` is the most that one of them took. */
 export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: SeriesCache, connections?: number): PanelSpec[] {
-  const base: PanelBase = { references: [], marks: [], phases: null, labels: false, zero: true, height: 220 };
+  const changes = wayChanges(trace, trace.flows);
+  const base: PanelBase = { references: [], marks: changes, phases: null, labels: false, zero: true, height: 220 };
   const { flows } = trace;
   const note: Pick<PanelSpec, "note"> = connections !== undefined && connections > 1 ? { note: "Where a flow took several connections, this is the sender of the first one." } : {};
   const perFlow = (key: string, what: string, of: (data: Pyramid) => Pyramid = (data) => data, style: Style = "step"): Layer[] =>
@@ -96,7 +97,7 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
       zero: false,
       layers: perFlow(smoothed ? "smoothed_rtt" : "rtt", smoothed ? "Smoothed round-trip time" : "Round-trip time", undefined, "line"),
       references: trace.sky === undefined ? reference("path, queues empty", path?.rtt_ms) : [],
-      howto: trace.sky !== undefined && !smoothed ? ALONE : "Flows through the same queue see it grow and empty at the same time.",
+      howto: (trace.sky !== undefined && !smoothed ? ALONE : "Flows through the same queue see it grow and empty at the same time.") + (changes.length > 0 ? CHANGES : ""),
     },
   ];
   for (const key of new Set(flows.flatMap((f) => Object.keys(f.series)))) {

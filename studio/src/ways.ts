@@ -41,9 +41,9 @@ export class Ways {
     return entry ? { nodes: entry.nodes, since: entry.t_s, until: list[lo]?.t_s ?? null } : null;
   }
 
-  /** How often the way of a flow changes. */
-  changes(flow: string): number {
-    return Math.max(0, (this.#of.get(flow)?.length ?? 0) - 1);
+  /** When the way of a flow becomes another one, in order. */
+  changesOf(flow: string): number[] {
+    return (this.#of.get(flow) ?? []).slice(1).map((entry) => entry.t_s);
   }
 }
 

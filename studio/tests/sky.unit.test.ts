@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { greatArc } from "../src/flatmap.ts";
 import { normalise } from "../src/load.ts";
+import { wayChanges } from "../src/panels.ts";
 import { usualSpeed } from "../src/player.ts";
 import { commonBeginning, EARTH_KM, SkyModel } from "../src/sky.ts";
 import { nearest } from "../src/skyview.ts";
-import type { Sky, Station } from "../src/types.ts";
+import type { Sky, Station, TraceFlow, WayEntry } from "../src/types.ts";
 import { linksAround, Ways } from "../src/ways.ts";
 import { unrolled } from "../src/world.ts";
 import { skyOf, STARLINK } from "./skyfixture.ts";
@@ -110,6 +111,13 @@ describe("a way", () => {
     expect(ways.at("a", 9)).toEqual({ nodes: [], since: 9, until: 12 });
     expect(ways.at("a", 99)).toEqual({ nodes: [1, 3], since: 12, until: null });
     expect(ways.at("c", 5)).toBeNull();
+    expect([ways.changesOf("a"), ways.changesOf("b"), ways.changesOf("c")]).toEqual([[9, 12], [], []]);
+  });
+  it("stands in the plots where it changes, unless it does so all the time", () => {
+    const entries = (n: number): WayEntry[] => Array.from({ length: n }, (_, i) => ({ flow: "f", t_s: i, nodes: [i] }));
+    const flow: TraceFlow = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
+    const marks = (n: number): number => wayChanges({ variant: "", point: {}, run: 0, flows: [flow], links: [], sky: 0, paths: entries(n) }, [flow]).length;
+    expect([marks(0), marks(1), marks(4), marks(500)]).toEqual([0, 0, 3, 0]);
   });
   it("has those links near it that are few links away", () => {
     const chain = [[0, 1], [1, 2], [2, 3], [3, 4], [8, 9]] as const;
