@@ -9,7 +9,7 @@ use bentpipe_units::{Epoch, Span, Time};
 /// velocities are not quite the slopes of its positions, which makes that 3 mm. Our choice: far below what matters, and a hundredth of the work at steps of 100 ms.
 const KNOT: Span = Span::from_secs(10);
 
-/// Positions of a constellation at times that move on in small steps: propagated at multiples of ten seconds, interpolated to within a centimetre between them.
+/// Positions of a constellation at times that move on in small steps: propagated at multiples of ten seconds, interpolated between them: to within a centimetre in low orbits, a few in others.
 ///
 /// What [`Ephemeris::positions`] gives depends on the constellation and the time alone, not on the times asked for before.
 #[derive(Debug, Clone)]
