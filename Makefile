@@ -55,6 +55,7 @@ lint: ## Formatting, clippy, documentation: warnings are errors
 
 bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim
+	cargo run --release --locked -p bentpipe-orbit --example steps
 	scripts/bench-process
 
 validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps

@@ -5,11 +5,11 @@ mod bottleneck;
 
 use bentpipe_congestion::PathHint;
 use bentpipe_units::{Span, Time};
-use bottleneck::Path;
 use bottleneck::moving::{
     ALL, DRIFTS, HOLD, LONG, NONE, RESET, SHORT, USES, handover_hints, handovers, hint, names, path, queueing, run,
     share, step_hints, steps, still,
 };
+use bottleneck::{Motion, Path};
 use std::fmt::Write;
 
 #[test]
@@ -107,7 +107,7 @@ fn wrong_hints_do_no_lasting_harm() {
         .to_vec();
     let reversed = vec![hint(Time::from_secs(20), LONG, SHORT), hint(Time::from_secs(40), SHORT, LONG)];
     for name in names() {
-        for (label, hints, motion) in [("never", &never, still as fn(Time) -> Span), ("reversed", &reversed, steps)] {
+        for (label, hints, motion) in [("never", &never, still as Motion), ("reversed", &reversed, steps)] {
             let (without, with) = (run(path(motion), name, NONE, &[]), run(path(motion), name, ALL, hints));
             let cost = share(&without, 0, 60) - share(&with, 0, 60);
             assert!(cost < 2.0, "{name}, {label}: {cost} % of the minute");

@@ -27,6 +27,7 @@ pub mod sky;
 mod stats;
 #[cfg(test)]
 mod testing;
+mod thin;
 pub mod traces;
 
 pub use error::{LabError, ScenarioError};

@@ -98,6 +98,15 @@ impl Plan {
         self.cases.first().map(Case::controlled_flows).unwrap_or_default()
     }
 
+    /// How many runs leave time series.
+    pub(crate) fn traced_runs(&self) -> usize {
+        match self.output.traces {
+            Traces::All => self.tasks.len(),
+            Traces::First => self.cases.len(),
+            Traces::None => 0,
+        }
+    }
+
     /// What the simulator is told for `task`.
     ///
     /// # Errors

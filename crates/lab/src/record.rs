@@ -10,6 +10,7 @@ use crate::results::{Clock, Results};
 use crate::run::{Observer, Runner, execute};
 use crate::rundir::{MANIFEST, Staging};
 use crate::sky::{Seen, skies};
+use crate::thin;
 use crate::traces::{Recording, Trace};
 use bentpipe_sim::RunOutcome;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Time series beyond this many bytes are left out of a run directory: no page could show them.
 const MOST_TRACE_BYTES: usize = 512 << 20;
+
+/// Points that the time series of all runs together may have; beyond it, the longest are thinned. 12 bytes each make 96 MiB, which a browser opens in seconds.
+const REPORT_POINTS: usize = 8 << 20;
 
 /// What a run directory is about: everything that `report.html` needs besides results and time series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,14 +109,20 @@ pub fn record(
         traces: Mutex::default(),
         files: Mutex::default(),
         done: AtomicUsize::new(0),
+        thinned: AtomicBool::new(false),
         progress,
     };
     let executed = execute(plan, runner, jobs, stop, &recorder);
     let results = executed.results(plan);
-    let Recorder { traces, files, .. } = recorder;
+    let Recorder { traces, files, thinned, .. } = recorder;
     let traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
     let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut notes = plan.notes.clone();
+    if thinned.into_inner() {
+        notes.push(
+            "long time series are drawn from part of their points: lows, highs and ends of short stretches".to_owned(),
+        );
+    }
     if results.runs.is_empty() {
         return Ok(Recorded { results, directory: None, complete: false, failure: executed.failure, notes });
     }
@@ -216,6 +226,8 @@ struct Recorder<'a> {
     traces: Mutex<BTreeMap<usize, Kept>>,
     files: Mutex<BTreeSet<String>>,
     done: AtomicUsize,
+    /// Some series has lost points.
+    thinned: AtomicBool,
     progress: &'a (dyn Fn(usize) + Sync),
 }
 
@@ -246,7 +258,11 @@ impl Observer for Recorder<'_> {
             let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
             let seen = spec.mesh.map(|mesh| Seen { network: mesh.network, step: mesh.step, end: outcome.end });
             let mut blob = Vec::new();
-            let trace = Trace::encode(&case.variant, &case.point, task.run, trace, &names, &mut blob);
+            let most = thin::cap(trace, REPORT_POINTS / self.plan.traced_runs().max(1));
+            if most < usize::MAX {
+                self.thinned.store(true, Ordering::Relaxed);
+            }
+            let trace = Trace::encode(&case.variant, &case.point, task.run, trace, &names, most, &mut blob);
             self.traces.lock().unwrap_or_else(PoisonError::into_inner).insert(index, Kept { trace, blob, seen });
         }
         (self.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);

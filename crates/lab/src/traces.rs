@@ -6,6 +6,7 @@
 use crate::czml;
 use crate::results::Point;
 use crate::sky::{Sky, Way};
+use crate::thin;
 use bentpipe_sim::{RunTrace, Series};
 use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -116,20 +117,21 @@ pub struct SeriesRef {
 impl Trace {
     /// The series of a run, appended to `blob`.
     ///
-    /// `names` are the run's flows, in order.
+    /// `names` are the run's flows, in order; `most` is what each series may keep of its points ([`crate::thin`]).
     pub fn encode(
         variant: &str,
         point: &Point,
         run: u64,
         trace: &RunTrace,
         names: &[String],
+        most: usize,
         blob: &mut Vec<u8>,
     ) -> Self {
         let flows = trace.flows.iter().map(|flow| FlowSeries {
             name: flow.name.clone(),
             visit: flow.visit,
             start_s: flow.start.as_secs_f64(),
-            series: append_all(&flow.series, blob),
+            series: append_all(&flow.series, most, blob),
             marks: flow.marks.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
             phases: flow.phases.iter().map(|(at, label)| Mark::new(*at, label)).collect(),
         });
@@ -138,7 +140,7 @@ impl Trace {
             name: link.name.clone(),
             rate_mbps: link.rate.map(|rate| rate.as_mbps_f64()),
             queue_limit_bytes: link.queue_limit,
-            series: append_all(&link.series, blob),
+            series: append_all(&link.series, most, blob),
         });
         let links = links.collect();
         let paths = trace.paths.iter().map(|path| Way {
@@ -158,15 +160,16 @@ impl Trace {
     }
 }
 
-fn append_all(series: &[Series], blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
-    series.iter().filter(|series| !series.points.is_empty()).map(|series| append(series, blob)).collect()
+fn append_all(series: &[Series], most: usize, blob: &mut Vec<u8>) -> BTreeMap<String, SeriesRef> {
+    series.iter().filter(|series| !series.points.is_empty()).map(|series| append(series, most, blob)).collect()
 }
 
-fn append(series: &Series, blob: &mut Vec<u8>) -> (String, SeriesRef) {
-    let n = series.points.len();
+fn append(series: &Series, most: usize, blob: &mut Vec<u8>) -> (String, SeriesRef) {
+    let points = thin::points(series, most);
+    let n = points.len();
     let offset = blob.len();
-    blob.extend(series.points.iter().flat_map(|(time, _)| time.as_secs_f64().to_le_bytes()));
-    blob.extend(series.points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()));
+    blob.extend(points.iter().flat_map(|(time, _)| time.as_secs_f64().to_le_bytes()));
+    blob.extend(points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()));
     blob.resize(blob.len().next_multiple_of(8), 0);
     (series.name.to_owned(), SeriesRef { offset, n, unit: series.unit.to_owned() })
 }
@@ -209,7 +212,7 @@ mod tests {
         };
         let mut blob = Vec::new();
         let trace = RunTrace { flows: vec![flow], links: Vec::new(), paths: Vec::new() };
-        let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &[], &mut blob);
+        let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &[], usize::MAX, &mut blob);
         let mut all = vec![0; 16];
         all.extend(&blob);
         trace.shift(16);

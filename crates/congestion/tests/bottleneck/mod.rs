@@ -17,6 +17,9 @@ pub const MTU: Bytes = Bytes::new(1200);
 
 const ACK_DELAY: Span = Span::from_millis(25);
 
+/// A round trip by when a packet sets out.
+pub type Motion = fn(Time) -> Span;
+
 /// What lies between the two.
 #[derive(Debug, Clone)]
 pub struct Path {
@@ -35,7 +38,7 @@ pub struct Path {
     /// How fast the application writes; `None` for as fast as may be.
     pub application: Option<Rate>,
     /// A round trip that depends on when a packet sets out, instead of `rtt`: packets may overtake each other.
-    pub motion: Option<fn(Time) -> Span>,
+    pub motion: Option<Motion>,
     /// Whether what sets out then is lost.
     pub silent: Option<fn(Time) -> bool>,
     /// How far `motion` and `silent` are when the flow begins.

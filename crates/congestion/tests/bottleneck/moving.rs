@@ -1,6 +1,6 @@
 //! Paths whose round trip changes by steps or drifts, what is announced of them, and a flow over one.
 
-use super::{MTU, Path, Run};
+use super::{MTU, Motion, Path, Run};
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_congestion::{FastStart, HintFeed, HintUse, PathHint, Recipe, Setup, StartName};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -33,7 +33,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A bottleneck of 20 Mbps whose queue holds the short path's bandwidth-delay product.
-pub fn path(motion: fn(Time) -> Span) -> Path {
+pub fn path(motion: Motion) -> Path {
     Path { motion: Some(motion), ..Path::new(Rate::from_mbps(20), SHORT) }
 }
 
@@ -86,7 +86,7 @@ pub fn falling_saw(at: Time) -> Span {
 }
 
 /// The motions to compare.
-pub const DRIFTS: [(&str, fn(Time) -> Span); 5] = [
+pub const DRIFTS: [(&str, Motion); 5] = [
     ("still", still),
     ("rising", rising),
     ("falling", falling),

@@ -87,7 +87,7 @@ impl Survey {
         });
         let trace = RunTrace { flows: flows.collect(), links: Vec::new(), paths: Vec::new() };
         let mut blob = Vec::new();
-        let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], &mut blob);
+        let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], usize::MAX, &mut blob);
         let sky = Sky::new(&path.network, step, end, &mut blob).map_err(|error| LabError::write("the sky", error))?;
         let trace = Trace { sky: Some(0), paths: self.ways(), ..trace };
         Ok(Recording { traces: vec![trace], skies: vec![sky], blob, first_end: Some(end) })
