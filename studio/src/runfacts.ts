@@ -71,7 +71,7 @@ const NAMED = 3;
 function linkTable(links: LinkResult[], { carried, brief }: LinkRanking): Child {
   // Written when it is asked for: a report may have many runs with many links.
   const body = h("tbody", {});
-  const heads = ["Link", "Data of this flow", "Used", "Carried", "Dropped by queue", "Longest queue"].filter((t, i) => i !== 1 || carried.size > 0);
+  const heads = ["Link", "Data of this flow", "Used", "Carried", "Dropped by queue", "Longest queue"].filter((_, i) => i !== 1 || carried.size > 0);
   return h(
     "details",
     {
@@ -84,7 +84,7 @@ function linkTable(links: LinkResult[], { carried, brief }: LinkRanking): Child 
               {},
               h("th", { scope: "row", title: l.name }, brief(l.name)),
               carried.size > 0 && h("td", {}, carried.has(l.name) ? "yes" : ""),
-              [percent(Number(l.utilisation.toPrecision(3))), bytes(l.bytes), count(l.dropped_queue), bytes(l.queue_max_bytes)].map((t) => h("td", { class: "num" }, t)),
+              [l.utilisation > 0 && l.utilisation < 1e-4 ? "< 0.01\u00a0%" : percent(l.utilisation), bytes(l.bytes), count(l.dropped_queue), bytes(l.queue_max_bytes)].map((t) => h("td", { class: "num" }, t)),
             ),
           ),
         );
