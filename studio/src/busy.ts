@@ -93,9 +93,9 @@ export function chooseLinks(report: Report, trace: Trace, flows: Id[], all: bool
   // Where it is known what carried the flows' data, the rest is of others, or ACKs.
   const worth = carried.size > 0 ? recorded.filter((l) => carried.has(l.name) || l.name === order[0]) : recorded;
   const links = all ? recorded : worth.slice(0, BUSIEST);
-  const whose = carried.size === 0 ? "links" : `links that carried data of ${flows.length > 1 ? "the flows" : flows[0]!.name}`;
+  const whose = carried.size === 0 ? "links" : `links that carried data of ${flows.length > 1 ? "the flows" : flows[0]!.name}; the run had ${recorded.length} links`;
   const words = all
     ? `All ${recorded.length} links, the most used first.`
-    : `The ${links.length < worth.length ? `${links.length} most used of ${worth.length}` : links.length} ${whose}; the run had ${recorded.length} links.`;
+    : `The ${links.length < worth.length ? `${links.length} most used of ${worth.length}` : links.length} ${whose}.`;
   return { links, brief, many: { total: recorded.length, all, words } };
 }

@@ -171,7 +171,7 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
       );
     replace(
       body,
-      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), picture ? "There are no intervals." : "There is one dot per variant and point, and no interval."),
+      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), picture ? "There are no intervals." : `There is one dot per variant${points.length > 1 ? " and point" : ""}, and no interval.`),
       overview,
       many && !one && h("p", { class: "howto" }, `${points.length} points: choose one above, or click a ${picture ? "cell" : "dot"}, to see ${picture && report.traces.length ? "its time series" : "its single runs"}.`),
       h("div", { class: shown.length > 1 ? "dist-grid" : null }, cards),

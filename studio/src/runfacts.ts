@@ -137,6 +137,7 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
       fact("Jain's index", f.jain, significant),
       fact("Ratio of shares", f.share_ratio, measured("share_ratio")),
       fact("Goodput of all flows", f.aggregate_mbps, measured("aggregate_mbps")),
+      f.flows.map((o) => fact(`Goodput of ${o.flow}`, o.goodput_mbps, measured("goodput_mbps"))),
       f.bottleneck !== null && h("div", {}, h("dt", {}, "Bottleneck"), h("dd", {}, f.bottleneck)),
       fact("Utilisation there", f.bottleneck_utilisation, percent),
       fact("Queue there", f.bottleneck_queue_ms, ms),

@@ -16,8 +16,8 @@ const WRITE_MS = 100;
 /** Stations up to this number are named even where no flow uses them. */
 const FEW = 8;
 
-/** Degrees from the middle of the first view within which both ends of a flow are seen well. */
-const SIGHT = 58;
+/** Degrees from the middle of the first view within which a station is in sight; the Earth ends at 68 there, less at low orbits. */
+const SIGHT = 63;
 
 /** Shells up to this number are explained; more have colours that repeat. */
 const MOST_SHELLS = 8;

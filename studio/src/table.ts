@@ -145,8 +145,8 @@ function besideTable(report: Report, rows: Row[]): HTMLElement {
       { key: head, head: (metric === "goodput_mbps" ? `Goodput, ${flowLabel(report, flow)}` : m.label) + unit, cell: value },
       ...(known.length > 0
         ? [
-            { key: head, head: kinds.size === 1 ? `Published ${[...kinds][0]}` : "Published", cell: (found: Row[]): Child => found.map((r) => r.published && h("div", { title: [r.published.label, r.published.source].filter(Boolean).join(": ") }, shortest(r.published.value / scale.divisor))) },
-            { key: head, head: "Ours / published", cell: (found: Row[]): Child => found.map((r) => r.published && r.group.median !== null && h("div", {}, `${significant(r.group.median / r.published.value)}×`)) },
+            { key: head, head: kinds.size === 1 ? `Published ${[...kinds][0]}` : "Published", cell: (found: Row[]): Child => found.map((r) => !r.published ? NONE : h("div", { title: [r.published.label, r.published.source].filter(Boolean).join(": ") }, shortest(r.published.value / scale.divisor))) },
+            { key: head, head: "Ours / published", cell: (found: Row[]): Child => found.map((r) => !r.published || r.group.median === null ? NONE : h("div", {}, `${significant(r.group.median / r.published.value)}×`)) },
           ]
         : []),
     ];

@@ -240,7 +240,7 @@ export class TraceSection {
       this.#facts,
       this.#columns.map((c) => {
         const run = traceLabel(this.report, c.trace);
-        return h("div", { class: "run-column" }, sharingFacts(this.report, c.trace, run), c.flows.map((f) => runFacts(this.report, c.trace, f, [run, c.trace.flows.length > 1 && flowName(c.trace.flows, f)].filter(Boolean).join(" · "))));
+        return h("div", { class: "run-column" }, sharingFacts(this.report, c.trace, run), h("div", { class: "run-flows" }, c.flows.map((f) => runFacts(this.report, c.trace, f, [run, c.trace.flows.length > 1 && flowName(c.trace.flows, f)].filter(Boolean).join(" · ")))));
       }),
     );
   }

@@ -7,8 +7,8 @@ import { Dots } from "./points.ts";
 
 /** A picture of the Earth this wide is sharper than the screen at the nearest view. */
 const TEXTURE_PX = 4096;
-/** Degrees within which the names of two stations would cover each other. */
-const NEIGHBOURS = 8;
+/** Pixels up or down within which the names of two stations would cover each other. */
+const LINE_PX = 22;
 /** Distance of the eye from the centre, over that of the outermost satellite, at which the view is filled: half of it is 25 degrees. */
 const FILLS = 2.45;
 /** Nearest and farthest that the eye may be from the ground, in Earth radii. */
@@ -32,6 +32,7 @@ export class GlobeView implements SkyView {
   readonly #texture: CanvasTexture;
   readonly #ends: AbortController = new AbortController();
   #nodes: Float32Array = new Float32Array();
+  readonly #labels: { station: number; name: HTMLElement; text: HTMLElement; wide: number }[] = [];
   /** The frame that looks whether to go on drawing; null while the globe rests. */
   #sleep: number | null = null;
   #until = 0;
@@ -98,16 +99,32 @@ export class GlobeView implements SkyView {
       .htmlTransitionDuration(0)
       .htmlElement((s) => {
         const name = document.createElement("div");
-        const { latitude_deg, longitude_deg } = s as SkyScene["stations"][number];
-        // Close to another one in the north, a name stands below.
-        const below = stations.some((o) => o !== s && o.latitude_deg - latitude_deg >= 0 && o.latitude_deg - latitude_deg < NEIGHBOURS && Math.abs(o.longitude_deg - longitude_deg) < 2 * NEIGHBOURS);
-        name.className = below ? "sky-name below" : "sky-name";
+        name.className = "sky-name";
         const text = document.createElement("span");
         text.textContent = (s as { name: string }).name;
         name.append(text);
+        this.#labels.push({ station: this.scene.stations.indexOf(s as SkyScene["stations"][number]), name, text, wide: 0 });
         return name;
       })
       .htmlElementVisibilityModifier((el, visible) => el.classList.toggle("behind", !visible));
+  }
+
+  /** Puts each name to the side of its station where there is room, and below it where another one stands close above. */
+  #place(): void {
+    const [width, height] = [this.#globe.width(), this.#globe.height()];
+    const camera = this.#globe.camera();
+    const at = new Vector3();
+    const placed = this.#labels.map((label) => {
+      label.wide ||= label.text.offsetWidth;
+      at.fromArray(this.#nodes, (this.scene.satellites + label.station) * 3).applyMatrix4(this.#world.matrix).project(camera);
+      return { ...label, x: ((at.x + 1) / 2) * width, y: ((1 - at.y) / 2) * height };
+    });
+    for (const p of placed) {
+      if (!Number.isFinite(p.x)) continue;
+      const above = placed.some((o) => o !== p && Math.abs(o.x - p.x) < Math.max(o.wide, p.wide) + 12 && (o.y < p.y || (o.y === p.y && o.station < p.station)) && p.y - o.y < LINE_PX);
+      p.name.classList.toggle("below", above);
+      p.name.classList.toggle("left", p.x + p.wide + 14 > width);
+    }
   }
 
   /** The wheel scrolls the page until someone takes hold of the globe. */
@@ -132,6 +149,7 @@ export class GlobeView implements SkyView {
     this.#globe.resumeAnimation();
     const look = (): void => {
       this.#frames--;
+      this.#place();
       const on = this.#frames > 0 || performance.now() < this.#until;
       this.#sleep = on ? requestAnimationFrame(look) : null;
       if (!on) this.#globe.pauseAnimation();
