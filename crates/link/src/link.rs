@@ -36,7 +36,7 @@ pub struct Link<P> {
     /// When the transmitter has something to do; [`Time::MAX`] for never. Kept, as are the other times of next events,
     /// since a run asks for them many times per packet.
     step_due: Time,
-    policer: Option<Policer>,
+    policer: Option<Box<Policer>>,
     queue: Queue<P>,
     frames: Option<Frames>,
     losses: Vec<(LossProcess, Tally)>,
@@ -101,7 +101,7 @@ impl<P> Link<P> {
             transmitter: Transmitter::new(&model.rate),
             stage: Stage::Idle,
             step_due: Time::MAX,
-            policer: Policer::new(&model.policer),
+            policer: Policer::new(&model.policer).map(Box::new),
             queue: Queue::new(model.queue_limit(*rtt), model.codel()),
             frames: model
                 .frame

@@ -27,7 +27,7 @@ pub(crate) struct Queue<P> {
     /// Bytes that wait.
     bytes: u64,
     limit: ResolvedLimit,
-    codel: Option<Codel>,
+    codel: Option<Box<Codel>>,
     waits: Waits,
 }
 
@@ -47,7 +47,7 @@ impl<P> Queue<P> {
             sending: false,
             bytes: 0,
             limit,
-            codel: codel.map(Codel::new),
+            codel: codel.map(|codel| Box::new(Codel::new(codel))),
             waits: Waits::default(),
         }
     }

@@ -39,42 +39,58 @@ impl DelayLaw {
     }
 }
 
+/// What leads to one end, and when the last packet reaches it.
+type Way = (DelayLaw, Time);
+
+/// Where nobody has steered yet: no delay.
+const UNSTEERED: Way = (DelayLaw::new(Time::ZERO, Span::ZERO, 0), Time::ZERO);
+
 /// What leads to each end of a steered link.
 #[derive(Debug, Clone)]
 pub(crate) struct Ends {
-    laws: Vec<(DelayLaw, Time)>,
+    /// The first end lies in the link itself: most links have one only, and a run waits for memory more than for anything else.
+    first: Way,
+    others: Vec<Way>,
+    count: usize,
 }
 
 impl Ends {
     /// No end yet.
     pub const fn new() -> Self {
-        Self { laws: Vec::new() }
+        Self { first: UNSTEERED, others: Vec::new(), count: 0 }
     }
 
     /// How many ends there are.
+    #[inline]
     pub fn count(&self) -> usize {
-        self.laws.len()
+        self.count
     }
 
     /// Steers end `end`; those before it that nobody has steered have no delay until somebody does.
     pub fn steer(&mut self, end: usize, law: DelayLaw) {
-        if end >= self.laws.len() {
-            self.laws.resize(end + 1, (DelayLaw::new(Time::ZERO, Span::ZERO, 0), Time::ZERO));
+        if end >= self.count {
+            self.count = end + 1;
+            self.others.resize(end, UNSTEERED);
         }
-        self.laws[end].0 = law;
+        self.way_mut(end as u32).0 = law;
+    }
+
+    #[inline]
+    fn way_mut(&mut self, end: u32) -> &mut Way {
+        if end == 0 { &mut self.first } else { &mut self.others[end as usize - 1] }
     }
 
     /// When a packet that leaves the transmitter at `at` reaches `end`. No packet to the same end overtakes another.
     #[inline]
     pub fn arrival(&self, end: u32, at: Time) -> Time {
-        let (law, last) = &self.laws[end as usize];
+        let (law, last) = if end == 0 { &self.first } else { &self.others[end as usize - 1] };
         (at + law.delay(at)).max(*last)
     }
 
     /// A packet will reach `end` at `due`.
     #[inline]
     pub fn sent(&mut self, end: u32, due: Time) {
-        self.laws[end as usize].1 = due;
+        self.way_mut(end).1 = due;
     }
 }
 

@@ -9,7 +9,6 @@ use crate::lost::Lost;
 use crate::net::{Moved, Net, Next};
 use crate::outcome::{FlowOutcome, PathTrace};
 use crate::parcels::{Parcel, Parcels};
-use crate::recorder::LinkRecorder;
 use crate::spec::{FlowSpec, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
 use bentpipe_units::{Span, Time};
@@ -100,7 +99,7 @@ impl Chain {
                         LinkContext { rtt: spec.base_rtt, seed: spec.seed, run: spec.run, name: name.clone() };
                     let end = if direction == "forward" { place } else { place + 1 };
                     let mut state = LinkState::new(name, model.clone(), context, vec![end; ports]);
-                    state.recorder = spec.trace.then(LinkRecorder::default);
+                    state.recorder = spec.trace.then(Box::default);
                     state.captured = captured.then_some(interface);
                     links.push(state);
                 }

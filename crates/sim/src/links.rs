@@ -10,11 +10,11 @@ use bentpipe_units::{Span, Time};
 /// A link, and what the run notes of it.
 pub struct LinkState {
     pub name: String,
-    pub model: DirectionModel,
+    pub model: Box<DirectionModel>,
     pub link: Link<Parcel>,
     /// The places at its far ends, by port.
     pub leads_to: Vec<u32>,
-    pub recorder: Option<LinkRecorder>,
+    pub recorder: Option<Box<LinkRecorder>>,
     /// Which interface of the capture sees what enters this link.
     pub captured: Option<u32>,
     /// What has left it, by flows: counted beside the link's own counters.
@@ -34,7 +34,7 @@ impl LinkState {
         Self {
             link: Link::new(&model, &context, leads_to.len()),
             name,
-            model,
+            model: Box::new(model),
             leads_to,
             recorder: None,
             captured: None,

@@ -12,23 +12,34 @@ pub struct Parcel(u32);
 #[derive(Debug, Default)]
 pub struct Parcels {
     places: Vec<Datagram>,
-    /// Links that each has entered in a mesh.
-    hops: Vec<u8>,
+    labels: Vec<Label>,
     free: Vec<Parcel>,
+}
+
+/// What every link and node asks of a packet, kept apart from the rest of it: labels of all packets under way stay in the processor's caches.
+#[derive(Debug, Clone, Copy)]
+pub struct Label {
+    /// The flow, by its index in the run.
+    pub flow: u32,
+    /// The node of its flow that it is for.
+    pub to: u16,
+    /// Links that it has entered in a mesh.
+    hops: u8,
 }
 
 impl Parcels {
     /// Takes a packet in.
     pub fn put(&mut self, datagram: Datagram) -> Parcel {
+        let label = Label { flow: datagram.flow, to: datagram.to, hops: 0 };
         match self.free.pop() {
             Some(parcel) => {
                 self.places[parcel.0 as usize] = datagram;
-                self.hops[parcel.0 as usize] = 0;
+                self.labels[parcel.0 as usize] = label;
                 parcel
             }
             None => {
                 self.places.push(datagram);
-                self.hops.push(0);
+                self.labels.push(label);
                 Parcel(self.places.len() as u32 - 1)
             }
         }
@@ -39,6 +50,12 @@ impl Parcels {
         &self.places[parcel.0 as usize]
     }
 
+    /// What is asked of it at each link.
+    #[inline]
+    pub fn label(&self, parcel: Parcel) -> Label {
+        self.labels[parcel.0 as usize]
+    }
+
     /// The packet, for one that takes its content out.
     pub fn get_mut(&mut self, parcel: Parcel) -> &mut Datagram {
         &mut self.places[parcel.0 as usize]
@@ -47,7 +64,7 @@ impl Parcels {
     /// One more link: how many the packet has entered.
     #[inline]
     pub fn count_hop(&mut self, parcel: Parcel) -> u8 {
-        let hops = &mut self.hops[parcel.0 as usize];
+        let hops = &mut self.labels[parcel.0 as usize].hops;
         *hops = hops.saturating_add(1);
         *hops
     }

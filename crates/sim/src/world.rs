@@ -210,7 +210,7 @@ impl<N: Net> World<N> {
                     if let Some(recorder) = &mut state.recorder {
                         recorder.delivered(self.now, packet.bytes);
                     }
-                    state.carried.add(self.parcels.get(packet.payload).flow, packet.bytes);
+                    state.carried.add(self.parcels.label(packet.payload).flow, packet.bytes);
                     let place = state.leads_to[port];
                     self.forward(place, packet);
                 }

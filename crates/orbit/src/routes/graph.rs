@@ -20,6 +20,8 @@ pub(super) struct Arc {
 pub(super) struct Graph {
     /// Node `n`: from `starts[n]` to `starts[n + 1]`.
     starts: Vec<u32>,
+    /// Of these, to nodes that pass on: from `starts[n]` to `passing[n]`.
+    passing: Vec<u32>,
     arcs: Vec<Arc>,
     passes_on: Vec<bool>,
     /// What each link counts for beside its delay.
@@ -73,12 +75,22 @@ impl Graph {
         }
         self.arcs.clear();
         self.arcs.resize(links.len() * 2, Arc { to: 0, ns: 0 });
-        let mut places = self.starts.clone();
+        self.passing.clear();
+        self.passing.extend_from_slice(&self.starts[..nodes]);
+        // From the front those that pass on, from the back the others.
+        let mut ends = self.starts[1..].to_vec();
         for &(a, b, ns) in links {
             for (from, to) in [(a, b), (b, a)] {
-                let place = &mut places[from as usize];
-                self.arcs[*place as usize] = Arc { to, ns };
-                *place += 1;
+                let place = if passes_on[to as usize] {
+                    let place = &mut self.passing[from as usize];
+                    *place += 1;
+                    *place - 1
+                } else {
+                    let place = &mut ends[from as usize];
+                    *place -= 1;
+                    *place
+                };
+                self.arcs[place as usize] = Arc { to, ns };
             }
         }
         self.passes_on = passes_on;
@@ -98,7 +110,13 @@ impl Graph {
         &self.arcs[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
+    /// The links of `node` to nodes that pass on: those with which [`Self::around`] begins.
+    pub(super) fn passing(&self, node: u32) -> &[Arc] {
+        &self.arcs[self.starts[node as usize] as usize..self.passing[node as usize] as usize]
+    }
+
     /// What a link with this delay counts for.
+    #[inline]
     pub(super) fn length(&self, arc: Arc) -> u64 {
         self.hop + u64::from(arc.ns)
     }

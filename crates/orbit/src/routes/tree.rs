@@ -15,10 +15,10 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// What a search needs, kept between searches for its memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
-    /// Nodes whose length has fallen after they were visited, shortest first.
+    /// Nodes whose length has fallen and whose neighbours have not been told, shortest first.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
-    /// By node: it was visited.
-    visited: Vec<bool>,
+    /// Nodes whose next hop was set, each with the one before: the first of a node is that before the search.
+    turned: Vec<(u32, u32)>,
 }
 
 /// The shortest ways from every node to one.
@@ -27,8 +27,10 @@ pub(super) struct Tree {
     to: u32,
     length: Vec<u64>,
     next: Vec<u32>,
-    /// All nodes but `to`, by length at the last step: nearly by length at this one.
+    /// All nodes but `to`, each after its next hop: by length when next hops last changed.
     order: Vec<u32>,
+    /// By node: where among its links that to its next hop was found last.
+    place: Vec<u8>,
 }
 
 impl Tree {
@@ -36,8 +38,12 @@ impl Tree {
     pub(super) fn new(graph: &Graph, to: u32, search: &mut Search) -> Self {
         let nodes = graph.nodes();
         let order = (0..nodes as u32).filter(|&node| node != to).collect();
-        let mut made = Self { to, length: vec![FAR; nodes], next: vec![NOWHERE; nodes], order };
-        made.plant(graph, search, true);
+        let mut made = Self { to, length: vec![FAR; nodes], next: vec![NOWHERE; nodes], order, place: vec![0; nodes] };
+        search.turned.clear();
+        if let Some(length) = made.length.get_mut(to as usize) {
+            *length = 0;
+            made.tell(graph, search, to);
+        }
         made.settle(graph, search);
         made.sort();
         made
@@ -45,38 +51,74 @@ impl Tree {
 
     /// The ways over a graph of the same nodes that differs a little. True where some next hop differs from before.
     ///
-    /// Nodes are visited in the order of their last lengths, each telling its neighbours how far they are through it: the search of Dijkstra without its queue.
-    /// Where the order is not that of the lengths any more, a node learns of a shorter way after it was visited; it is queued then, and a search with the queue
-    /// repairs what lies behind it. Few nodes need it as long as little changes.
+    /// First the ways of before get their new lengths. Then each node looks whether some neighbour is a shorter way; nearly always none is, and ways of which
+    /// that holds everywhere are the shortest. Where one is, what lies behind it is repaired by a search (Dijkstra's, from there).
     pub(super) fn update(&mut self, graph: &Graph, search: &mut Search) -> bool {
-        let before = self.next.clone();
-        self.length.fill(FAR);
-        self.next.fill(NOWHERE);
-        self.plant(graph, search, false);
-        for place in 0..self.order.len() {
-            let node = self.order[place];
-            search.visited[node as usize] = true;
-            if graph.passes_on(node) && self.length[node as usize] < FAR {
-                self.tell(graph, search, node);
-            }
+        if self.to as usize >= self.next.len() {
+            return false;
         }
-        let repairs = search.queue.len();
+        search.turned.clear();
+        self.measure(graph, search);
+        self.tell(graph, search, self.to);
+        self.compare(graph, search);
         self.settle(graph, search);
-        if repairs * 8 > self.order.len() {
-            self.sort()
-        } else {
-            self.tidy()
+        if search.turned.is_empty() {
+            return false;
         }
-        self.next != before
+        self.tidy();
+        // Stable: the first of each node stays the first.
+        search.turned.sort_by_key(|&(node, _)| node);
+        search.turned.dedup_by_key(|(node, _)| *node);
+        search.turned.iter().any(|&(node, before)| self.next[node as usize] != before)
     }
 
-    /// Begins a search: the destination tells its neighbours, whether it passes on others' packets or not.
-    fn plant(&mut self, graph: &Graph, search: &mut Search, visited: bool) {
-        search.visited.clear();
-        search.visited.resize(graph.nodes(), visited);
-        if let Some(length) = self.length.get_mut(self.to as usize) {
-            *length = 0;
-            self.tell(graph, search, self.to);
+    /// The lengths of the ways of before: no node is nearer than that, and each that has no next hop any more is far.
+    fn measure(&mut self, graph: &Graph, search: &mut Search) {
+        for &node in &self.order {
+            let index = node as usize;
+            let next = self.next[index];
+            if next == NOWHERE {
+                continue;
+            }
+            let arcs = if next == self.to { graph.around(node) } else { graph.passing(node) };
+            let arc = match arcs.get(usize::from(self.place[index])) {
+                Some(arc) if arc.to == next => Some(*arc),
+                _ => {
+                    let place = arcs.iter().position(|arc| arc.to == next);
+                    // A hint: beyond 255 it is searched for each time.
+                    self.place[index] = place.map_or(0, |place| u8::try_from(place).unwrap_or(u8::MAX));
+                    place.map(|place| arcs[place])
+                }
+            };
+            match arc {
+                Some(arc) if self.length[next as usize] < FAR => {
+                    self.length[index] = self.length[next as usize] + graph.length(arc);
+                }
+                _ => {
+                    self.length[index] = FAR;
+                    self.next[index] = NOWHERE;
+                    search.turned.push((node, next));
+                }
+            }
+        }
+    }
+
+    /// Each node looks for a neighbour that passes on through which it is nearer, or as near and of lower index.
+    fn compare(&mut self, graph: &Graph, search: &mut Search) {
+        for node in 0..graph.nodes() as u32 {
+            let index = node as usize;
+            let known = (self.length[index], self.next[index]);
+            let (mut length, mut next) = known;
+            for arc in graph.passing(node) {
+                let through = self.length[arc.to as usize] + graph.length(*arc);
+                // Without a jump for each: they could not be foreseen.
+                if (through < length) | ((through == length) & (arc.to < next)) {
+                    (length, next) = (through, arc.to);
+                }
+            }
+            if (length, next) != known {
+                self.set(search, node, length, next);
+            }
         }
     }
 
@@ -89,21 +131,28 @@ impl Tree {
         }
     }
 
-    /// Tells the neighbours of `node` how far they are through it. As each node does so with its final length, each finds its next hop of lowest index.
+    /// Tells the neighbours of `node` how far they are through it. As each node that has come nearer does so with its final length, and all others were compared,
+    /// each finds its next hop of lowest index.
     fn tell(&mut self, graph: &Graph, search: &mut Search, node: u32) {
         let length = self.length[node as usize];
         for arc in graph.around(node) {
             let through = length + graph.length(*arc);
-            let known = &mut self.length[arc.to as usize];
-            if through < *known {
-                *known = through;
-                self.next[arc.to as usize] = node;
-                if search.visited[arc.to as usize] {
-                    search.queue.push(Reverse((through, arc.to)));
-                }
-            } else if through == *known && node < self.next[arc.to as usize] {
-                self.next[arc.to as usize] = node;
+            let (known, next) = (self.length[arc.to as usize], self.next[arc.to as usize]);
+            if through < known || (through == known && node < next) {
+                self.set(search, arc.to, through, node);
             }
+        }
+    }
+
+    /// `node` has a better way, through `next`.
+    fn set(&mut self, search: &mut Search, node: u32, length: u64, next: u32) {
+        let known = std::mem::replace(&mut self.length[node as usize], length);
+        let before = std::mem::replace(&mut self.next[node as usize], next);
+        if length < known {
+            search.queue.push(Reverse((length, node)));
+        }
+        if next != before {
+            search.turned.push((node, before));
         }
     }
 

@@ -239,11 +239,11 @@ impl Net for Mesh {
         parcels: &mut Parcels,
         links: &mut Vec<LinkState>,
     ) -> Next {
-        let datagram = parcels.get(packet.payload);
-        let ends = &self.flows[datagram.flow as usize];
-        let to = usize::from(datagram.to);
+        let label = parcels.label(packet.payload);
+        let ends = &self.flows[label.flow as usize];
+        let to = usize::from(label.to);
         if ends.nodes[to].0 == place {
-            return Next::Arrived(datagram.to);
+            return Next::Arrived(label.to);
         }
         let destination = ends.destinations[to];
         let mut number = self.table[destination * self.nodes + place as usize];

@@ -1,7 +1,6 @@
 //! Who sends to whom: links of a mesh, made when the first packet wants to take them.
 
 use crate::links::LinkState;
-use crate::recorder::LinkRecorder;
 use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{DirectionModel, LinkContext};
 use bentpipe_orbit::{Network, Node};
@@ -109,7 +108,7 @@ impl Outs {
         } else {
             let context = LinkContext { name: name.clone(), ..self.context.clone() };
             let mut state = LinkState::new(name, model.clone(), context, Vec::new());
-            state.recorder = (self.traced && links.len() < MOST_TRACED).then(LinkRecorder::default);
+            state.recorder = (self.traced && links.len() < MOST_TRACED).then(Box::default);
             links.push(state);
             links.len() - 1
         };
