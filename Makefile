@@ -66,6 +66,9 @@ validate: build ## Long validations: theory, overshoot, published loss tables, t
 	$(BENTPIPE) run scenarios/examples/overshoot.toml --out $(OUT)/overshoot
 	$(BENTPIPE) run scenarios/published/cnes-loss.toml --out $(OUT)/cnes-loss
 	$(BENTPIPE) run scenarios/published/cnes-tuning.toml --out $(OUT)/cnes-tuning
+	for name in chain leo-fairness leo-fairness-one-dish leo-pairs hypatia-single hypatia-traffic leo-doppler leo-hints; do \
+		$(BENTPIPE) run scenarios/published/$$name.toml --out $(OUT)/$$name || exit $$?; \
+	done
 
 fuzz: ## A minute of fuzzing for each parser of outside input
 	@scripts/fuzz 60

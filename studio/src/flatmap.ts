@@ -99,18 +99,16 @@ export class FlatMap implements SkyView {
     for (const way of [...ways].sort((a, b) => Number(a.strong) - Number(b.strong))) {
       ctx.beginPath();
       for (let i = 1; i < way.nodes.length; i++) this.#line(ctx, greatArc(xyz, way.nodes[i - 1]!, way.nodes[i]!));
-      if (way.strong) {
-        ctx.strokeStyle = dark ? "rgb(11 20 32 / 80%)" : "rgb(255 255 255 / 85%)";
-        ctx.lineWidth = 5;
-        ctx.stroke();
-      }
-      ctx.globalAlpha = way.strong ? 1 : 0.45;
-      ctx.strokeStyle = ctx.fillStyle = way.colour;
-      ctx.lineWidth = way.strong ? 2.2 : 1;
+      ctx.strokeStyle = dark ? "rgb(11 20 32 / 80%)" : "rgb(255 255 255 / 85%)";
+      ctx.lineWidth = way.strong ? 5.4 : 3.6;
       ctx.stroke();
-      for (const n of way.strong ? way.nodes : []) {
+      ctx.globalAlpha = way.strong ? 1 : 0.85;
+      ctx.strokeStyle = ctx.fillStyle = way.colour;
+      ctx.lineWidth = way.strong ? 2.6 : 1.6;
+      ctx.stroke();
+      for (const n of way.nodes) {
         ctx.beginPath();
-        ctx.arc(...this.#place(xyz, n), 3, 0, 2 * Math.PI);
+        ctx.arc(...this.#place(xyz, n), way.strong ? 3 : 2, 0, 2 * Math.PI);
         ctx.fill();
       }
       ctx.globalAlpha = 1;

@@ -1,5 +1,6 @@
-import type { Layer, PanelSpec, Style } from "./chart.ts";
-import { roleColour, variantColour } from "./palette.ts";
+import type { LinkChoice } from "./busy.ts";
+import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
+import { roleColour, variantColour, variantDash } from "./palette.ts";
 import type { SeriesCache } from "./series.ts";
 import type { TraceLink } from "./types.ts";
 
@@ -9,27 +10,33 @@ const KNOWN_LINK = new Set(["throughput", "queue", "drops_policer", "drops_queue
 export type PanelBase = Omit<PanelSpec, "id" | "title" | "unit" | "layers" | "howto">;
 
 /** The plots of the links of a run. */
-export function linkPanels(links: TraceLink[], cache: SeriesCache, base: PanelBase): PanelSpec[] {
+export function linkPanels({ links, brief, many }: LinkChoice, cache: SeriesCache, base: PanelBase): PanelSpec[] {
   const perLink = (key: string, style: Style, title: string, extra: Partial<Layer> = {}): Layer[] =>
     links.flatMap((l, i) => {
       const data = cache.get(l.series[key]);
-      return data ? [{ name: l.name, title: `${title} ${l.name}`, style, data, colour: () => variantColour(i), shown: true, ...extra }] : [];
+      return data ? [{ name: brief(l.name), title: `${title} ${l.name}`, style, data, colour: () => variantColour(i), shown: true, ...(many && style !== "rug" ? { dash: variantDash(i) } : {}), ...extra }] : [];
     });
+  const levels = (key: string, what: string, of: (l: TraceLink) => number | null): Reference[] => {
+    const known = links.flatMap((l, i) => (l.series[key] !== undefined && (of(l) ?? 0) > 0 ? [{ name: `${l.name} ${what}`, value: of(l)!, colour: () => variantColour(i) }] : []));
+    if (!many) return known;
+    // Many links have few levels, and one line stands for all that are alike.
+    return [...new Set(known.map((r) => r.value))].map((value) => ({ name: `${what} of links`, value, colour: () => roleColour("reference") }));
+  };
+  const common: PanelBase = many ? { ...base, note: many.words, ofLinks: { total: many.total, all: many.all } } : base;
   const panels: PanelSpec[] = [
     {
-      ...base,
+      ...common,
       id: "throughput",
       title: "Link throughput",
       unit: "Mbps",
       layers: perLink("throughput", "step", "Throughput of", { width: 1.6 }),
-      references: links
-        .map((l, i) => ({ name: `${l.name} rate`, value: l.rate_mbps ?? 0, colour: () => variantColour(i), has: l.series["throughput"] !== undefined }))
-        .filter((r) => r.value > 0 && r.has)
-        .map(({ name, value, colour }) => ({ name, value, colour })),
-      howto: "What each link carried, in bins. A download is done soonest when the forward link sits at its rate from the first round trip on; every notch before that is time lost to starting up. The return link carries mostly ACKs.",
+      references: levels("throughput", "rate", (l) => l.rate_mbps),
+      howto: many
+        ? "What each link carried, in bins, of all flows. Where the way of a flow becomes another one, a link falls silent and another one begins. Links that one flow fills one after the other look alike: the first of them is what holds it up."
+        : "What each link carried, in bins. A download is done soonest when the forward link sits at its rate from the first round trip on; every notch before that is time lost to starting up. The return link carries mostly ACKs.",
     },
     {
-      ...base,
+      ...common,
       id: "queue",
       title: "Queue",
       unit: "bytes",
@@ -39,17 +46,14 @@ export function linkPanels(links: TraceLink[], cache: SeriesCache, base: PanelBa
         ...perLink("drops_policer", "rug", "Drops of the policer at").map((l) => ({ ...l, name: `${l.name} policer drops`, colour: () => roleColour("dropped_policer") })),
         ...perLink("drops_loss", "rug", "Random losses on").map((l) => ({ ...l, name: `${l.name} losses`, colour: () => roleColour("dropped_loss") })),
       ],
-      references: links
-        .map((l, i) => ({ name: `${l.name} limit`, value: l.queue_limit_bytes ?? 0, colour: () => variantColour(i), has: l.series["queue"] !== undefined }))
-        .filter((r) => r.value > 0 && r.has)
-        .map(({ name, value, colour }) => ({ name, value, colour })),
+      references: levels("queue", "limit", (l) => l.queue_limit_bytes),
       howto: "Bytes waiting before each link; the strokes at the bottom are dropped packets. A queue that never empties adds delay and no throughput; one at its limit drops.",
     },
   ];
   for (const key of new Set(links.flatMap((l) => Object.keys(l.series)))) {
     if (KNOWN_LINK.has(key)) continue;
     const unit = links.find((l) => l.series[key])?.series[key]?.unit ?? "";
-    panels.push({ ...base, id: `link:${key}`, title: `Link ${key}`, unit, zero: false, height: 150, layers: perLink(key, "step", `${key} of`), howto: key === "delay" ? "Delay of each link; over a constellation it moves with the satellites." : "A series of the links that this page has no own plot for." });
+    panels.push({ ...common, id: `link:${key}`, title: `Link ${key}`, unit, zero: false, height: 150, layers: perLink(key, "step", `${key} of`), howto: key === "delay" ? "Delay of each link; over a constellation it moves with the satellites." : "A series of the links that this page has no own plot for." });
   }
   return panels;
 }

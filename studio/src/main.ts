@@ -39,7 +39,7 @@ function show(report: Report, traces: string | null): void {
   // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
   const measured = report.runs.length > 0 || report.summary.length > 0;
   const store = new Store(
-    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", zoom: null },
+    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", links: "busy", zoom: null },
     parseHash(location.hash),
   );
   if (!report.traces[store.state.run]) store.state.run = 0;

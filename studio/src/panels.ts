@@ -1,3 +1,4 @@
+import { everyLink } from "./busy.ts";
 import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
 import { count } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
@@ -87,9 +88,9 @@ export function ofFirst(connections: number | undefined, rest = ""): Pick<PanelS
 
 /**
  * The plots of one flow of one run, top to bottom; those without any series are left out. `connections` is how many the
- * flow took.
+ * flow took, `links` which links are drawn.
  */
-export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache, connections?: number): PanelSpec[] {
+export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache, connections?: number, links = everyLink(trace)): PanelSpec[] {
   const marks = flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
   const changes = wayChanges(trace, [flow]);
   const base: PanelBase = { references: [], marks: [...marks, ...changes].sort((a, b) => a.t - b.t), phases: null, labels: false, zero: true, height: 190 };
@@ -157,5 +158,5 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
     const own: Layer = { name: key, title: `Series ${key} of the flow`, style: "step", data, colour: () => variantColour(0), shown: true };
     panels.push({ ...base, id: `flow:${key}`, title: key === "hops" ? "Hops" : key, unit: flow.series[key]!.unit, zero: key === "hops", height: 150, layers: [own], howto: key === "hops" ? HOPS : "A series of the flow that this page has no own plot for." });
   }
-  return [...panels, ...linkPanels(trace.links, cache, base)].filter((p) => p.layers.length > 0);
+  return [...panels, ...linkPanels(links, cache, base)].filter((p) => p.layers.length > 0);
 }

@@ -171,7 +171,7 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
       );
     replace(
       body,
-      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), picture ? "There are no intervals." : "There is one dot per variant and point, and no interval."),
+      single && h("p", { class: "note" }, h("b", {}, "One run of each. "), picture ? "There are no intervals." : `There is one dot per variant${points.length > 1 ? " and point" : ""}, and no interval.`),
       overview,
       many && !one && h("p", { class: "howto" }, `${points.length} points: choose one above, or click a ${picture ? "cell" : "dot"}, to see ${picture && report.traces.length ? "its time series" : "its single runs"}.`),
       h("div", { class: shown.length > 1 ? "dist-grid" : null }, cards),
@@ -181,8 +181,8 @@ export function resultsSection(report: Report, store: Store, choose: (variant: s
           "p",
           { class: "howto" },
           single
-            ? "Each dot is the one run of its variant; for times, further left is better. A diamond is a published value for the same case: hollow where a document names an objective, filled where it reports a measurement."
-            : "Dots: one per run. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some never finished. Axes need not begin at zero. Click a dot to open the time series of its run, where one was recorded.",
+            ? `Each dot is the one run of its variant${m.better ? `; further ${m.better === "lower" ? "left" : "right"} is better` : ""}. A diamond is a published value for the same case: hollow where a document names an objective, filled where it reports a measurement.`
+            : `Dots: one per run${m.better ? `; further ${m.better === "lower" ? "left" : "right"} is better` : ""}. Where the boxes of two variants do not overlap, the difference stands out from the usual spread between runs. Steps: the share of runs at or below a value; a steep line means that runs are alike, a line that ends below 100 % means that some never finished. Axes need not begin at zero. Click a dot to open the time series of its run, where one was recorded.`,
         ),
     );
   };

@@ -1,7 +1,8 @@
+import { rankLinks, type LinkRanking } from "./busy.ts";
 import { h, type Child } from "./dom.ts";
 import { bytes, count, metricOf, metricValue, ms, percent, seconds, significant } from "./format.ts";
 import { flowIn, runOf } from "./stats.ts";
-import type { Flow, PathView, Report, Trace } from "./types.ts";
+import type { Flow, LinkResult, PathView, Report, Trace } from "./types.ts";
 import { inOrderOfStart } from "./waterfall.ts";
 
 const SHOWN = [
@@ -63,6 +64,41 @@ function objects(flow: Flow): Child {
   );
 }
 
+/** Links whose use is among the facts of a flow where a run has many. */
+const NAMED = 3;
+
+/** All links of a run as a table, those that carried the flow's data first. */
+function linkTable(links: LinkResult[], { carried, brief }: LinkRanking): Child {
+  // Written when it is asked for: a report may have many runs with many links.
+  const body = h("tbody", {});
+  const heads = ["Link", "Data of this flow", "Used", "Carried", "Dropped by queue", "Longest queue"].filter((_, i) => i !== 1 || carried.size > 0);
+  return h(
+    "details",
+    {
+      toggle: () => {
+        if (body.childElementCount > 0) return;
+        body.append(
+          ...links.map((l) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row", title: l.name }, brief(l.name)),
+              carried.size > 0 && h("td", {}, carried.has(l.name) ? "yes" : ""),
+              [l.utilisation > 0 && l.utilisation < 1e-4 ? "< 0.01\u00a0%" : percent(l.utilisation), bytes(l.bytes), count(l.dropped_queue), bytes(l.queue_max_bytes)].map((t) => h("td", { class: "num" }, t)),
+            ),
+          ),
+        );
+      },
+    },
+    h("summary", {}, `All ${count(links.length)} links`),
+    h(
+      "div",
+      { class: "table-wrap short", tabindex: 0, role: "region", "aria-label": "Links of this run" },
+      h("table", {}, h("thead", {}, h("tr", {}, heads.map((t) => h("th", { scope: "col", class: t === "Link" || t === "Data of this flow" ? null : "num" }, t)))), body),
+    ),
+  );
+}
+
 /** What both ends knew of the path, each view as window over round trip. */
 export function pathFacts(path: PathView): [string, string][] {
   const views: [string, number | null, number | null][] = [
@@ -93,7 +129,7 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
   const when = f.from_s !== null && f.to_s !== null ? ` from ${seconds(f.from_s)} to ${seconds(f.to_s)}` : "";
   return h(
     "div",
-    { class: "card run-card" },
+    { class: "card run-card sharing" },
     h("h3", {}, title, h("small", {}, ` how the flows shared${when}`)),
     h(
       "dl",
@@ -101,6 +137,7 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
       fact("Jain's index", f.jain, significant),
       fact("Ratio of shares", f.share_ratio, measured("share_ratio")),
       fact("Goodput of all flows", f.aggregate_mbps, measured("aggregate_mbps")),
+      f.flows.map((o) => fact(`Goodput of ${o.flow}`, o.goodput_mbps, measured("goodput_mbps"))),
       f.bottleneck !== null && h("div", {}, h("dt", {}, "Bottleneck"), h("dd", {}, f.bottleneck)),
       fact("Utilisation there", f.bottleneck_utilisation, percent),
       fact("Queue there", f.bottleneck_queue_ms, ms),
@@ -115,6 +152,9 @@ export function runFacts(report: Report, trace: Trace, id: { name: string; visit
   const flow = run && flowIn(run, id);
   if (!run || !flow) return null;
   const fact = (name: string, value: string): Child => h("div", {}, h("dt", {}, name), h("dd", {}, value));
+  const known = new Map(run.links.filter((l) => Number.isFinite(l.utilisation)).map((l) => [l.name, l]));
+  const ranking = rankLinks(report, trace, [id]);
+  const links = ranking.order.flatMap((name) => known.get(name) ?? []);
   const several = (flow.connections ?? 1) > 1 ? `${count(flow.connections!)} connections` : "";
   const what = [flow.transport, flow.congestion, several, flow.direction, Number.isFinite(flow.bytes) ? bytes(flow.bytes) : "", flow.completed ? "" : "not completed"];
   return h(
@@ -131,8 +171,9 @@ export function runFacts(report: Report, trace: Trace, id: { name: string; visit
       }),
       layersOf(flow).map(([name, n]) => fact(name, bytes(n))),
       flow.path && pathFacts(flow.path).map(([name, value]) => fact(name, value)),
-      run.links.map((l) => (Number.isFinite(l.utilisation) ? fact(`${l.name} used`, percent(l.utilisation)) : null)),
+      (ranking.many ? links.slice(0, NAMED) : links).map((l) => fact(`${ranking.brief(l.name)} used`, percent(l.utilisation))),
     ),
+    ranking.many && linkTable(links, ranking),
     objects(flow),
   );
 }

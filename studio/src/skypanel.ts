@@ -4,7 +4,7 @@ import { FlatMap } from "./flatmap.ts";
 import { isDark, variantColour } from "./palette.ts";
 import { Player } from "./player.ts";
 import { EARTH_KM, LIGHT_KM_PER_MS, type SkyModel } from "./sky.ts";
-import { middle, shellColour, type ShownWay, type SkyScene, type SkyView } from "./skyview.ts";
+import { middle, outlook, shellColour, type ShownWay, type SkyScene, type SkyView } from "./skyview.ts";
 import { linksAround, type Ways } from "./ways.ts";
 
 /** Links of the whole constellation are shown from the start up to this number; beyond, those near the ways. */
@@ -15,6 +15,9 @@ const REACH = 2;
 const WRITE_MS = 100;
 /** Stations up to this number are named even where no flow uses them. */
 const FEW = 8;
+
+/** Degrees from the middle of the first view within which a station is in sight; the Earth ends at 68 there, less at low orbits. */
+const SIGHT = 63;
 
 /** Shells up to this number are explained; more have colours that repeat. */
 const MOST_SHELLS = 8;
@@ -73,6 +76,8 @@ export class SkyPanel {
   readonly #player: Player;
   /** Stations that the flows of the plots begin and end at, and those whose names are written. */
   readonly #ends: number[];
+  /** Those of all flows. */
+  readonly #allEnds: number[];
   readonly #named: Set<number>;
   #view: SkyView | null = null;
   #time: number;
@@ -96,7 +101,8 @@ export class SkyPanel {
     });
     const stations = model.sky.stations.map((_, i) => model.satellites + i);
     this.#ends = flows.filter((f) => f.strong).flatMap((f) => this.#endsOf(f.name));
-    this.#named = new Set(stations.length <= FEW ? stations : this.#ends);
+    this.#allEnds = flows.flatMap((f) => this.#endsOf(f.name));
+    this.#named = new Set(stations.length <= FEW ? stations : this.#allEnds);
     const shells = this.#explain();
     this.el = h(
       "figure",
@@ -179,7 +185,7 @@ export class SkyPanel {
       colours: model.sky.satellites.shell.map((s) => shellColour(s, dark)),
       stations: model.sky.stations.map((s, i) => ({ ...s, named: this.#named.has(model.satellites + i) })),
       outermost: 1 + Math.max(0, ...model.km.subarray(0, model.satellites)) / EARTH_KM,
-      towards: middle(model, this.#ends.length ? this.#ends : [...this.#named]),
+      towards: outlook(model.xyz, this.#ends, this.#allEnds, SIGHT) ?? middle(model, [...this.#named]),
     };
   }
 
@@ -287,7 +293,9 @@ export class SkyPanel {
   #write(): void {
     this.#written = performance.now();
     const { model, ways, flows } = this.options;
-    const rows = flows.filter((f) => f.strong && ways.flows.includes(f.name));
+    const rows = flows.filter((f) => ways.flows.includes(f.name));
+    // Which flow the plots are of needs no word where they are of all.
+    const one = rows.some((f) => !f.strong);
     const cell = (text: string): HTMLElement => h("td", { class: "num" }, text);
     replace(
       this.#table,
@@ -295,15 +303,15 @@ export class SkyPanel {
         "table",
         {},
         h("thead", {}, h("tr", {}, [["Flow", "From one end to the other"], ["Hops", "Links on the way"], ["Light RTT", "Twice the length of the way at the speed of light"], ["Next change", "Until the flow's way is another one"]].map(([t, title], i) => h("th", { scope: "col", class: i > 0 ? "num" : null, title: title! }, t)))),
-        rows.map(({ name, index }) => {
+        rows.map(({ name, index, strong }) => {
           const way = ways.at(name, this.#time);
           const nodes = way?.nodes ?? [];
           const until = way?.until ?? null;
           const none = nodes.length < 2;
           return h(
             "tbody",
-            {},
-            h("tr", {}, h("th", { scope: "row" }, swatch(variantColour(index)), " ", name), cell(none ? NONE : count(nodes.length - 1)), cell(none ? NONE : ms((2 * model.lengthKm(nodes)) / LIGHT_KM_PER_MS)), cell(until === null ? "none" : `in ${significant(until - this.#time)}\u00a0s`)),
+            { class: one ? (strong ? "chosen" : "other") : null },
+            h("tr", {}, h("th", { scope: "row", title: one && strong ? "The flow of the plots" : null }, swatch(variantColour(index)), " ", name), cell(none ? NONE : count(nodes.length - 1)), cell(none ? NONE : ms((2 * model.lengthKm(nodes)) / LIGHT_KM_PER_MS)), cell(until === null ? "none" : `in ${significant(until - this.#time)}\u00a0s`)),
             h("tr", { class: "names" }, h("td", { colspan: 4 }, none ? "There is no way at this moment." : this.#names(nodes))),
           );
         }),

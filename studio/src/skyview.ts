@@ -13,7 +13,7 @@ export interface SkyFrame {
 export interface ShownWay {
   nodes: number[];
   colour: string;
-  /** Whether the plots beside the picture are of this flow; other flows are drawn thinly. */
+  /** Whether the plots beside the picture are of this flow; other flows are drawn thinner. */
   strong: boolean;
 }
 
@@ -80,11 +80,47 @@ export function shellColour(shell: number, dark: boolean): string {
   return set[((Math.trunc(shell) % set.length) + set.length) % set.length]!;
 }
 
+const RAD = Math.PI / 180;
+
+type Vector = [number, number, number];
+const unit = ([x, y, z]: Vector): Vector => {
+  const r = Math.hypot(x, y, z) || 1;
+  return [x / r, y / r, z / r];
+};
+/** Degrees from a direction to the farthest of some others. */
+const reach = (from: Vector, to: Vector[]): number => Math.max(0, ...to.map((v) => Math.acos(Math.min(1, Math.max(-1, from[0] * v[0] + from[1] * v[1] + from[2] * v[2]))) / RAD));
+
+/** The middle of the smallest cap that holds some directions (Bădoiu and Clarkson 2003: a step to the farthest one, ever shorter). */
+function middleOf(all: Vector[]): Vector {
+  let at = unit(all.reduce<Vector>((s, v) => [s[0] + v[0], s[1] + v[1], s[2] + v[2]], [0, 0, 0]));
+  for (let i = 2; i < 400; i++) {
+    const far = all.reduce((a, b) => (reach(at, [a]) >= reach(at, [b]) ? a : b));
+    at = unit([at[0] + (far[0] - at[0]) / i, at[1] + (far[1] - at[1]) / i, at[2] + (far[2] - at[2]) / i]);
+  }
+  return at;
+}
+
+/**
+ * Where to look at first, as latitude and longitude: at the middle of the chosen stations, turned towards that of all of
+ * them as far as it takes to have all within `sight` degrees, where that is possible with the chosen ones in sight too.
+ */
+export function outlook(xyz: Float32Array, chosen: number[], others: number[], sight: number): [number, number] | null {
+  const of = (nodes: number[]): Vector[] => [...new Set(nodes)].map((n) => unit([xyz[n * 3]!, xyz[n * 3 + 1]!, xyz[n * 3 + 2]!]));
+  const [own, all] = [of(chosen), of([...chosen, ...others])];
+  if (own.length === 0) return null;
+  let at = middleOf(own);
+  const whole = middleOf(all);
+  if (reach(whole, all) <= sight) {
+    for (let f = 0; f <= 20 && reach(at, all) > sight; f++) at = f === 20 ? whole : unit([0, 1, 2].map((i) => at[i]! + ((whole[i]! - at[i]!) * 1) / (20 - f)) as Vector);
+  }
+  return [Math.asin(at[2]) / RAD, Math.atan2(at[1], at[0]) / RAD];
+}
+
 /** Where most of the stations are: the direction of the sum of theirs. */
 export function middle(model: SkyModel, stations: number[]): [number, number] {
   const sum = [0, 0, 0];
   for (const s of stations) for (const i of [0, 1, 2]) sum[i]! += model.xyz[s * 3 + i]!;
   const [x, y, z] = sum as [number, number, number];
   if (Math.hypot(x, y, z) < 1e-3) return [20, 0];
-  return [Math.atan2(z, Math.hypot(x, y)) / (Math.PI / 180), Math.atan2(y, x) / (Math.PI / 180)];
+  return [Math.atan2(z, Math.hypot(x, y)) / RAD, Math.atan2(y, x) / RAD];
 }

@@ -13,6 +13,8 @@ export interface State {
   traceFlow: string;
   /** Time counted from the flow's first packet, or from the run's beginning. */
   origin: "flow" | "run";
+  /** Which links are drawn where a run has many: those that matter most, or all. */
+  links: "busy" | "all";
   zoom: [number, number] | null;
 }
 
@@ -30,6 +32,8 @@ export function parseHash(hash: string): Partial<State> {
   }
   const origin = q.get("origin");
   if (origin === "flow" || origin === "run") out.origin = origin;
+  const links = q.get("links");
+  if (links === "busy" || links === "all") out.links = links;
   const picture = q.get("picture");
   if (picture === "heat" || picture === "lines") out.picture = picture;
   const zoom = q.get("zoom")?.split(",").map(Number);
@@ -40,7 +44,7 @@ export function parseHash(hash: string): Partial<State> {
 /** Writes a state as the part of an address after `#`; what equals `usual` is left out. */
 export function formatHash(state: State, usual: State): string {
   const q = new URLSearchParams();
-  for (const key of ["metric", "flow", "picture", "point", "run", "versus", "traceFlow", "origin"] as const) {
+  for (const key of ["metric", "flow", "picture", "point", "run", "versus", "traceFlow", "origin", "links"] as const) {
     if (state[key] !== usual[key]) q.set(key, String(state[key]));
   }
   if (state.zoom) q.set("zoom", state.zoom.map((x) => Number(x.toPrecision(8))).join(","));

@@ -58,7 +58,30 @@ function number(x: unknown): number | null {
 }
 
 const FIRST = ["completion_s", "goodput_mbps", "first_byte_s", "handshake_s"];
+/** Where flows last for a time, how they shared and what they got in it comes before when they were done. */
+const FIRST_OF_TIMED = ["share_ratio", "jain", "aggregate_mbps", "goodput_mbps"];
 const NOT_METRICS = new Set(["visit", "bytes", "start_s"]);
+
+/**
+ * Whether flows ended because their time was over, so that completion times say nothing: those of each flow are the same in
+ * all runs, though what was carried in them is not, or the scenario says how long flows last.
+ */
+export function isTimed(report: Report): boolean {
+  const flows = new Map<string, { times: Set<number>; bytes: Set<number> }>();
+  for (const run of report.runs) {
+    for (const f of run.flows) {
+      if (f.completion_s === null) continue;
+      const key = JSON.stringify([f.name, f.visit]);
+      const seen = flows.get(key) ?? { times: new Set(), bytes: new Set() };
+      flows.set(key, seen);
+      seen.times.add(f.completion_s);
+      seen.bytes.add(f.bytes);
+    }
+  }
+  const all = [...flows.values()];
+  if (all.length === 0 || all.some((f) => f.times.size > 1)) return false;
+  return all.some((f) => f.bytes.size > 1) || /^\s*lasts\s*=/m.test(report.source);
+}
 
 /** Metrics that have a value somewhere, the usual ones first; neither layers that no run used, nor connections where each visit took one. */
 export function metricsOf(report: Report): string[] {
@@ -74,7 +97,8 @@ export function metricsOf(report: Report): string[] {
   // The same number under two names: the summary's knows the interval.
   if (keys.has("return_bytes")) keys.delete("return_bytes.total");
   // Where flows compete, how they share comes first.
-  const first = competitionOf(report) ? [...SHARED_METRICS, ...FIRST] : [...FIRST, ...SHARED_METRICS];
+  const usual = isTimed(report) ? [...FIRST_OF_TIMED, ...SHARED_METRICS, ...FIRST] : [...FIRST, ...SHARED_METRICS];
+  const first = competitionOf(report) ? [...SHARED_METRICS, ...FIRST] : usual;
   const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) : first.length);
   return [...keys].sort((a, b) => rank(a) - rank(b));
 }

@@ -1,7 +1,7 @@
 import { copy, button, download, fileName, h, replace, type Child } from "./dom.ts";
 import { isShared } from "./fairness.ts";
 import { flowFor, flowLabel, flowsOf, TOGETHER, type FlowId } from "./flows.ts";
-import { interval, metricOf, metricScale, NONE, plainValue, shortest, significant, type Scale } from "./format.ts";
+import { interval, metricOf, metricScale, NONE, plainValue, seconds, shortest, significant, type Scale } from "./format.ts";
 import { swatch } from "./marks.ts";
 import type { Store } from "./state.ts";
 import { groupsAt, keyLabel, metricsOf, pointsOf, type Group } from "./stats.ts";
@@ -107,6 +107,79 @@ function common(report: Report, rows: Row[], everything: boolean, unit: string):
     .join(", ");
 }
 
+/** Metrics that say together how the flows of a run shared; goodput stands for that of each flow. */
+const BESIDE = ["share_ratio", "jain", "aggregate_mbps", "goodput_mbps"];
+
+/** The metrics that stand beside each other in the table where one of them is chosen; null where the flows shared nothing. */
+export function besideOf(metric: string, metrics: string[]): string[] | null {
+  return metrics.includes("share_ratio") && BESIDE.includes(metric) ? BESIDE.filter((m) => metrics.includes(m)) : null;
+}
+
+/** Which part of the runs counts for the shares, in words; empty where it is not the same in all. */
+function counted(report: Report): string {
+  const parts = new Set(report.runs.flatMap(({ fairness: f }) => (f && f.from_s !== null && f.to_s !== null ? [`${seconds(f.from_s)} to ${seconds(f.to_s)}`] : [])));
+  return parts.size === 1 ? `, from ${[...parts][0]} of the run` : "";
+}
+
+/** A line for each variant and point: how the flows shared, and what each of them got. */
+function besideTable(report: Report, rows: Row[]): HTMLElement {
+  const heads = new Map<string, Row[]>();
+  const lines = new Map<string, Map<string, Row[]>>();
+  for (const r of rows) {
+    const head = JSON.stringify([r.metric, r.flow]);
+    heads.set(head, [...(heads.get(head) ?? []), r]);
+    const key = JSON.stringify([r.group.point, r.group.variant]);
+    const line = lines.get(key) ?? new Map<string, Row[]>();
+    lines.set(key, line.set(head, [...(line.get(head) ?? []), r]));
+  }
+  const of = (metric: string): Scale => metricScale(metricOf(metric), Math.max(0, ...rows.flatMap((r) => (r.metric === metric ? [Math.abs(r.group.median ?? 0)] : []))));
+  const columns = [...heads].flatMap(([head, list]): { head: string; cell: (found: Row[]) => Child; key: string }[] => {
+    const { metric, flow } = list[0]!;
+    const m = metricOf(metric);
+    const scale = of(metric);
+    const unit = scale.unit ? ` (${scale.unit})` : "";
+    const value = ([r]: Row[]): Child => (r ? [h("span", { class: "strong" }, plainValue(r.group.median, scale)), r.group.p5 !== null && h("small", { class: "nowrap", title: "5th to 95th percentile" }, interval(r.group.p5, r.group.p95, scale))] : NONE);
+    const known = list.filter((r) => r.published);
+    const kinds = new Set(known.map((r) => r.published!.kind));
+    return [
+      { key: head, head: (metric === "goodput_mbps" ? `Goodput, ${flowLabel(report, flow)}` : m.label) + unit, cell: value },
+      ...(known.length > 0
+        ? [
+            { key: head, head: kinds.size === 1 ? `Published ${[...kinds][0]}` : "Published", cell: (found: Row[]): Child => found.map((r) => !r.published ? NONE : h("div", { title: [r.published.label, r.published.source].filter(Boolean).join(": ") }, shortest(r.published.value / scale.divisor))) },
+            { key: head, head: "Ours / published", cell: (found: Row[]): Child => found.map((r) => !r.published || r.group.median === null ? NONE : h("div", {}, `${significant(r.group.median / r.published.value)}×`)) },
+          ]
+        : []),
+    ];
+  });
+  const keys = report.sweep.filter((s) => s.values.length > 1).map((s) => s.key);
+  const n = new Set(rows.map((r) => r.group.n));
+  const runs = n.size === 1 ? ([...n][0] === 1 ? "One run each" : `Medians of ${[...n][0]} runs each`) : `Medians of ${Math.min(...n)} to ${Math.max(...n)} runs`;
+  let before: string | null = null;
+  return h(
+    "table",
+    { class: "beside" },
+    h("caption", {}, `How the flows shared${counted(report)}; goodput of each flow over all of its time. ${runs}`, lines.size > MOST && `. The first ${MOST} of ${lines.size} lines; the files hold all`),
+    h("thead", {}, h("tr", {}, [...keys.map((k) => h("th", { scope: "col", title: k }, keyLabel(k, keys))), h("th", { scope: "col" }, "Variant"), ...columns.map((c) => h("th", { scope: "col", class: "num" }, c.head))])),
+    h(
+      "tbody",
+      {},
+      [...lines.values()].slice(0, MOST).map((line) => {
+        const { group } = [...line.values()][0]![0]!;
+        const here = JSON.stringify(group.point);
+        const first = before !== null && here !== before;
+        before = here;
+        return h(
+          "tr",
+          { class: first ? "first" : null },
+          keys.map((k) => h("td", { class: "nowrap" }, group.point[k] ?? NONE)),
+          h("th", { scope: "row" }, swatch(group.index), " ", group.variant),
+          columns.map((c) => h("td", { class: "num" }, c.cell(line.get(c.key) ?? []))),
+        );
+      }),
+    ),
+  );
+}
+
 /** The table of medians, intervals and published values. */
 export function tableSection(report: Report, store: Store): { el: HTMLElement; draw: () => void } {
   const metrics = metricsOf(report);
@@ -119,6 +192,8 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
 
   const rows = (): Row[] => {
     const metric = metrics.includes(store.state.metric) ? store.state.metric : (metrics[0] ?? "completion_s");
+    const beside = besideOf(metric, metrics);
+    if (beside && !everything) return tableRows(report, flows, beside);
     return everything ? tableRows(report, flows, metrics) : tableRows(report, [flowFor(report, metric, store.state.flow)], [metric]);
   };
   const draw = (): void => {
@@ -144,6 +219,12 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
       button("Save CSV", () => download(fileName(report.scenario, "summary.csv"), "text/csv", delimited(tableCells(report, rows()), ","))),
     );
     const list = rows();
+    const failed = list.some((r) => r.group.failed.length > 0);
+    // Runs that did not complete are said line by line.
+    if (!everything && !failed && besideOf(list[0]?.metric ?? "", metrics)) {
+      replace(body, besideTable(report, list));
+      return;
+    }
     const scales = new Map<string, Scale>();
     for (const { metric, group } of list) {
       const m = metricOf(metric);
@@ -154,7 +235,6 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
     const scale = (r: Row): Scale => scales.get(r.metric)!;
     const units = new Set(list.map((r) => scale(r).unit));
     const published = list.some((r) => r.published);
-    const failures = list.some((r) => r.group.failed.length > 0);
     const spread = list.some((r) => r.group.p5 !== null);
     const kinds = new Set(list.flatMap((r) => r.published?.kind ?? []));
     const keys = report.sweep.map((s) => s.key);
@@ -164,7 +244,7 @@ export function tableSection(report: Report, store: Store): { el: HTMLElement; d
       { head: "Flow", cell: (r) => h("span", { class: "nowrap" }, flowLabel(report, r.flow)), vary: (r) => flowLabel(report, r.flow) },
       { head: "Variant", cell: () => null, vary: null },
       { head: "n", numeric: true, title: "Runs that were counted", cell: (r) => r.group.n, vary: (r) => r.group.n },
-      ...(failures ? [{ head: "Not completed", numeric: true, cell: (r: Row) => (r.group.failed.length ? h("span", { class: "warn", title: r.group.failed[0]!.error || null }, r.group.failed.length) : 0), vary: null }] : []),
+      ...(failed ? [{ head: "Not completed", numeric: true, cell: (r: Row) => (r.group.failed.length ? h("span", { class: "warn", title: r.group.failed[0]!.error || null }, r.group.failed.length) : 0), vary: null }] : []),
       { head: list.every((r) => r.group.n <= 1) ? "Value" : "Median", numeric: true, cell: (r) => h("span", { class: "strong" }, plainValue(r.group.median, scale(r))), vary: null },
       ...(spread
         ? [

@@ -1,3 +1,4 @@
+import { everyLink } from "./busy.ts";
 import type { Layer, PanelSpec, Style } from "./chart.ts";
 import { shortest } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
@@ -34,8 +35,8 @@ export function rateOf(sum: Pyramid, bin: number): Pyramid {
   return pyramid({ t, v });
 }
 
-/** Plots that show every flow of a run in one axis, each in its colour, and those of the links under them. `connections` is the most that one of them took. */
-export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: SeriesCache, connections?: number): PanelSpec[] {
+/** Plots that show every flow of a run in one axis, each in its colour, and those of the links under them. `connections` is the most that one of them took, `links` which links are drawn. */
+export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: SeriesCache, connections?: number, links = everyLink(trace)): PanelSpec[] {
   const changes = wayChanges(trace, trace.flows);
   const base: PanelBase = { references: [], marks: changes, phases: null, labels: false, zero: true, height: 220 };
   const { flows } = trace;
@@ -105,5 +106,5 @@ export function togetherPanels(trace: Trace, path: PathInfo | undefined, cache: 
     const unit = flows.find((f) => f.series[key])!.series[key]!.unit;
     panels.push({ ...base, id: `flow:${key}`, title: key === "hops" ? "Hops of all flows" : `${key.replaceAll("_", " ")} of all flows`, unit, height: 150, layers: perFlow(key, key), howto: key === "hops" ? HOPS : "A series of the flows that this page has no own plot for." });
   }
-  return [...panels, ...linkPanels(trace.links, cache, { ...base, height: 190 })].filter((p) => p.layers.length > 0);
+  return [...panels, ...linkPanels(links, cache, { ...base, height: 190 })].filter((p) => p.layers.length > 0);
 }

@@ -1,3 +1,4 @@
+import { chooseLinks } from "./busy.ts";
 import { TimeChart, type PanelSpec } from "./chart.ts";
 import { inflateBase64 } from "./decode.ts";
 import { button, download, fileName, h, onWidth, replace, scrollTo, select } from "./dom.ts";
@@ -106,6 +107,7 @@ export class TraceSection {
     this.#body.append(this.#stack);
     store.on((changed) => {
       if (["run", "versus", "traceFlow", "origin"].some((k) => changed.has(k as keyof State))) void this.show();
+      else if (changed.has("links")) void this.#relink();
     });
     onWidth(this.#stack, () => this.#fit());
     // Unpacking waits until the reader comes near.
@@ -205,15 +207,8 @@ export class TraceSection {
       const trace = this.#trace(i);
       const flows = trace ? this.#flows(trace) : [];
       if (!trace || flows.length === 0) return [];
-      const { path } = this.report;
       const start = Math.min(...flows.map((f) => f.start_s));
-      const run = runOf(this.report, trace);
-      const results = flows.map((f) => run && flowIn(run, f));
-      const connections = Math.max(...results.map((f) => f?.connections ?? 1));
-      const panels = this.#together
-        ? togetherPanels(trace, path, cache, connections)
-        : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, connections)];
-      return [{ trace, flows, start, t0: state.origin === "flow" ? start : 0, panels }];
+      return [{ trace, flows, start, t0: state.origin === "flow" ? start : 0, panels: this.#panels(trace, flows, cache) }];
     });
     const sky = this.#skyOf(this.#columns[0]?.trace, cache.blob);
     if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
@@ -241,7 +236,34 @@ export class TraceSection {
     this.#timeline.reset(full, home, keep);
     this.#raise(sky, [home[0], last]);
     this.#mount();
-    replace(this.#facts, this.#columns.map((c) => [sharingFacts(this.report, c.trace, traceLabel(this.report, c.trace)), ...c.flows.map((f) => runFacts(this.report, c.trace, f, [traceLabel(this.report, c.trace), c.flows.length > 1 && flowName(c.flows, f)].filter(Boolean).join(" · ")))]));
+    replace(
+      this.#facts,
+      this.#columns.map((c) => {
+        const run = traceLabel(this.report, c.trace);
+        return h("div", { class: "run-column" }, sharingFacts(this.report, c.trace, run), h("div", { class: "run-flows" }, c.flows.map((f) => runFacts(this.report, c.trace, f, [run, c.trace.flows.length > 1 && flowName(c.trace.flows, f)].filter(Boolean).join(" · ")))));
+      }),
+    );
+  }
+
+  /** The plots of some flows of a run. */
+  #panels(trace: Trace, flows: TraceFlow[], cache: SeriesCache): PanelSpec[] {
+    const { path } = this.report;
+    const run = runOf(this.report, trace);
+    const results = flows.map((f) => run && flowIn(run, f));
+    const connections = Math.max(...results.map((f) => f?.connections ?? 1));
+    const links = chooseLinks(this.report, trace, flows, this.store.state.links === "all");
+    return this.#together
+      ? togetherPanels(trace, path, cache, connections, links)
+      : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, connections, links)];
+  }
+
+  /** Draws the plots with other links; the window, the sky and the facts stay. */
+  async #relink(): Promise<void> {
+    const build = this.#build;
+    const cache = await this.#cache;
+    if (!cache || build !== this.#build || this.#columns.length === 0) return;
+    for (const c of this.#columns) c.panels = this.#panels(c.trace, c.flows, cache);
+    this.#mount();
   }
 
   /** The sky above a run, made once; null where it has none or it cannot be read, which is said. */
@@ -306,11 +328,34 @@ export class TraceSection {
         this.#timeline.charts.push(chart);
         return h("div", { class: "cell" }, name, chart.el, spec.note && h("p", { class: "howto chart-note" }, spec.note));
       });
-      return h("figure", { class: "card panel", "data-panel": id }, h("h3", {}, first.title), h("div", { class: two ? "cells two" : "cells" }, cells), h("p", { class: "howto" }, first.howto));
+      return h("figure", { class: "card panel", "data-panel": id }, h("div", { class: "panel-head" }, h("h3", {}, first.title), this.#linksBox(id)), h("div", { class: two ? "cells two" : "cells" }, cells), h("p", { class: "howto" }, first.howto));
     });
     const from = this.store.state.origin === "run" ? "the run's beginning" : this.#together ? "the first packet of any flow" : "the flow's first packet";
     replace(this.#stack, figures, h("p", { class: "howto axis-note" }, `Time counts from ${from}.`));
     this.#fit();
+  }
+
+  /** Whether all links are drawn, where a run has many. */
+  #linksBox(id: string): HTMLElement | null {
+    const of = this.#columns.flatMap((c) => c.panels.flatMap((p) => (p.id === id && p.ofLinks ? [p.ofLinks] : [])));
+    if (of.length === 0) return null;
+    const totals = [...new Set(of.map((o) => o.total))];
+    const box = h("input", {
+      type: "checkbox",
+      change: () => {
+        // The plot that was clicked stays where it is, whatever those above it grow or shrink by.
+        const top = (): number => this.#stack.querySelector(`[data-panel="${CSS.escape(id)}"]`)?.getBoundingClientRect().top ?? 0;
+        const before = top();
+        const all = box.checked;
+        this.store.set({ links: all ? "all" : "busy" });
+        requestAnimationFrame(() => {
+          scrollBy({ top: top() - before, behavior: "instant" });
+          this.#stack.querySelector<HTMLInputElement>(`[data-panel="${CSS.escape(id)}"] .panel-head input`)?.focus({ preventScroll: true });
+        });
+      },
+    });
+    box.checked = this.store.state.links === "all";
+    return h("label", { class: "check" }, box, totals.length === 1 ? `all ${totals[0]} links` : "all links");
   }
 
   #columnWidth(): number {

@@ -96,7 +96,7 @@ describe("loading", () => {
 });
 
 describe("the address", () => {
-  const usual: State = { picture: "" as const, metric: "completion_s", flow: "f", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", zoom: null };
+  const usual: State = { picture: "" as const, metric: "completion_s", flow: "f", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", links: "busy", zoom: null };
   it("round-trips a view", () => {
     const state: State = { ...usual, metric: "a&b=c", run: 3, versus: 1, zoom: [1.5, 2.25] };
     expect({ ...usual, ...parseHash(`#${formatHash(state, usual)}`) }).toEqual(state);

@@ -249,7 +249,7 @@ mod tests {
             _ => Some(50.0),
         };
         let map = heat_map(&names, 0, &value, &|value| value / 100.0, false);
-        assert_eq!(map, "       cubic  bbr3\ncubic     50   100\nbbr3       –    50\n");
+        assert_eq!(map, "      cubic  bbr3\ncubic    50   100\nbbr3      –    50\n");
         let map = heat_map(&names, 0, &value, &|value| value / 100.0, true);
         assert!(map.contains("\x1b[97;48;5;160m   100\x1b[0m") && map.contains("\x1b[97;48;5;240m    50\x1b[0m"));
     }

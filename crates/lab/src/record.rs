@@ -23,8 +23,8 @@ use std::sync::{Mutex, PoisonError};
 /// Time series beyond this many bytes are left out of a run directory: no page could show them.
 const MOST_TRACE_BYTES: usize = 512 << 20;
 
-/// Points that the time series of all runs together may have; beyond it, the longest are thinned. 12 bytes each make 96 MiB, which a browser opens in seconds.
-const REPORT_POINTS: usize = 8 << 20;
+/// Points that the time series of all runs together may have; beyond it, the longest are thinned. 12 bytes each make 48 MiB, which a browser opens in seconds.
+const REPORT_POINTS: usize = 4 << 20;
 
 /// What a run directory is about: everything that `report.html` needs besides results and time series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

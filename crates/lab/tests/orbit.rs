@@ -1,5 +1,7 @@
 //! Scenarios with an orbit, from their text to what the simulator is told.
 
+#![allow(clippy::unwrap_used)]
+
 use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
 use bentpipe_orbit::{Selection, Step};
 use bentpipe_quic::congestion::recipe::HintUse;

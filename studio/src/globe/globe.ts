@@ -7,14 +7,16 @@ import { Dots } from "./points.ts";
 
 /** A picture of the Earth this wide is sharper than the screen at the nearest view. */
 const TEXTURE_PX = 4096;
-/** Degrees within which the names of two stations would cover each other. */
-const NEIGHBOURS = 8;
+/** Pixels up or down within which the names of two stations would cover each other. */
+const LINE_PX = 22;
 /** Distance of the eye from the centre, over that of the outermost satellite, at which the view is filled: half of it is 25 degrees. */
 const FILLS = 2.45;
 /** Nearest and farthest that the eye may be from the ground, in Earth radii. */
 const [NEAREST, FARTHEST] = [0.15, 24];
 /** For how long after the last change the globe goes on drawing frames: as long as a turn takes to come to rest. */
 const AWAKE_MS = 1500;
+/** Frames that it draws in any case: where the first ones take long, that time is over before anything is seen. */
+const AWAKE_FRAMES = 12;
 
 /** The globe: globe.gl draws the Earth, its air and the names of stations; satellites and links are three objects of our own. */
 export class GlobeView implements SkyView {
@@ -24,13 +26,17 @@ export class GlobeView implements SkyView {
   readonly #stations: Dots;
   readonly #used: Dots[] = [];
   readonly #links = new Mesh("#8fa9c8", 0.3);
-  readonly #faint = new Ribbons([{ width: 1.2, opacity: 0.5 }]);
-  readonly #strong = new Ribbons([{ width: 9, opacity: 0.2 }, { width: 2.8, opacity: 1 }]);
+  readonly #faint = new Ribbons([{ width: 4, opacity: 0.1 }, { width: 1.9, opacity: 0.85 }]);
+  readonly #strong = new Ribbons([{ width: 11, opacity: 0.26 }, { width: 3.4, opacity: 1 }]);
   readonly #world = new Group();
   readonly #texture: CanvasTexture;
   readonly #ends: AbortController = new AbortController();
   #nodes: Float32Array = new Float32Array();
-  #sleep: ReturnType<typeof setTimeout> | undefined;
+  readonly #labels: { station: number; name: HTMLElement; text: HTMLElement; wide: number }[] = [];
+  /** The frame that looks whether to go on drawing; null while the globe rests. */
+  #sleep: number | null = null;
+  #until = 0;
+  #frames = 0;
 
   constructor(
     readonly host: HTMLElement,
@@ -93,16 +99,32 @@ export class GlobeView implements SkyView {
       .htmlTransitionDuration(0)
       .htmlElement((s) => {
         const name = document.createElement("div");
-        const { latitude_deg, longitude_deg } = s as SkyScene["stations"][number];
-        // Close to another one in the north, a name stands below.
-        const below = stations.some((o) => o !== s && o.latitude_deg - latitude_deg >= 0 && o.latitude_deg - latitude_deg < NEIGHBOURS && Math.abs(o.longitude_deg - longitude_deg) < 2 * NEIGHBOURS);
-        name.className = below ? "sky-name below" : "sky-name";
+        name.className = "sky-name";
         const text = document.createElement("span");
         text.textContent = (s as { name: string }).name;
         name.append(text);
+        this.#labels.push({ station: this.scene.stations.indexOf(s as SkyScene["stations"][number]), name, text, wide: 0 });
         return name;
       })
       .htmlElementVisibilityModifier((el, visible) => el.classList.toggle("behind", !visible));
+  }
+
+  /** Puts each name to the side of its station where there is room, and below it where another one stands close above. */
+  #place(): void {
+    const [width, height] = [this.#globe.width(), this.#globe.height()];
+    const camera = this.#globe.camera();
+    const at = new Vector3();
+    const placed = this.#labels.map((label) => {
+      label.wide ||= label.text.offsetWidth;
+      at.fromArray(this.#nodes, (this.scene.satellites + label.station) * 3).applyMatrix4(this.#world.matrix).project(camera);
+      return { ...label, x: ((at.x + 1) / 2) * width, y: ((1 - at.y) / 2) * height };
+    });
+    for (const p of placed) {
+      if (!Number.isFinite(p.x)) continue;
+      const above = placed.some((o) => o !== p && Math.abs(o.x - p.x) < Math.max(o.wide, p.wide) + 12 && (o.y < p.y || (o.y === p.y && o.station < p.station)) && p.y - o.y < LINE_PX);
+      p.name.classList.toggle("below", above);
+      p.name.classList.toggle("left", p.x + p.wide + 14 > width);
+    }
   }
 
   /** The wheel scrolls the page until someone takes hold of the globe. */
@@ -121,12 +143,18 @@ export class GlobeView implements SkyView {
 
   /** Draws frames for a while; a globe at rest costs nothing. */
   #wake(): void {
-    if (this.#sleep === undefined) this.#globe.resumeAnimation();
-    clearTimeout(this.#sleep);
-    this.#sleep = setTimeout(() => {
-      this.#sleep = undefined;
-      this.#globe.pauseAnimation();
-    }, AWAKE_MS);
+    this.#until = performance.now() + AWAKE_MS;
+    this.#frames = AWAKE_FRAMES;
+    if (this.#sleep !== null) return;
+    this.#globe.resumeAnimation();
+    const look = (): void => {
+      this.#frames--;
+      this.#place();
+      const on = this.#frames > 0 || performance.now() < this.#until;
+      this.#sleep = on ? requestAnimationFrame(look) : null;
+      if (!on) this.#globe.pauseAnimation();
+    };
+    this.#sleep = requestAnimationFrame(look);
   }
 
   show({ xyz, links, ways }: SkyFrame): void {
@@ -139,28 +167,30 @@ export class GlobeView implements SkyView {
     this.#faint.draw(xyz, ways.filter((w) => !w.strong));
     const strong = ways.filter((w) => w.strong);
     this.#strong.draw(xyz, strong);
-    this.#mark(xyz, strong.flatMap((w) => w.nodes.filter((n) => n < satellites).map((n) => [n, w.colour] as const)));
+    // The chosen flow's last, so that they lie on top.
+    const used = [...ways].sort((a, b) => Number(a.strong) - Number(b.strong));
+    this.#mark(xyz, used.flatMap((w) => w.nodes.filter((n) => n < satellites).map((n) => ({ n, colour: w.colour, size: w.strong ? 7 : 5 }))));
     performance.measure("bentpipe-globe", { start, end: performance.now() });
     if (performance.getEntriesByName("bentpipe-globe").length > 2000) performance.clearMeasures("bentpipe-globe");
     this.#wake();
   }
 
   /** Draws the satellites that carry a way larger, in the way's colour. */
-  #mark(xyz: Float32Array, used: (readonly [number, string])[]): void {
-    const key = used.map(([, colour]) => colour).join();
+  #mark(xyz: Float32Array, used: { n: number; colour: string; size: number }[]): void {
+    const key = used.map(({ colour, size }) => `${colour} ${size}`).join();
     if (this.#used[0]?.object.name !== key) {
       for (const dots of this.#used.splice(0)) {
         this.#world.remove(dots.object);
         dots.dispose();
       }
       if (used.length === 0) return;
-      const dots = new Dots(used.map(([, colour]) => colour), used.map(() => 7), Math.min(2, devicePixelRatio));
+      const dots = new Dots(used.map(({ colour }) => colour), used.map(({ size }) => size), Math.min(2, devicePixelRatio));
       dots.object.name = key;
       dots.object.renderOrder = 5;
       this.#world.add(dots.object);
       this.#used.push(dots);
     }
-    this.#used[0]?.move(Float32Array.from(used.flatMap(([n]) => [xyz[n * 3]!, xyz[n * 3 + 1]!, xyz[n * 3 + 2]!])));
+    this.#used[0]?.move(Float32Array.from(used.flatMap(({ n }) => [xyz[n * 3]!, xyz[n * 3 + 1]!, xyz[n * 3 + 2]!])));
   }
 
   size(width: number, height: number): void {
@@ -193,7 +223,7 @@ export class GlobeView implements SkyView {
   }
 
   destroy(): void {
-    clearTimeout(this.#sleep);
+    if (this.#sleep !== null) cancelAnimationFrame(this.#sleep);
     this.#ends.abort();
     for (const part of [this.#satellites, this.#stations, ...this.#used, this.#links, this.#faint, this.#strong, this.#texture]) part.dispose();
     const renderer = this.#globe.renderer();

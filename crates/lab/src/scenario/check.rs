@@ -394,12 +394,9 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
         return known("flow with a metric of fairness", flow, &[ALL_FLOWS]);
     }
     match flow {
-        Some(flow) if flow.get_ref() == ALL_FLOWS => Err(Problem::not_one_of(
-            given.span(),
-            "metric of all flows together",
-            given.get_ref(),
-            together.into_iter(),
-        )),
+        Some(flow) if flow.get_ref() == ALL_FLOWS => {
+            Err(Problem::not_one_of(given.span(), "metric of all flows together", given.get_ref(), together))
+        }
         _ => {
             known("metric", Some(given), &each.chain(together).collect::<Vec<_>>())?;
             known("flow", flow, &flow_names(scenario))

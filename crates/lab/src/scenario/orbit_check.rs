@@ -204,8 +204,10 @@ fn different(from: &Spanned<String>, to: &Spanned<String>, what: &str) -> Check 
     Err(Problem::new(to.span(), format!("{what} from `{from}` to itself goes nowhere; allowed: two places")))
 }
 
-/// Where the ends of every flow are, as the scenario writes them, with the flow's place in the text.
-fn written_ends(scenario: &Scenario) -> Vec<(Option<&Spanned<String>>, Option<&Spanned<String>>, Range<usize>)> {
+/// The two ends of a flow as the scenario writes them, and the flow's place in the text.
+type WrittenEnds<'a> = (Option<&'a Spanned<String>>, Option<&'a Spanned<String>>, Range<usize>);
+
+fn written_ends(scenario: &Scenario) -> Vec<WrittenEnds<'_>> {
     let work = scenario.workload.iter().map(|work| {
         let ends = work.get_ref();
         (ends.from.as_ref(), ends.to.as_ref(), work.span())
