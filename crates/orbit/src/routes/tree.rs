@@ -72,7 +72,7 @@ impl Tree {
         search.turned.iter().any(|&(node, before)| self.next[node as usize] != before)
     }
 
-    /// The lengths of the ways of before: no node is nearer than that, and each that has no next hop any more is far.
+    /// The lengths of the ways of before: no node is farther than that, and each whose way is broken counts as far until it is told of another.
     fn measure(&mut self, graph: &Graph, search: &mut Search) {
         for &node in &self.order {
             let index = node as usize;
@@ -111,7 +111,7 @@ impl Tree {
             let (mut length, mut next) = known;
             for arc in graph.passing(node) {
                 let through = self.length[arc.to as usize] + graph.length(*arc);
-                // Without a jump for each: they could not be foreseen.
+                // One condition, hardly ever true.
                 if (through < length) | ((through == length) & (arc.to < next)) {
                     (length, next) = (through, arc.to);
                 }
