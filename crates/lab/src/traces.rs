@@ -117,7 +117,7 @@ pub struct SeriesRef {
 impl Trace {
     /// The series of a run, appended to `blob`.
     ///
-    /// `names` are the run's flows, in order; `most` is what each series may keep of its points ([`crate::thin`]).
+    /// `names` are the run's flows, in order; `most` is what each series may keep of its points.
     pub fn encode(
         variant: &str,
         point: &Point,

@@ -175,9 +175,9 @@ pub enum TransportKind {
     Quic,
     /// TCP (RFC 9293).
     Tcp,
-    /// UDP at a constant rate, or in bursts: of a [[flow]] only.
+    /// UDP at a constant rate, or in bursts: of a flow of a list only.
     Cbr,
-    /// ICMP echo from the client: of a [[flow]] only.
+    /// ICMP echo from the client: of a flow of a list only.
     Ping,
 }
 
