@@ -2,7 +2,7 @@
 //!
 //! Two families. Those with an altitude in their name are the shells that the Hypatia study (Kassing et al., IMC 2020, table 1 and its scripts) generates,
 //! mean motion and lowest elevation included, so that its figures can be set beside ours. The others are whole systems as their operators filed or built
-//! them; their mean motions follow from the altitude by [`revolutions_per_day`](crate::revolutions_per_day), which the Earth's flattening shifts by up to 4 km.
+//! them; their mean motions follow from the altitude by [`revolutions_per_day`], which the Earth's flattening shifts by up to 4 km.
 //!
 //! Filings state altitudes, inclinations, planes, and satellites in a plane, and no phase between planes: [`PhaseShift::OddHalf`] is our choice where no
 //! source is named.
