@@ -4,8 +4,8 @@
 //! - *reset*, at the first acknowledgement of a packet sent on a longer path (earlier ones tell of the old path):
 //!   [`Controller::on_path_change`] with what the path has become longer by. A shorter path shows itself to every filter of smallest round
 //!   trips, and is not told. From then on the controller sees [`Ack::min_rtt`] of the new path.
-//! - *hold*: losses, marks and timeouts that the change itself may have made are kept from the controller ([`hold`]).
-//! - *drain*: the window shrinks before the change to what the new path holds ([`drain`]).
+//! - *hold*: losses, marks and timeouts that the change itself may have made are kept from the controller (`hold.rs`).
+//! - *drain*: the window shrinks before the change to what the new path holds (`drain.rs`).
 //!
 //! It stands around the start and inside Careful Resume: a start needs to be told of a change as much as its controller, but what a jump of
 //! Careful Resume loses is answered whoever's doing it was (RFC 9959 §3.4). A cap on the window stands around all.
