@@ -88,7 +88,10 @@ impl Mesh {
             let download = flow.visits.first().is_none_or(|visit| visit.direction == Direction::Download);
             flows.push(Ends { stations, nodes, destinations: nodes.map(&mut number), download });
         }
-        let guide = Guide::new(mesh.network.clone(), mesh.step, &destinations)?;
+        // Exact steps watch the flows' own ways, there and back; those between ends of different flows concern nobody.
+        let ways = |flow: &Ends| [(flow.nodes[0], flow.destinations[1]), (flow.nodes[1], flow.destinations[0])];
+        let watched: Vec<_> = flows.iter().flat_map(ways).collect();
+        let guide = Guide::watching(mesh.network.clone(), mesh.step, &destinations, &watched)?;
         let foresight = mesh.hints.map(|horizon| Foresight::new(mesh, guide.clone(), horizon, &flows));
         let nodes = mesh.network.nodes();
         let mut made = Self {
