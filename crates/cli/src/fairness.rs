@@ -1,7 +1,7 @@
 //! How flows that compete shared a link, as a table.
 
 use crate::output::paint;
-use crate::table::{Align, Table, find, number, runs, short};
+use crate::table::{Align, Table, find, number, published, runs, short};
 use bentpipe_lab::Plan;
 use bentpipe_lab::fairness::{ALL_FLOWS, METRICS};
 use bentpipe_lab::results::{Results, Summary};
@@ -39,16 +39,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
         for (metric, _) in METRICS {
             cells.push(find(results, row, metric).and_then(|row| row.median).map_or("–".to_owned(), number));
         }
-        for (label, metric) in &labels {
-            let figure = results.published.iter().find(|figure| {
-                figure.label == *label
-                    && figure.metric == *metric
-                    && figure.variant == row.variant
-                    && figure.point == row.point
-            });
-            cells.push(figure.map_or_else(String::new, |figure| figure.value.to_string()));
-            cells.push(figure.and_then(|figure| figure.ratio).map_or_else(String::new, |ratio| format!("{ratio:.2}")));
-        }
+        cells.extend(labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)));
         table.row(cells);
     }
     Some(format!("{}\n{}", paint(colour, "1", "fairness: shares of all flows together"), table.render(colour)))

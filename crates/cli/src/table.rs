@@ -179,21 +179,27 @@ fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
             cells
                 .push(median.map_or("–".to_owned(), |value| if whole { format!("{value:.0}") } else { number(value) }));
         }
-        for (label, metric) in &labels {
-            let figure = results.published.iter().find(|figure| {
-                figure.label == *label
-                    && figure.metric == *metric
-                    && figure.variant == row.variant
-                    && figure.point == row.point
-                    && figure.flow == row.flow
-                    && figure.visit == row.visit
-            });
-            cells.push(figure.map_or_else(String::new, |figure| figure.value.to_string()));
-            cells.push(figure.and_then(|figure| figure.ratio).map_or_else(String::new, |ratio| format!("{ratio:.2}")));
-        }
+        cells.extend(labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)));
         table.row(cells);
     }
     table.render(colour)
+}
+
+/// What was published under `label` of `metric` for the case of `row`, and our figure in units of it; two empty cells where nothing was.
+pub(crate) fn published(results: &Results, row: &Summary, label: &str, metric: &str) -> [String; 2] {
+    let figure = results.published.iter().find(|figure| {
+        figure.label == label
+            && figure.metric == metric
+            && figure.variant == row.variant
+            && figure.point == row.point
+            && figure.flow == row.flow
+            && figure.visit == row.visit
+    });
+    let ratio = figure.and_then(|figure| figure.ratio);
+    [
+        figure.map_or_else(String::new, |figure| figure.value.to_string()),
+        ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+    ]
 }
 
 /// `20`, or `18/20` where not all transfers completed.

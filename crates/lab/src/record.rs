@@ -12,13 +12,13 @@ use crate::rundir::{MANIFEST, Staging};
 use crate::sky::{Seen, skies};
 use crate::thin;
 use crate::traces::{Recording, Trace};
-use bentpipe_sim::RunOutcome;
+use bentpipe_sim::{RunOutcome, RunSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Time series beyond this many bytes are left out of a run directory: no page could show them.
 const MOST_TRACE_BYTES: usize = 512 << 20;
@@ -240,7 +240,7 @@ impl Recorder<'_> {
 }
 
 impl Observer for Recorder<'_> {
-    fn finished(&self, index: usize, task: Task, outcome: &RunOutcome) -> Result<(), LabError> {
+    fn finished(&self, index: usize, task: Task, spec: &RunSpec, outcome: &RunOutcome) -> Result<(), LabError> {
         let case = &self.plan.cases[task.case];
         let place = format!("{:03}-{}-run{}", task.case, case.variant, task.run);
         for file in &outcome.qlog {
@@ -254,9 +254,12 @@ impl Observer for Recorder<'_> {
             self.write(format!("captures/{place}.pcapng"), capture)?;
         }
         if let Some(trace) = &outcome.trace {
-            let spec = self.plan.spec(task)?;
             let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
-            let seen = spec.mesh.map(|mesh| Seen { network: mesh.network, step: mesh.step, end: outcome.end });
+            let seen = spec.mesh.as_ref().map(|mesh| Seen {
+                network: Arc::clone(&mesh.network),
+                step: mesh.step,
+                end: outcome.end,
+            });
             let mut blob = Vec::new();
             let most = thin::cap(trace, REPORT_POINTS / self.plan.traced_runs().max(1));
             if most < usize::MAX {
@@ -274,7 +277,7 @@ impl Observer for Recorder<'_> {
 mod tests {
     use super::*;
     use crate::testing::{Fake, TWO_VARIANTS, plan};
-    use bentpipe_sim::{RunSpec, SimError};
+    use bentpipe_sim::SimError;
     use std::fs;
 
     fn jobs(n: usize) -> NonZeroUsize {

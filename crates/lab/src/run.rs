@@ -37,7 +37,7 @@ pub trait Observer: Sync {
     ///
     /// # Errors
     /// Something that must end the whole, such as a full disk.
-    fn finished(&self, index: usize, task: Task, outcome: &RunOutcome) -> Result<(), LabError>;
+    fn finished(&self, index: usize, task: Task, spec: &RunSpec, outcome: &RunOutcome) -> Result<(), LabError>;
 }
 
 /// The runs of a plan that ended, in the plan's order.
@@ -115,7 +115,7 @@ fn one(
     // A bug in one run must not cost the hours that others took. What it has touched is dropped with it.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, stop))) {
         Ok(Ok(outcome)) => {
-            observer.finished(index, task, &outcome)?;
+            observer.finished(index, task, &spec, &outcome)?;
             let fairness = fairness::of(&spec, &outcome, case.settle);
             Ok(Some(Run::new(&case.variant, &case.point, task.run, &outcome, fairness)))
         }

@@ -160,7 +160,7 @@ pub fn flow_outcome(
 pub struct Deaf;
 
 impl Observer for Deaf {
-    fn finished(&self, _: usize, _: Task, _: &RunOutcome) -> Result<(), LabError> {
+    fn finished(&self, _: usize, _: Task, _: &RunSpec, _: &RunOutcome) -> Result<(), LabError> {
         Ok(())
     }
 }
