@@ -186,6 +186,8 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings 
         resume_via: keys.resume_via.unwrap_or_default(),
         http,
         ack: keys.ack.unwrap_or_default(),
+        ack_by: keys.ack_by.unwrap_or(keys.ack.unwrap_or_default().by()),
+        credit: default.credit,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
         initial_rtt: keys.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
         initial_window: initial_window(keys, default.initial_window),

@@ -50,8 +50,10 @@ macro_rules! keys {
             pub resume: Option<bentpipe_quic::congestion::ResumeName>,
             /// How a server that resumes knows the path: `store`, it remembers; `token`, its client keeps it in a sealed token.
             pub resume_via: Option<bentpipe_quic::ResumeVia>,
-            /// How many packets the data sender asks the receiver to acknowledge at once: `stack` or `1:N`.
-            pub ack: Option<bentpipe_quic::AckRatio>,
+            /// When the receiver acknowledges: `stack`, `1:N`, `1:2 for 100, then 1:10`, `rtt/4` or `auto`.
+            pub ack: Option<bentpipe_quic::AckRule>,
+            /// Who decides that: `sender`, who can ask for `1:N` only, or `receiver`, for all of them.
+            pub ack_by: Option<bentpipe_quic::AckBy>,
             /// Longest time that an acknowledgement is held back.
             pub max_ack_delay: Option<bentpipe_units::Span>,
             /// Round-trip time assumed before the first sample.
@@ -103,6 +105,7 @@ macro_rules! keys {
                     resume: self.resume,
                     resume_via: self.resume_via,
                     ack: self.ack,
+                    ack_by: self.ack_by,
                     max_ack_delay: self.max_ack_delay,
                     initial_rtt: self.initial_rtt.clone(),
                     initial_window: self.initial_window.clone(),
@@ -147,6 +150,7 @@ impl Transport {
             resume: self.resume.or(base.resume),
             resume_via: self.resume_via.or(base.resume_via),
             ack: self.ack.or(base.ack),
+            ack_by: self.ack_by.or(base.ack_by),
             max_ack_delay: self.max_ack_delay.or(base.max_ack_delay),
             initial_rtt: self.initial_rtt.clone().or_else(|| base.initial_rtt.clone()),
             initial_window: self.initial_window.clone().or_else(|| base.initial_window.clone()),

@@ -9,17 +9,20 @@ use crate::outcome::{PathOutcome, QlogFile, ReturnBytes};
 use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{FastStart, PathNotes};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
-    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
+    ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
+    crypto,
 };
+use bentpipe_quic::packets::Watch;
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
 use bentpipe_quic::{
-    Accept, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe, Remembered,
-    ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+    Accept, Account, AckBy, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe,
+    Remembered, ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -37,8 +40,10 @@ pub struct QuicFlow {
     settings: Settings,
     client: Endpoint,
     server: Endpoint,
-    /// The client without and with early data; both keep the same tickets and tokens.
-    client_configs: [ClientConfig; 2],
+    /// The client without and with early data; both keep the same tickets.
+    clients: [Client; 2],
+    /// Its tokens.
+    client_tokens: Arc<TokenMemoryCache>,
     server_config: ServerConfig,
     /// What the server does with the next connection.
     next_accept: Arc<Mutex<Option<Accept>>>,
@@ -50,6 +55,12 @@ pub struct QuicFlow {
     /// Datagrams that the stack handed over at once, until they are sent one by one.
     batch: Option<Batch>,
     buffer: Vec<u8>,
+}
+
+/// What client configurations are made of.
+struct Client {
+    crypto: Arc<dyn crypto::ClientConfig>,
+    initial_cids: Arc<dyn Fn() -> ConnectionId + Send + Sync>,
 }
 
 /// The connection of the visit under way.
@@ -105,15 +116,13 @@ impl QuicFlow {
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seed("identity"))?;
         let client_tls = tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
-        let tokens = Arc::new(TokenMemoryCache::default());
-        let client_config = |early_data| {
-            let mut config = ClientConfig::new(Arc::new(client_tls.quic(early_data)?));
-            config
-                .initial_dst_cid_provider(seeded::initial_cids(half(seed(&format!("initial cid {early_data}")))))
-                .token_store(tokens.clone());
-            Ok::<_, SimError>(config)
+        let client_tokens = Arc::new(TokenMemoryCache::default());
+        let client = |early_data| {
+            let crypto = Arc::new(client_tls.quic(early_data)?);
+            let initial_cids = seeded::initial_cids(half(seed(&format!("initial cid {early_data}"))));
+            Ok::<_, SimError>(Client { crypto, initial_cids })
         };
-        let client_configs = [client_config(false)?, client_config(true)?];
+        let clients = [client(false)?, client(true)?];
         let server_tls =
             tls::server(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), shared.secrets.clone())?;
 
@@ -150,7 +159,8 @@ impl QuicFlow {
         Ok(Self {
             client,
             server,
-            client_configs,
+            clients,
+            client_tokens,
             server_config,
             next_accept,
             running: None,
@@ -238,7 +248,22 @@ impl QuicFlow {
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens, starting }))
+        let receives = self.course.data_way().is_some_and(|way| way.source() != side);
+        let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
+            .then(|| Acknowledger::new(settings.ack, settings.max_ack_delay));
+        let watch = receives.then(Watch::default);
+        let account = receives.then(|| Account::new(shared.trace));
+        let attached = Attached {
+            probe: Some(probe.clone()),
+            remembered,
+            qlog: sink.cloned(),
+            tokens,
+            starting,
+            watch,
+            acknowledger,
+            account,
+        };
+        Ok((transport, attached))
     }
 
     /// The position of what the data's sender has sent, where `way` is the data's and it is recorded.
@@ -277,6 +302,9 @@ impl Flow for QuicFlow {
         let (transport, attached) = self.endpoint_parts(Side::Server, &server_probe, server_sink, now, shared)?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
+        if let Some(watch) = &attached.watch {
+            config.crypto = watch.server(config.crypto);
+        }
         let server_progress = progress.clone();
         let server_conn = Arc::<Mutex<Option<Conn>>>::default();
         let slot = server_conn.clone();
@@ -294,8 +322,13 @@ impl Flow for QuicFlow {
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
         let (transport, attached) = self.endpoint_parts(Side::Client, &client_probe, client_sink, now, shared)?;
-        let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
-        config.transport_config(Arc::new(transport));
+        let Client { crypto, initial_cids } = &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
+        let crypto = attached.watch.as_ref().map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
+        let mut config = ClientConfig::new(crypto);
+        config
+            .initial_dst_cid_provider(initial_cids.clone())
+            .token_store(self.client_tokens.clone())
+            .transport_config(Arc::new(transport));
         let client_progress = progress.clone();
         let client_notes = notes(&attached);
         let remote = self.socket(Side::Server);
