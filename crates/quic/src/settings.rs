@@ -89,6 +89,8 @@ pub struct Settings {
     pub initial_rtt: Span,
     /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two datagrams).
     pub initial_window: u32,
+    /// Whether what the window admits is spread over the round trip (RFC 9002 §7.7).
+    pub pacing: bool,
     /// Flow-control window of a stream.
     pub stream_window: Bytes,
     /// Flow-control window of the connection.
@@ -117,6 +119,7 @@ impl Default for Settings {
             max_ack_delay: Span::from_millis(25),
             initial_rtt: Span::from_millis(333),
             initial_window: 10,
+            pacing: true,
             stream_window: Bytes::new(1_250_000),
             connection_window: Bytes::new(1_250_000),
             send_window: Bytes::from_mb(10),

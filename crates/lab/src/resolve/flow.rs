@@ -185,6 +185,7 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings 
         congestion: recipe(keys, sizes, mtu),
         resume_via: keys.resume_via.unwrap_or_default(),
         http,
+        pacing: keys.pacing.unwrap_or(true),
         ack: keys.ack.unwrap_or_default(),
         ack_by: keys.ack_by.unwrap_or(keys.ack.unwrap_or_default().by()),
         credit: default.credit,

@@ -243,7 +243,8 @@ impl QuicFlow {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             controller.make(setup, fast, notes.clone())
         });
-        let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
+        let factory =
+            controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(probe.clone()), make);
         transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
