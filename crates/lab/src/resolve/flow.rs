@@ -188,6 +188,8 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings 
         pacing: keys.pacing.unwrap_or(true),
         ack: keys.ack.unwrap_or_default(),
         ack_by: keys.ack_by.unwrap_or(keys.ack.unwrap_or_default().by()),
+        ack_auto: default.ack_auto,
+        stock: None,
         credit: default.credit,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
         initial_rtt: keys.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
