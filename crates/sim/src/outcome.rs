@@ -290,7 +290,7 @@ pub struct FlowTrace {
 /// Time series of one link.
 #[derive(Debug)]
 pub struct LinkTrace {
-    /// Name as in [`LinkOutcome`].
+    /// Name as in [`LinkOutcome`]; with `#terminal` behind it, the capacity of one terminal of a link that several share.
     pub name: String,
     /// Its rate, where that is constant.
     pub rate: Option<Rate>,
