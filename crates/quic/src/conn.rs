@@ -525,13 +525,16 @@ impl State {
         }
     }
 
+    /// The smoothed round trip as this side knows it, once it is more than a guess.
+    pub fn smoothed_rtt(&self) -> Option<Span> {
+        self.connected?;
+        self.quic.rtt(PathId::ZERO).map(Span::from)
+    }
+
     /// A datagram of `bytes` has arrived.
     pub fn arrived(&mut self, bytes: u64) {
-        // Before that, the round trip is a guess.
-        if self.connected.is_some()
-            && let Some(rtt) = self.quic.rtt(PathId::ZERO)
-        {
-            self.arrivals.on_datagram(self.now, bytes, Span::from(rtt));
+        if let Some(rtt) = self.smoothed_rtt() {
+            self.arrivals.on_datagram(self.now, bytes, rtt);
         }
     }
 

@@ -1,8 +1,11 @@
 //! One socket's worth of QUIC, without a socket.
 
+use crate::account::Account;
+use crate::ack::{Acknowledger, Outlet};
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
 use crate::gate::StartTicket;
+use crate::packets::Watch;
 use crate::qlog::QlogSink;
 use crate::remember::Remembered;
 use crate::token::{Tokens, attend};
@@ -54,6 +57,12 @@ pub struct Attached {
     pub tokens: Option<Tokens>,
     /// Its ticket for a fast start, given back when it ends.
     pub starting: Option<StartTicket>,
+    /// Sees its packets, where its cryptography is wrapped by the same watch. What follows needs one.
+    pub watch: Option<Watch>,
+    /// Decides when its acknowledgements leave; otherwise the stack does.
+    pub acknowledger: Option<Acknowledger>,
+    /// Counts its packets.
+    pub account: Option<Account>,
 }
 
 /// How often the memory of paths learns what a connection has observed.
@@ -98,6 +107,7 @@ struct Entry {
     attached: Attached,
     settled: Time,
     woken: Arc<Woken>,
+    outlet: Outlet,
 }
 
 impl Entry {
@@ -181,7 +191,8 @@ impl Endpoint {
         Ok(conn)
     }
 
-    fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, attached: Attached, now: Time) {
+    fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, mut attached: Attached, now: Time) {
+        let outlet = Outlet::new(attached.watch.take(), attached.acknowledger.take(), attached.account.take());
         let tasks = FuturesUnordered::new();
         if let Some(tokens) = &attached.tokens {
             conn.lock().set_tokens(tokens.clone());
@@ -191,7 +202,7 @@ impl Endpoint {
         tasks.push(app(conn.clone()));
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         self.connections
-            .insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken });
+            .insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken, outlet });
         self.run(key, now);
     }
 
@@ -208,7 +219,8 @@ impl Endpoint {
         self.scratch.clear();
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
-                if let Some(entry) = self.connections.get(&key) {
+                if let Some(entry) = self.connections.get_mut(&key) {
+                    entry.outlet.arrives(ecn == Some(EcnCodepoint::Ce));
                     let mut state = entry.conn.lock();
                     state.now = now;
                     state.quic.handle_event(event);
@@ -291,6 +303,9 @@ impl Endpoint {
         loop {
             let mut state = entry.conn.lock();
             state.now = now;
+            if entry.outlet.received(now, || state.smoothed_rtt()) {
+                state.quic.ping();
+            }
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
             if let Some(knowledge) = entry.attached.tokens.as_ref().and_then(Tokens::knowledge) {
@@ -340,13 +355,21 @@ impl Endpoint {
             };
             let mut state = entry.conn.lock();
             state.now = now;
-            if let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
-                return Some(convert(&transmit));
+            let start = buffer.len();
+            while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
+                if let Some(transmit) = entry.outlet.pass(now, convert(&transmit), start, buffer) {
+                    return Some(transmit);
+                }
+            }
+            // Last: what the stack has made replaces what was held.
+            if let Some(transmit) = entry.outlet.release(now, buffer) {
+                return Some(transmit);
             }
             self.ready.pop_front();
             entry.queued = false;
             let blocked = state.writers_blocked();
-            let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at).max(now));
+            let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
+            let timeout = timeout.into_iter().chain(entry.outlet.due()).min().map(|at| at.max(now));
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);

@@ -9,9 +9,12 @@
 //! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
+//! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`Account`] counts what did;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
+pub mod account;
+pub mod ack;
 mod adapter;
 mod arrivals;
 mod clock;
@@ -20,6 +23,7 @@ mod endpoint;
 mod gate;
 mod h3;
 pub mod memory;
+pub mod packets;
 pub mod qlog;
 mod raw;
 mod reader;
@@ -30,6 +34,8 @@ mod sorter;
 pub mod tls;
 pub mod token;
 
+pub use crate::account::Account;
+pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
@@ -40,8 +46,8 @@ pub use crate::raw::RawStream;
 pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{
-    AckRatio, AckRatioError, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings,
-    SettingsError, UDP_HEADER,
+    CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
+    StockController, UDP_HEADER,
 };
 pub use crate::sorter::take_tokens;
 /// Congestion control, for the types that stand in this crate's interface.

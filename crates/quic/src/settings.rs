@@ -1,10 +1,13 @@
 //! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
 
+use crate::ack::{AckBy, AckRule, Auto};
 use bentpipe_congestion::{ParameterError, Prepared, Recipe};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Ratio, Span};
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Bytes of IPv4 and UDP headers in front of every QUIC datagram (RFC 791, RFC 768).
@@ -50,59 +53,44 @@ pub enum ResumeVia {
     Token,
 }
 
-/// How often the data sender asks to be acknowledged (draft-ietf-quic-ack-frequency).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AckRatio {
-    /// No request: the peer acknowledges every other packet (RFC 9000 §13.2.2).
-    #[default]
-    Stack,
-    /// One ACK for so many ack-eliciting packets.
-    Ratio(u32),
+/// When a receiver's flow-control credit grows, and how far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CreditRule {
+    /// Whether the connection's window follows what the path carries, from `connection_window` up to `most`; otherwise it stays what it is.
+    pub tuned: bool,
+    /// The largest window that tuning may reach.
+    pub most: Bytes,
+    /// Share of the window that must be consumed before an update leaves: an eighth where the stack decides.
+    pub after: Ratio,
+    /// An update leaves at least this often while anything was consumed; none: only the share counts.
+    pub every: Option<Span>,
 }
 
-/// The text is neither `stack` nor `1:N` with N from 1 to 1000.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is no ACK ratio; allowed: \"stack\", or \"1:N\" with N from 1 to 1000")]
-pub struct AckRatioError(String);
-
-impl std::str::FromStr for AckRatio {
-    type Err = AckRatioError;
-    fn from_str(text: &str) -> Result<Self, AckRatioError> {
-        if text == "stack" {
-            return Ok(Self::Stack);
-        }
-        text.strip_prefix("1:")
-            .and_then(|packets| packets.parse().ok())
-            .filter(|packets| (1..=1000).contains(packets))
-            .map(Self::Ratio)
-            .ok_or_else(|| AckRatioError(text.to_owned()))
+impl Default for CreditRule {
+    fn default() -> Self {
+        Self { tuned: false, most: Bytes::from_mb(64), after: Ratio::new(0.125).unwrap_or_default(), every: None }
     }
 }
-impl std::fmt::Display for AckRatio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+
+/// The controllers of the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StockController {
+    /// Its NewReno.
+    NewReno,
+    /// Its CUBIC.
+    Cubic,
+    /// Its BBR.
+    Bbr,
+}
+
+impl StockController {
+    /// What makes it.
+    pub fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
-            Self::Stack => f.write_str("stack"),
-            Self::Ratio(packets) => write!(f, "1:{packets}"),
+            Self::NewReno => Arc::new(NewRenoConfig::default()),
+            Self::Cubic => Arc::new(CubicConfig::default()),
+            Self::Bbr => Arc::new(Bbr3Config::default()),
         }
-    }
-}
-impl Serialize for AckRatio {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-impl<'de> Deserialize<'de> for AckRatio {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-impl JsonSchema for AckRatio {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "AckRatio".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": "^(stack|1:[1-9][0-9]{0,3})$", "examples": ["stack", "1:10"] })
     }
 }
 
@@ -111,22 +99,32 @@ impl JsonSchema for AckRatio {
 pub struct Settings {
     /// Controller of both senders, how it starts, what it does with a remembered path.
     pub congestion: Recipe,
+    /// A controller of the stack itself, with its own pacing, instead of all of `congestion`: a sender that is not ours. For studies, no scenario says it.
+    pub stock: Option<StockController>,
     /// How a server knows a remembered path. A client that sends remembers by itself.
     pub resume_via: ResumeVia,
     /// What runs above QUIC.
     pub http: Http,
-    /// What each sender asks of its receiver.
-    pub ack: AckRatio,
+    /// When each receiver acknowledges.
+    pub ack: AckRule,
+    /// Who decides that.
+    pub ack_by: AckBy,
+    /// How `auto` is tuned: for studies, no scenario says it.
+    pub ack_auto: Auto,
     /// Longest time an ACK may wait (RFC 9000 §18.2, max_ack_delay; 25 ms there), asked for with `ack`.
     pub max_ack_delay: Span,
     /// Round trip assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
     pub initial_rtt: Span,
     /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two datagrams).
     pub initial_window: u32,
+    /// Whether what the window admits is spread over the round trip (RFC 9002 §7.7).
+    pub pacing: bool,
     /// Flow-control window of a stream.
     pub stream_window: Bytes,
     /// Flow-control window of the connection.
     pub connection_window: Bytes,
+    /// How the connection's window grows and is announced.
+    pub credit: CreditRule,
     /// Most bytes written but not yet acknowledged, whatever the peer allows: the send buffer.
     pub send_window: Bytes,
     /// UDP payload the connection starts with, bytes.
@@ -143,10 +141,15 @@ impl Default for Settings {
             congestion: Recipe::default(),
             resume_via: ResumeVia::default(),
             http: Http::default(),
-            ack: AckRatio::default(),
+            ack: AckRule::default(),
+            ack_by: AckRule::default().by(),
+            ack_auto: Auto::default(),
+            stock: None,
+            credit: CreditRule::default(),
             max_ack_delay: Span::from_millis(25),
             initial_rtt: Span::from_millis(333),
             initial_window: 10,
+            pacing: true,
             stream_window: Bytes::new(1_250_000),
             connection_window: Bytes::new(1_250_000),
             send_window: Bytes::from_mb(10),
@@ -218,7 +221,7 @@ impl Settings {
         } else {
             config.mtu_discovery_config(None);
         }
-        if let AckRatio::Ratio(packets) = self.ack {
+        if let (AckRule::Every(packets), AckBy::Sender) = (self.ack, self.ack_by) {
             let mut frequency = AckFrequencyConfig::default();
             // The frame's threshold counts the packets that may pass *without* an ACK: one less than the ratio.
             frequency
@@ -244,16 +247,6 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ack_ratios_read_as_people_write_them() {
-        assert_eq!("1:10".parse(), Ok(AckRatio::Ratio(10)));
-        assert_eq!("stack".parse(), Ok(AckRatio::Stack));
-        for wrong in ["1:0", "2:1", "1:", "1:1001", "auto", ""] {
-            let error = wrong.parse::<AckRatio>().unwrap_err().to_string();
-            assert!(error.contains("1:N"), "{error}");
-        }
-    }
 
     #[test]
     fn a_window_beyond_a_quic_integer_is_refused_with_its_value() {

@@ -6,7 +6,7 @@ use crate::error::Problem;
 use crate::profiles::idle_delay;
 use crate::scenario::{PepMode, PepSection, Scenario, Transport, Window};
 use bentpipe_quic::congestion::{Recipe, StartName};
-use bentpipe_quic::{AckRatio, ResumeVia};
+use bentpipe_quic::{AckRule, ResumeVia};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_tcp::{AckPolicy, Segment, Settings};
@@ -66,12 +66,12 @@ fn segment(mtu: Bytes) -> u32 {
     Segment::payload_of(u32::try_from(mtu.get()).unwrap_or(u32::MAX))
 }
 
-/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise.
-fn ack(ratio: Option<AckRatio>, delay: Option<Span>) -> AckPolicy {
-    let default = AckPolicy::default();
-    match ratio.unwrap_or_default() {
-        AckRatio::Stack => AckPolicy { delay: delay.unwrap_or(default.delay), ..default },
-        AckRatio::Ratio(every) => AckPolicy { every, delay: delay.unwrap_or(default.delay), ..default },
+/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise. Others are QUIC's.
+fn ack(rule: Option<AckRule>, delay: Option<Span>) -> AckPolicy {
+    let default = AckPolicy { delay: delay.unwrap_or(AckPolicy::default().delay), ..AckPolicy::default() };
+    match rule.unwrap_or_default() {
+        AckRule::Every(every) => AckPolicy { every, ..default },
+        AckRule::Stack | AckRule::Stepwise { .. } | AckRule::PerRoundTrip(_) | AckRule::Auto => default,
     }
 }
 

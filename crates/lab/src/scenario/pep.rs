@@ -1,7 +1,7 @@
 //! `[path.pep]`: the performance-enhancing proxy of a path.
 
 use super::Window;
-use bentpipe_quic::AckRatio;
+use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::recipe::Parameters;
 use bentpipe_quic::congestion::{ControllerName, StartName};
 use bentpipe_sim::FailureManner;
@@ -30,7 +30,7 @@ pub struct PepSection {
     /// Most data held for one connection and direction; `auto`, twice the bandwidth-delay product and the queue, where left out.
     pub buffer: Option<Window>,
     /// When the proxy itself acknowledges: `stack` (every other segment) or `1:N`.
-    pub ack: Option<AckRatio>,
+    pub ack: Option<AckRule>,
     /// Pure acknowledgements that enter the hop's return link: one of each connection in this time. None are held where left out.
     #[schemars(with = "Option<Span>")]
     pub ack_filter: Option<Spanned<Span>>,

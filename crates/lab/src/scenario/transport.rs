@@ -50,8 +50,10 @@ macro_rules! keys {
             pub resume: Option<bentpipe_quic::congestion::ResumeName>,
             /// How a server that resumes knows the path: `store`, it remembers; `token`, its client keeps it in a sealed token.
             pub resume_via: Option<bentpipe_quic::ResumeVia>,
-            /// How many packets the data sender asks the receiver to acknowledge at once: `stack` or `1:N`.
-            pub ack: Option<bentpipe_quic::AckRatio>,
+            /// When the receiver acknowledges: `stack`, `1:N`, `1:2 for 100, then 1:10`, `rtt/4` or `auto`.
+            pub ack: Option<bentpipe_quic::AckRule>,
+            /// Who decides that: `sender`, who can ask for `1:N` only, or `receiver`, for all of them.
+            pub ack_by: Option<bentpipe_quic::AckBy>,
             /// Longest time that an acknowledgement is held back.
             pub max_ack_delay: Option<bentpipe_units::Span>,
             /// Round-trip time assumed before the first sample.
@@ -60,6 +62,8 @@ macro_rules! keys {
             /// Initial congestion window in packets.
             #[schemars(with = "Option<u64>", range(min = 1))]
             pub initial_window: Option<serde_spanned::Spanned<u64>>,
+            /// Whether QUIC spreads what its window admits over the round trip; true where left out.
+            pub pacing: Option<bool>,
             /// Largest congestion window; none where left out.
             pub max_window: Option<$crate::scenario::Window>,
             /// First UDP payload size; the size that the path carries where left out.
@@ -103,9 +107,11 @@ macro_rules! keys {
                     resume: self.resume,
                     resume_via: self.resume_via,
                     ack: self.ack,
+                    ack_by: self.ack_by,
                     max_ack_delay: self.max_ack_delay,
                     initial_rtt: self.initial_rtt.clone(),
                     initial_window: self.initial_window.clone(),
+                    pacing: self.pacing,
                     initial_mtu: self.initial_mtu.clone(),
                     mtu_discovery: self.mtu_discovery,
                     max_window: self.max_window,
@@ -147,9 +153,11 @@ impl Transport {
             resume: self.resume.or(base.resume),
             resume_via: self.resume_via.or(base.resume_via),
             ack: self.ack.or(base.ack),
+            ack_by: self.ack_by.or(base.ack_by),
             max_ack_delay: self.max_ack_delay.or(base.max_ack_delay),
             initial_rtt: self.initial_rtt.clone().or_else(|| base.initial_rtt.clone()),
             initial_window: self.initial_window.clone().or_else(|| base.initial_window.clone()),
+            pacing: self.pacing.or(base.pacing),
             initial_mtu: self.initial_mtu.clone().or_else(|| base.initial_mtu.clone()),
             mtu_discovery: self.mtu_discovery.or(base.mtu_discovery),
             stream_window: self.stream_window.or(base.stream_window),

@@ -1,25 +1,29 @@
 //! A flow that speaks QUIC: two endpoints, and a connection for each visit.
 
-use super::course::Told;
+use super::course::{Returned, Told};
 use super::{Course, Flow, FlowResults, Shared};
 use crate::app;
 use crate::datagram::{Body, Datagram, Side, Way, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
-use crate::outcome::{PathOutcome, QlogFile, ReturnBytes};
+use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes, Series};
 use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::account::{Account, Keep, PerAck};
+use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{FastStart, PathNotes};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
-    ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
+    ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
+    crypto,
 };
+use bentpipe_quic::packets::Watch;
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
 use bentpipe_quic::{
-    Accept, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe, Remembered,
-    ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+    Accept, AckBy, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe,
+    Remembered, ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -37,8 +41,10 @@ pub struct QuicFlow {
     settings: Settings,
     client: Endpoint,
     server: Endpoint,
-    /// The client without and with early data; both keep the same tickets and tokens.
-    client_configs: [ClientConfig; 2],
+    /// The client without and with early data; both keep the same tickets.
+    clients: [Client; 2],
+    /// Its tokens.
+    client_tokens: Arc<TokenMemoryCache>,
     server_config: ServerConfig,
     /// What the server does with the next connection.
     next_accept: Arc<Mutex<Option<Accept>>>,
@@ -50,6 +56,12 @@ pub struct QuicFlow {
     /// Datagrams that the stack handed over at once, until they are sent one by one.
     batch: Option<Batch>,
     buffer: Vec<u8>,
+}
+
+/// What client configurations are made of.
+struct Client {
+    crypto: Arc<dyn crypto::ClientConfig>,
+    initial_cids: Arc<dyn Fn() -> ConnectionId + Send + Sync>,
 }
 
 /// The connection of the visit under way.
@@ -64,6 +76,14 @@ struct Running {
     /// The server's connection, once there is one.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
+    accounts: Accounts,
+}
+
+/// Accounts of a connection's packets.
+struct Accounts {
+    receiver: Account,
+    /// Of the data's sender, where series are recorded.
+    sender: Option<Account>,
 }
 
 /// Datagrams in one buffer.
@@ -95,6 +115,36 @@ impl Running {
     }
 }
 
+impl Accounts {
+    fn new(record: bool) -> Self {
+        let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
+        Self { receiver: Account::new(keep), sender: record.then(|| Account::new(Keep::Numbers)) }
+    }
+
+    /// What they counted.
+    fn returned(&self) -> Returned {
+        let books = self.receiver.take();
+        let mut series = Vec::new();
+        let mut add = |name, unit, points| series.push(Series { name, unit, points });
+        if let Some(numbers) = self.sender.as_ref().and_then(|sender| sender.take().numbers) {
+            add("packet_number_sent", "packets", numbers.sent);
+            add("packet_number_acked", "packets", numbers.acknowledged);
+        }
+        add("data_per_ack", "packets", books.per_ack.map(PerAck::into_points).unwrap_or_default());
+        add("ack_frame_bytes", "bytes", books.ack_frame_bytes.unwrap_or_default());
+        Returned {
+            acknowledgements: Some(Acknowledgements {
+                packets: books.acks,
+                only: books.acks_only,
+                data: books.data_received,
+                sizes: books.ack_frames,
+            }),
+            layers: Some(books.sent),
+            series,
+        }
+    }
+}
+
 impl QuicFlow {
     /// A flow that has not begun; `index` gives its addresses and random streams.
     pub fn new(spec: FlowSpec, settings: Settings, index: usize, shared: &Shared) -> Result<Self, SimError> {
@@ -105,15 +155,13 @@ impl QuicFlow {
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seed("identity"))?;
         let client_tls = tls::Client::new(&identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
-        let tokens = Arc::new(TokenMemoryCache::default());
-        let client_config = |early_data| {
-            let mut config = ClientConfig::new(Arc::new(client_tls.quic(early_data)?));
-            config
-                .initial_dst_cid_provider(seeded::initial_cids(half(seed(&format!("initial cid {early_data}")))))
-                .token_store(tokens.clone());
-            Ok::<_, SimError>(config)
+        let client_tokens = Arc::new(TokenMemoryCache::default());
+        let client = |early_data| {
+            let crypto = Arc::new(client_tls.quic(early_data)?);
+            let initial_cids = seeded::initial_cids(half(seed(&format!("initial cid {early_data}"))));
+            Ok::<_, SimError>(Client { crypto, initial_cids })
         };
-        let client_configs = [client_config(false)?, client_config(true)?];
+        let clients = [client(false)?, client(true)?];
         let server_tls =
             tls::server(&identity, alpn, Randomness::Seeded, shared.epoch.clone(), shared.secrets.clone())?;
 
@@ -150,7 +198,8 @@ impl QuicFlow {
         Ok(Self {
             client,
             server,
-            client_configs,
+            clients,
+            client_tokens,
             server_config,
             next_accept,
             running: None,
@@ -188,6 +237,7 @@ impl QuicFlow {
         side: Side,
         probe: &Probe,
         sink: Option<&QlogSink>,
+        accounts: &Accounts,
         now: Time,
         shared: &Shared,
     ) -> Result<(TransportConfig, Attached), SimError> {
@@ -233,12 +283,32 @@ impl QuicFlow {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             controller.make(setup, fast, notes.clone())
         });
-        let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
+        let factory = match settings.stock {
+            Some(stock) => stock.factory(),
+            None => {
+                controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(probe.clone()), make)
+            }
+        };
         transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        Ok((transport, Attached { probe: Some(probe.clone()), remembered, qlog: sink.cloned(), tokens, starting }))
+        let receives = self.course.data_way().is_some_and(|way| way.source() != side);
+        let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
+            .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
+        let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
+        let watch = account.is_some().then(Watch::default);
+        let attached = Attached {
+            probe: Some(probe.clone()),
+            remembered,
+            qlog: sink.cloned(),
+            tokens,
+            starting,
+            watch,
+            acknowledger,
+            account,
+        };
+        Ok((transport, attached))
     }
 
     /// The position of what the data's sender has sent, where `way` is the data's and it is recorded.
@@ -271,12 +341,17 @@ impl Flow for QuicFlow {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))
         });
+        let accounts = Accounts::new(trace);
         let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
 
         let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
-        let (transport, attached) = self.endpoint_parts(Side::Server, &server_probe, server_sink, now, shared)?;
+        let (transport, attached) =
+            self.endpoint_parts(Side::Server, &server_probe, server_sink, &accounts, now, shared)?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
+        if let Some(watch) = &attached.watch {
+            config.crypto = watch.server(config.crypto);
+        }
         let server_progress = progress.clone();
         let server_conn = Arc::<Mutex<Option<Conn>>>::default();
         let slot = server_conn.clone();
@@ -293,9 +368,15 @@ impl Flow for QuicFlow {
         });
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
-        let (transport, attached) = self.endpoint_parts(Side::Client, &client_probe, client_sink, now, shared)?;
-        let mut config = self.client_configs[usize::from(visit.handshake == Handshake::ZeroRtt)].clone();
-        config.transport_config(Arc::new(transport));
+        let (transport, attached) =
+            self.endpoint_parts(Side::Client, &client_probe, client_sink, &accounts, now, shared)?;
+        let Client { crypto, initial_cids } = &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
+        let crypto = attached.watch.as_ref().map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
+        let mut config = ClientConfig::new(crypto);
+        config
+            .initial_dst_cid_provider(initial_cids.clone())
+            .token_store(self.client_tokens.clone())
+            .transport_config(Arc::new(transport));
         let client_progress = progress.clone();
         let client_notes = notes(&attached);
         let remote = self.socket(Side::Server);
@@ -312,7 +393,7 @@ impl Flow for QuicFlow {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
-        self.running = Some(Running { conn, probe, notes, verdict, server_conn, sinks });
+        self.running = Some(Running { conn, probe, notes, verdict, server_conn, sinks, accounts });
         Ok(())
     }
 
@@ -333,6 +414,7 @@ impl Flow for QuicFlow {
             record: &mut running.probe.record(),
             path: running.path(direction),
             pep: None,
+            returned: running.accounts.returned(),
             qlog,
         };
         self.course.end(now, shared, told);
@@ -408,7 +490,7 @@ impl Flow for QuicFlow {
             total: u64::from(bytes),
             ..ReturnBytes::default()
         };
-        self.course.count_sent(way, layers);
+        self.course.count_sent(now, way, layers);
         let (flow, visit) = (self.course.index as u32, self.course.visit());
         let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Udp(segment) });
         Some((way, Packet { bytes, ecn, payload }))
