@@ -7,6 +7,7 @@ use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutc
 use crate::progress::Progress;
 use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
+use bentpipe_quic::CreditReport;
 use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
 
@@ -80,6 +81,8 @@ pub struct Told<'a> {
     pub path: PathOutcome,
     /// What a proxy did.
     pub pep: Option<PepOutcome>,
+    /// Notes of the credit that the data's receiver gave.
+    pub credit: Option<CreditReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
 }
@@ -181,14 +184,14 @@ impl Course {
     }
 
     /// Ends the visit under way.
-    pub fn end(&mut self, now: Time, shared: &Shared, told: Told<'_>) {
+    pub fn end(&mut self, now: Time, shared: &Shared, mut told: Told<'_>) {
         let Some(visit) = self.under_way.take() else { return };
         self.begins = self.spec.visits.get(self.next_visit).map(|next| now + next.wait + next.think);
         if !self.spec.visits[visit.number - 1].reported {
             return;
         }
         if shared.trace {
-            self.results.traces.push(trace(&self.spec.name, &visit, now, told.handshake, told.record));
+            self.results.traces.push(trace(&self.spec.name, &visit, now, &mut told));
         }
         let outcome = self.outcome(&visit, now, shared, &told);
         self.results.outcomes.push(outcome);
@@ -240,6 +243,8 @@ impl Course {
             packets_lost_route: counts.lost_route,
             packets_declared_lost: record.packets_declared_lost,
             flow_control_blocked: Some(record.window_blocked),
+            flow_control_blocked_longest: Some(record.window_blocked_longest),
+            credit: told.credit.as_ref().map(CreditReport::figures),
             return_packets: counts.return_packets,
             return_bytes: counts.return_bytes,
             rtt_min: record.rtt_min(),
@@ -311,8 +316,9 @@ impl UnderWay {
 }
 
 /// The series of a visit that ends.
-fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
-    let sender = record.series.take().unwrap_or_default();
+fn trace(name: &str, visit: &UnderWay, now: Time, told: &mut Told<'_>) -> FlowTrace {
+    let sender = told.record.series.take().unwrap_or_default();
+    let credit = told.credit.as_ref().and_then(CreditReport::take_series).unwrap_or_default();
     let counts = &visit.counts;
     let received = visit.progress.state().series.take().unwrap_or_default();
     let mut series = Vec::new();
@@ -335,8 +341,11 @@ fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, recor
     add("pacing_rate", "Mbps", sender.pacing_rate);
     add("rtt", "ms", sender.rtt);
     add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    add("credit", "bytes", credit.announced);
+    add("credit_at_sender", "bytes", credit.heard);
+    add("consumed", "bytes", credit.consumed);
     let mut marks = Vec::new();
-    if let Some(at) = handshake {
+    if let Some(at) = told.handshake {
         marks.push((at, "handshake complete".to_owned()));
     }
     if let Some(at) = visit.progress.state().first_byte {

@@ -123,6 +123,7 @@ impl Flow for DatagramFlow {
             record: &mut running.probe.record(),
             path: PathOutcome::default(),
             pep: None,
+            credit: None,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);

@@ -256,6 +256,7 @@ impl Flow for TcpFlow {
                 token: None,
             },
             pep: self.lines.pep_outcome(running.starting.direction),
+            credit: None,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);
