@@ -50,6 +50,8 @@ export interface PanelSpec {
   howto: string;
   /** What has to be known about this run's series in particular. */
   note?: string;
+  /** Why the plot begins folded, in words that stand beside its title; missing: it is open. */
+  folded?: string;
   /** In plots of links that are too many to be drawn together: how many there are, and whether all are drawn. */
   ofLinks?: { total: number; all: boolean };
   /** Objects instead of series. */

@@ -7,6 +7,7 @@ import { flowKey, flowsOf } from "./flows.ts";
 import { header, themeToggle } from "./header.ts";
 import { embedded, normalise } from "./load.ts";
 import { resultsSection } from "./results.ts";
+import { SeriesSource } from "./series.ts";
 import { parseHash, Store } from "./state.ts";
 import { metricsOf } from "./stats.ts";
 import { tableSection } from "./table.ts";
@@ -44,7 +45,8 @@ function show(report: Report, traces: string | null): void {
   );
   if (!report.traces[store.state.run]) store.state.run = 0;
   if (!report.traces[store.state.versus]) store.state.versus = -1;
-  const series = new TraceSection(report, store, traces);
+  const source = traces === null ? null : new SeriesSource(traces);
+  const series = new TraceSection(report, store, source);
   const results = resultsSection(report, store, (variant, point, run) => series.open(variant, point, run));
   const table = tableSection(report, store);
   const draw = (): void => {
