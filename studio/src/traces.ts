@@ -224,7 +224,7 @@ export class TraceSection {
     const links = chooseLinks(this.report, trace, flows, this.store.state.links === "all");
     return this.#together
       ? togetherPanels(trace, path, cache, connections, links)
-      : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, connections, links)];
+      : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, results[0], links)];
   }
 
   /** Draws the plots with other links; the window, the sky and the facts stay. */
