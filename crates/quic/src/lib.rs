@@ -13,7 +13,7 @@
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
-mod account;
+pub mod account;
 pub mod ack;
 mod adapter;
 mod arrivals;
