@@ -88,8 +88,14 @@ export function returnReport({ policies = POLICIES, returnMbps = 1.5, blocked = 
     const later = ({ t, v }: Samples): Samples => ({ t: t.map((x) => x + start), v });
     const add = (s: Samples, unit: string): SeriesRef => blob.add(later(s), unit);
     const bins = (rate: (acks: number, frames: number) => number): Samples => {
-      const t = Array.from({ length: Math.ceil(o.completion_s / 0.1) }, (_, i) => i * 0.1);
-      return { t, v: t.map((from) => rate(acked.t.filter((x) => x - 0.315 >= from && x - 0.315 < from + 0.1).length, o.series["sent"]!.t.filter((x) => x + 0.315 >= from && x + 0.315 < from + 0.1).length)) };
+      const t = Array.from({ length: Math.ceil(o.completion_s / 0.1) + 8 }, (_, i) => i * 0.1);
+      const counts = (times: number[], shift: number): number[] => {
+        const n = t.map(() => 0);
+        for (const x of times) n[Math.floor((x + shift) / 0.1)]! += 1;
+        return n;
+      };
+      const [acks, frames] = [counts(acked.t, -0.315), counts(o.series["sent"]!.t, 0.315)];
+      return { t, v: t.map((_, i) => rate(acks[i]!, frames[i]!)) };
     };
     const perAck = bins((acks, data) => (acks > 0 ? data / acks : NaN));
     const kept = perAck.v.flatMap((v, i) => (Number.isNaN(v) ? [] : [i]));
