@@ -124,11 +124,11 @@ export class ReturnSection {
         change: () => {
           const now = offered.filter((o) => (o.index === index ? input.checked : chosen.includes(o)));
           store.set({ over: now.map((o) => o.index).join(",") });
-          // With none left, the usual ones are back: the boxes have to say so.
-          void this.#show();
         },
       });
       input.checked = chosen.some((o) => o.index === index);
+      // The last one stays.
+      input.disabled = input.checked && chosen.length === 1;
       return h("label", { class: "check" }, input, swatch(index), name);
     };
     replace(
