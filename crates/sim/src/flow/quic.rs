@@ -283,14 +283,19 @@ impl QuicFlow {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             controller.make(setup, fast, notes.clone())
         });
-        let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
+        let factory = match settings.stock {
+            Some(stock) => stock.factory(),
+            None => {
+                controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(probe.clone()), make)
+            }
+        };
         transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
         let receives = self.course.data_way().is_some_and(|way| way.source() != side);
         let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
-            .then(|| Acknowledger::new(settings.ack, settings.max_ack_delay));
+            .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
         let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
         let watch = account.is_some().then(Watch::default);
         let attached = Attached {
