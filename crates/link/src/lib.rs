@@ -59,6 +59,8 @@
 //! # Ok::<(), bentpipe_link::LinkError>(())
 //! ```
 
+mod acm;
+mod allocation;
 mod codel;
 mod config;
 mod counters;
@@ -78,9 +80,13 @@ mod timeline;
 mod trace;
 mod waits;
 
+pub use acm::{Modcod, ModcodTable};
+pub use allocation::FrameShare;
+pub use allocation::presets::AllocationPreset;
 pub use config::{
-    CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig, LossModel,
-    LossProcessConfig, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    AcmConfig, AllocationConfig, CodelConfig, Dama, DelayConfig, DelayStep, DirectionConfig, DirectionPatch,
+    Distribution, FadeConfig, FadeEvent, FadePoint, LossConfig, LossModel, LossProcessConfig, PolicerConfig,
+    QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
 pub use counters::{Counters, Tally};
 pub use error::{ConfigError, LinkError};

@@ -28,8 +28,8 @@ mod world;
 
 pub use error::SimError;
 pub use outcome::{
-    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace, PepOutcome, QlogFile,
-    ReturnBytes, RunOutcome, RunTrace, Series,
+    Acknowledgements, FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace,
+    PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
 };
 pub use spec::{
     Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec, RunSpec,

@@ -1,6 +1,6 @@
 //! A flow of datagrams that nothing controls: UDP at a constant rate or in bursts, and pings.
 
-use super::course::Told;
+use super::course::{Returned, Told};
 use super::{Course, Flow, FlowResults, Shared};
 use crate::datagram::{Body, Carrier, Datagram, Filler, Side, Way};
 use crate::error::SimError;
@@ -124,6 +124,7 @@ impl Flow for DatagramFlow {
             path: PathOutcome::default(),
             pep: None,
             credit: None,
+            returned: Returned::default(),
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);
@@ -178,6 +179,7 @@ impl Flow for DatagramFlow {
         };
         let udp = filler.carrier == Carrier::Udp;
         self.course.count_sent(
+            now,
             way,
             ReturnBytes {
                 ip: u64::from(IP_HEADER),
