@@ -90,10 +90,10 @@ pub struct Told<'a> {
     pub path: PathOutcome,
     /// What a proxy did.
     pub pep: Option<PepOutcome>,
-    /// Notes of the credit that the data's receiver gave.
-    pub credit: Option<CreditReport>,
     /// How the data's receiver acknowledged.
     pub returned: Returned,
+    /// Notes of the credit that the data's receiver gave.
+    pub credit: Option<CreditReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
 }
@@ -386,14 +386,14 @@ fn trace(name: &str, visit: &UnderWay, now: Time, told: &mut Told<'_>) -> FlowTr
     add("pacing_rate", "Mbps", sender.pacing_rate);
     add("rtt", "ms", sender.rtt);
     add("smoothed_rtt", "ms", sender.smoothed_rtt);
-    add("credit", "bytes", credit.announced);
-    add("credit_at_sender", "bytes", credit.heard);
-    add("consumed", "bytes", credit.consumed);
     add(
         "return_rate",
         "kbps",
         counts.return_bins.as_ref().map(|bins| return_rate(bins, visit.start)).unwrap_or_default(),
     );
+    add("credit", "bytes", credit.announced);
+    add("credit_at_sender", "bytes", credit.heard);
+    add("consumed", "bytes", credit.consumed);
     series.extend(returned.into_iter().filter(|series| !series.points.is_empty()));
     let mut marks = Vec::new();
     if let Some(at) = told.handshake {

@@ -123,8 +123,8 @@ impl Flow for DatagramFlow {
             record: &mut running.probe.record(),
             path: PathOutcome::default(),
             pep: None,
-            credit: None,
             returned: Returned::default(),
+            credit: None,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);

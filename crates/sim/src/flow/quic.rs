@@ -419,8 +419,8 @@ impl Flow for QuicFlow {
             record: &mut running.probe.record(),
             path: running.path(direction),
             pep: None,
-            credit: Some(running.credit.clone()),
             returned: running.accounts.returned(),
+            credit: Some(running.credit.clone()),
             qlog,
         };
         self.course.end(now, shared, told);

@@ -260,8 +260,8 @@ impl Flow for TcpFlow {
                 token: None,
             },
             pep: self.lines.pep_outcome(running.starting.direction),
-            credit: None,
             returned,
+            credit: None,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);
