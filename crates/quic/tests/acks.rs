@@ -139,7 +139,8 @@ fn held_acknowledgements_leave_once_the_sender_is_silent() {
         // The last data was answered in time: the sender did not probe.
         let last = seen.from_sender.last().unwrap();
         assert!(*last <= seen.end + DELAY * 2 + Span::from_millis(60), "{rule}: {last}, complete at {}", seen.end);
-        let answered = seen.from_receiver.iter().any(|&time| time >= seen.end && time <= seen.end + Span::from_millis(51));
+        let answered =
+            seen.from_receiver.iter().any(|&time| time >= seen.end && time <= seen.end + Span::from_millis(51));
         assert!(answered, "{rule}");
     }
 }
@@ -149,7 +150,11 @@ fn fewer_acknowledgements_leave_and_the_download_is_no_slower() {
     let stack = download("stack", plain);
     for (rule, part) in [("1:10", 2), ("rtt/8", 3), ("auto", 1)] {
         let seen = download(rule, plain);
-        assert!(seen.from_receiver.len() * part <= stack.from_receiver.len() + 8, "{rule}: {}", seen.from_receiver.len());
+        assert!(
+            seen.from_receiver.len() * part <= stack.from_receiver.len() + 8,
+            "{rule}: {}",
+            seen.from_receiver.len()
+        );
         let limit = stack.end.since_start().mul_f64(1.2);
         assert!(seen.end.since_start() <= limit, "{rule}: {} and {}", seen.end, stack.end);
     }
@@ -157,7 +162,8 @@ fn fewer_acknowledgements_leave_and_the_download_is_no_slower() {
 
 #[test]
 fn repeated_and_reordered_packets_are_acknowledged() {
-    let wire: Wire = |number| (if number % 11 == 0 { Span::from_millis(3) } else { Span::ZERO }, 1 + usize::from(number % 7 == 0));
+    let wire: Wire =
+        |number| (if number % 11 == 0 { Span::from_millis(3) } else { Span::ZERO }, 1 + usize::from(number % 7 == 0));
     for rule in ["1:64", "rtt/4", "auto"] {
         let seen = download(rule, wire);
         assert_eq!(seen.received, ANSWER, "{rule}");
