@@ -25,7 +25,7 @@ pub struct ReturnBytes {
     /// Credit frames.
     #[serde(default)]
     pub credit: u64,
-    /// Other frames: requests, the handshake.
+    /// Other frames: requests, the handshake; and packets that nobody looked into, such as a stateless reset.
     #[serde(default)]
     pub other: u64,
     /// PADDING frames.
@@ -56,7 +56,7 @@ impl ReturnBytes {
             quic_header: bytes.quic_header,
             ack: bytes.ack,
             credit: bytes.credit,
-            other: bytes.other,
+            other: bytes.other + bytes.unseen,
             padding: bytes.padding,
             tag: bytes.tag,
             tcp: bytes.tcp,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bentpipe_link::{Ecn, FrameShare, Link};
+use bentpipe_link::{Ecn, Enqueue, Event, FrameShare, Link, Packet};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use common::{Arrival, Fate, direction, link, model, run};
 use proptest::prelude::*;
@@ -283,4 +283,25 @@ fn terminals_that_want_more_share_what_the_others_leave() {
     for (got, wanted) in got.iter().zip([0.2, 0.9, 0.9]) {
         assert!((got - wanted).abs() < 0.01, "{got} Mbps, optimum {wanted}");
     }
+}
+
+#[test]
+fn a_terminal_s_packets_can_be_taken_back_even_one_that_is_sent_in_pieces() {
+    // 1500 bytes take two and a half of 625 bytes a frame.
+    let mut link = link(&carrier("cra = \"200 kbps\", frame = \"25 ms\""), 1, 2);
+    for number in 0..3 {
+        let packet = Packet { bytes: 1500, ecn: Ecn::NotEct, payload: number };
+        assert_eq!(link.enqueue(Time::ZERO, number % 2, packet), Enqueue::Queued);
+    }
+    assert_eq!(link.poll(Time::from_millis(40)), None);
+    let mut back = Vec::new();
+    link.withdraw(Time::from_millis(40), 0, true, |packet| back.push(packet.payload));
+    assert_eq!(back, [0, 2]);
+    assert_eq!((link.port_counters(0).withdrawn.packets, link.port_counters(0).in_flight.packets), (2, 0));
+    assert_eq!((link.queue_bytes(), link.held()), (0, 1), "the other terminal's is being sent");
+    let mut left = Vec::new();
+    while let Some(due) = link.next_deadline() {
+        left.extend(std::iter::from_fn(|| link.poll(due)));
+    }
+    assert!(matches!(left[..], [Event::Delivered { port: 1, .. }]), "{left:?}");
 }

@@ -18,8 +18,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A rate that keeps nothing back: where none is given, the stack paces by the window.
-const NO_PACING: Rate = Rate::from_mbps(1_000_000);
+/// The highest rate that the stack is told, a byte a nanosecond: its pacer waits for what is missing, rounded to nanoseconds, and beyond this
+/// rate a wait may round to nothing, for ever. Without pacing it is the rate: where none is given, the stack paces by the window.
+const FASTEST: Rate = Rate::from_mbps(8_000);
 
 /// Makes a controller for a connection that begins.
 pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
@@ -242,13 +243,13 @@ impl Controller for Adapter {
         let initial_window = Bytes::new(self.initial_window);
         let burst = self.ledger.bytes_in_flight() < initial_window;
         let rate = if !self.pacing {
-            NO_PACING
+            FASTEST
         } else if burst {
             rate.max(Rate::over(initial_window, UNPACED))
         } else {
             rate
         };
-        metrics.pacing_rate = Some(rate.as_bps() / 8);
+        metrics.pacing_rate = Some(rate.min(FASTEST).as_bps() / 8);
         metrics.send_quantum = self.controller.send_quantum().map(Bytes::get);
         metrics
     }

@@ -60,10 +60,25 @@ pub struct CreditRule {
     pub tuned: bool,
     /// The largest window that tuning may reach.
     pub most: Bytes,
-    /// Share of the window that must be consumed before an update leaves: an eighth where the stack decides.
+    /// Share of the window that must be consumed, or gained by tuning, before an update leaves: an eighth where the stack decides.
     pub after: Ratio,
     /// An update leaves at least this often while anything was consumed; none: only the share counts.
     pub every: Option<Span>,
+}
+
+impl CreditRule {
+    /// Windows that follow the path, up to 64 MB (850 Mbps over 600 ms). Credit that waits for a sixteenth of the window is late by an eighth of what arrives in
+    /// a round trip, since such a window is two of them: a sender that doubles has room for that. 50 ms as "QUIC & Satellite Return Link" (Fairhurst, Custura,
+    /// Jones) suggests, so that what a trickle uses, and what a lost update said, is not missing for long.
+    pub fn tuned() -> Self {
+        let after = Ratio::new(1.0 / 16.0).unwrap_or_default();
+        Self { tuned: true, after, every: Some(Span::from_millis(50)), ..Self::default() }
+    }
+
+    /// Whether the stack can do what it says by itself.
+    pub(crate) fn is_stack(&self) -> bool {
+        !self.tuned && self.every.is_none() && self.after == Self::default().after
+    }
 }
 
 impl Default for CreditRule {

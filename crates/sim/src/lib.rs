@@ -20,6 +20,7 @@ mod lost;
 mod mesh;
 mod net;
 mod outcome;
+pub mod overhead;
 mod parcels;
 mod progress;
 mod recorder;

@@ -3,6 +3,7 @@
 use crate::spec::Direction;
 use bentpipe_link::Counters;
 use bentpipe_orbit::Node;
+use bentpipe_quic::CreditFigures;
 use bentpipe_quic::account::{Layers, Sizes};
 use bentpipe_quic::congestion::Saved;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
@@ -53,7 +54,7 @@ pub struct ReturnBytes {
     pub ip: u64,
     /// UDP headers.
     pub udp: u64,
-    /// QUIC packets: the sum of the six that follow.
+    /// QUIC packets: the sum of the seven that follow.
     pub quic: u64,
     /// QUIC headers with packet numbers.
     pub quic_header: u64,
@@ -61,12 +62,14 @@ pub struct ReturnBytes {
     pub ack: u64,
     /// Credit frames: MAX_DATA and MAX_STREAM_DATA.
     pub credit: u64,
-    /// All other frames but PADDING; and packets that nobody could look into, such as a Retry or what an earlier visit's connection still sends.
+    /// All other frames but PADDING.
     pub other: u64,
     /// PADDING frames.
     pub padding: u64,
     /// Authentication tags.
     pub tag: u64,
+    /// Packets that nobody looked into: a stateless reset, or what the connection of an earlier visit still sends.
+    pub unseen: u64,
     /// TCP headers without options.
     pub tcp: u64,
     /// TCP options.
@@ -88,6 +91,7 @@ impl std::ops::AddAssign for ReturnBytes {
         self.other += more.other;
         self.padding += more.padding;
         self.tag += more.tag;
+        self.unseen += more.unseen;
         self.tcp += more.tcp;
         self.options += more.options;
         self.payload += more.payload;
@@ -101,9 +105,10 @@ impl ReturnBytes {
         self.quic_header = layers.header;
         self.ack = layers.ack;
         self.credit = layers.credit;
-        self.other = layers.other + self.quic.saturating_sub(layers.total());
+        self.other = layers.other;
         self.padding = layers.padding;
         self.tag = layers.tag;
+        self.unseen = self.quic.saturating_sub(layers.total());
     }
 }
 
@@ -206,6 +211,10 @@ pub struct FlowOutcome {
     pub packets_declared_lost: u64,
     /// Time the sender stood still because of flow control or its send buffer.
     pub flow_control_blocked: Option<Span>,
+    /// The longest of that at a stretch.
+    pub flow_control_blocked_longest: Option<Span>,
+    /// What the data's receiver held and promised, where it speaks QUIC.
+    pub credit: Option<CreditFigures>,
     /// Datagrams that the data's receiver sent.
     pub return_packets: u64,
     /// Their bytes.

@@ -21,9 +21,7 @@ pub struct LinkRecorder {
     drops_queue: Vec<(Time, f64)>,
     drops_loss: Vec<(Time, f64)>,
     drops_route: Vec<(Time, f64)>,
-    /// Capacity of the whole link, where it is allocated.
-    capacity: Capacity,
-    /// The same by terminal.
+    /// What terminals had of frames, where capacity is allocated.
     terminals: Vec<Capacity>,
 }
 
@@ -64,27 +62,25 @@ impl LinkRecorder {
     /// What terminals had of frames, in the order in which the link tells it.
     pub fn frames(&mut self, shares: impl Iterator<Item = FrameShare>) {
         for share in shares {
-            self.capacity.add(&share, share.port == 0);
             if share.port < MOST_TERMINALS {
                 if share.port >= self.terminals.len() {
                     self.terminals.resize_with(share.port + 1, Capacity::default);
                 }
-                self.terminals[share.port].add(&share, true);
+                self.terminals[share.port].add(&share);
             }
         }
     }
 
-    /// Hands out the series of terminals, where there are several: of each `requested`, `allocated` and `used`, as those of the link.
+    /// Hands out the series of terminals, where there are several; those of the only one are the link's.
     pub fn take_terminals(&mut self) -> Vec<Vec<Series>> {
-        let terminals = std::mem::take(&mut self.terminals);
-        if terminals.len() < 2 {
+        if self.terminals.len() < 2 {
             return Vec::new();
         }
-        terminals.into_iter().map(|capacity| capacity.series().collect()).collect()
+        self.terminals.drain(..).map(|capacity| capacity.series().collect()).collect()
     }
 
-    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`, `drops_route`, and where
-    /// capacity is allocated `requested`, `allocated`, `used` (Mbps, mean of the frames from each time on); empty ones left out.
+    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`, `drops_route`, and of the only
+    /// terminal to which capacity is allocated `requested`, `allocated`, `used` (Mbps, mean of the frames from each time on); empty ones left out.
     pub fn series(self) -> Vec<Series> {
         let throughput = self
             .delivered
@@ -108,7 +104,7 @@ impl LinkRecorder {
         .into_iter()
         .filter(|(_, _, points): &(_, _, Vec<_>)| !points.is_empty())
         .map(|(name, unit, points)| Series { name, unit, points })
-        .chain(self.capacity.series())
+        .chain(self.terminals.into_iter().flat_map(Capacity::series))
         .collect()
     }
 }
@@ -124,17 +120,14 @@ struct Capacity {
 }
 
 impl Capacity {
-    /// Adds a share of a frame; `first` where it is the first of its frame.
-    fn add(&mut self, share: &FrameShare, first: bool) {
-        if first {
-            if self.length >= THROUGHPUT_BIN {
-                self.end_bin();
-            }
-            if self.length.is_zero() {
-                self.begin = share.begin;
-            }
-            self.length += share.length;
+    fn add(&mut self, share: &FrameShare) {
+        if self.length >= THROUGHPUT_BIN {
+            self.end_bin();
         }
+        if self.length.is_zero() {
+            self.begin = share.begin;
+        }
+        self.length += share.length;
         for (sum, bytes) in self.bytes.iter_mut().zip([share.requested, share.allocated, share.used]) {
             *sum += bytes.get();
         }
@@ -181,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_is_told_in_bins_of_whole_frames_for_the_link_and_for_each_terminal() {
+    fn capacity_is_told_in_bins_of_whole_frames_for_each_terminal() {
         let mut recorder = LinkRecorder::default();
         let length = Span::from_millis(20);
         let bytes = |bytes: u64| bentpipe_units::Bytes::new(bytes);
@@ -198,9 +191,13 @@ mod tests {
         let (first, second) = (Time::from_millis(5), Time::from_millis(65));
         assert_eq!(terminals[1][1].points, [(first, 1.2), (second, 1.2)]);
         assert_eq!(terminals[0][2].points, [(first, 0.0), (second, 0.6)]);
-        let all = recorder.series();
+        assert!(recorder.series().is_empty(), "they are told once");
+
+        let mut alone = LinkRecorder::default();
+        alone.frames((0..4).map(|frame| share(frame, 0)));
+        assert!(alone.take_terminals().is_empty());
+        let all = alone.series();
         assert_eq!(all.iter().map(|series| series.name).collect::<Vec<_>>(), ["requested", "allocated", "used"]);
-        assert_eq!(all[0].points, [(first, 2.4), (second, 2.4)]);
-        assert_eq!(all[1].points, [(first, 1.8), (second, 1.8)]);
+        assert_eq!(all[0].points, [(first, 1.2), (second, 1.2)]);
     }
 }

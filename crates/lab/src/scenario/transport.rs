@@ -77,8 +77,20 @@ macro_rules! keys {
             pub windows: Option<bentpipe_tcp::http::WindowsName>,
             /// Flow-control window of a stream of HTTP/2 or QUIC.
             pub stream_window: Option<crate::scenario::Window>,
-            /// Flow-control window of an HTTP/2 or QUIC connection.
-            pub connection_window: Option<crate::scenario::Window>,
+            /// Flow-control window of an HTTP/2 or QUIC connection; `tuned` (QUIC) follows what arrives.
+            pub connection_window: Option<crate::scenario::ConnectionWindow>,
+            /// Where a tuned window begins, which goes into the handshake; 1.25 MB where left out.
+            #[schemars(with = "Option<bentpipe_units::Bytes>")]
+            pub window_first: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
+            /// What a tuned window may grow to; 64 MB where left out.
+            #[schemars(with = "Option<bentpipe_units::Bytes>")]
+            pub window_most: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
+            /// Share of a QUIC connection's window that is consumed before the sender hears of new credit; an eighth where left out, a sixteenth of a tuned one.
+            #[schemars(with = "Option<bentpipe_units::Ratio>")]
+            pub credit_after: Option<serde_spanned::Spanned<bentpipe_units::Ratio>>,
+            /// And it hears of it at least this often while anything is consumed; 50 ms with a tuned window, otherwise only the share counts.
+            #[schemars(with = "Option<bentpipe_units::Span>")]
+            pub credit_every: Option<serde_spanned::Spanned<bentpipe_units::Span>>,
             /// Most data that the sender holds unacknowledged.
             pub send_window: Option<crate::scenario::Window>,
             /// What TCP's receive buffer may grow to, of which half is window, as with Linux; `6 MiB` is Linux' default, `auto` never limits.
@@ -120,6 +132,10 @@ macro_rules! keys {
                     windows: self.windows,
                     stream_window: self.stream_window,
                     connection_window: self.connection_window,
+                    window_first: self.window_first.clone(),
+                    window_most: self.window_most.clone(),
+                    credit_after: self.credit_after.clone(),
+                    credit_every: self.credit_every.clone(),
                     send_window: self.send_window,
                     receive_buffer: self.receive_buffer,
                     receive_autotune: self.receive_autotune,
@@ -164,6 +180,10 @@ impl Transport {
             mtu_discovery: self.mtu_discovery.or(base.mtu_discovery),
             stream_window: self.stream_window.or(base.stream_window),
             connection_window: self.connection_window.or(base.connection_window),
+            window_first: self.window_first.clone().or_else(|| base.window_first.clone()),
+            window_most: self.window_most.clone().or_else(|| base.window_most.clone()),
+            credit_after: self.credit_after.clone().or_else(|| base.credit_after.clone()),
+            credit_every: self.credit_every.clone().or_else(|| base.credit_every.clone()),
             send_window: self.send_window.or(base.send_window),
             max_window: self.max_window.or(base.max_window),
             windows: self.windows.or(base.windows),

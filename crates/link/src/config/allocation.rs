@@ -129,6 +129,13 @@ impl Dama {
         let refused = |key: &str, value: &dyn fmt::Display, problem: &str, allowed: &str| {
             Err(ConfigError::refused(format!("{key} = {value}"), problem, allowed))
         };
+        for (key, span) in
+            [("request_delay", self.request_delay), ("processing", self.processing), ("plan_delay", self.plan_delay)]
+        {
+            if span > LONGEST {
+                return refused(key, &span, "is too long", "0 s to 1 h");
+            }
+        }
         for (key, span) in [("frame", self.frame), ("sync", self.sync), ("timeout", self.timeout), ("msl", self.msl)] {
             if span.is_zero() || span > LONGEST {
                 return refused(key, &span, "is no time for an allocation", "above 0 s, up to 1 h");
@@ -136,13 +143,6 @@ impl Dama {
         }
         if self.frame < Span::from_micros(100) {
             return refused("frame", &self.frame, "is too short for a frame", "100 us or more");
-        }
-        for (key, span) in
-            [("request_delay", self.request_delay), ("processing", self.processing), ("plan_delay", self.plan_delay)]
-        {
-            if span > LONGEST {
-                return refused(key, &span, "is too long", "0 s to 1 h");
-            }
         }
         if self.cra.is_zero() && self.rbdc.is_zero() && self.vbdc.is_zero() && !self.fca {
             let allowed = "`cra`, `rbdc` or `vbdc` above zero, or fca = true";

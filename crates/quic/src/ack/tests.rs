@@ -54,7 +54,7 @@ impl Receiver {
         ping.frames.eliciting = true;
         receiver.policy.received(receiver.now, &data(0), seen);
         receiver.policy.left(receiver.now, &ping);
-        receiver.now = receiver.now + RTT;
+        receiver.now += RTT;
         receiver.policy.received(receiver.now, &ack(0, 0), seen);
         receiver
     }
@@ -234,7 +234,7 @@ fn auto_thins_its_acks_where_the_round_trip_shows_a_queue_and_comes_back() {
         let mut sent = ack(number, number);
         sent.frames.eliciting = true;
         policy.left(now, &sent);
-        now = now + trip;
+        now += trip;
         policy.received(now, &ack(number, number), Circumstances { marked: false, smoothed_rtt: Some(RTT) });
         // What the pace is after that, as the time to the next ACK.
         policy.left(now, &ack(number, number));
