@@ -7,7 +7,7 @@ use crate::profiles::queue_bytes;
 use crate::scenario::{ConnectionWindow, Direction, Flow, Scenario, Spoken, Transport, VisitSection, Window, Workload};
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
-use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
+use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{Datagrams, FlowSpec, Object, Stack, Visit};
 use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -42,6 +42,7 @@ pub(super) fn flow(
 ) -> Result<FlowSpec, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let spoken = keys.spoken()?;
+    let acknowledges = keys.acknowledges(spoken)?;
     let datagrams = matches!(spoken, Spoken::Cbr | Spoken::Ping);
     let keys = if datagrams { &Transport::default() } else { keys };
     let mut visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
@@ -60,7 +61,7 @@ pub(super) fn flow(
             }
             Stack::Datagrams(sent)
         }
-        Spoken::Quic(http) => Stack::quic(settings(keys, http, sizes, mtu)?),
+        Spoken::Quic(http) => Stack::quic(settings(keys, http, acknowledges, sizes, mtu)?),
         Spoken::Tcp(version) => {
             let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
             Stack::Tcp(Box::new(tcp(keys, version, sizes, path, scenario, objects)?))
@@ -184,7 +185,13 @@ pub(super) fn initial_window(keys: &Transport, default: u32) -> u32 {
     window.map_or(default, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX))
 }
 
-fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Settings, Problem> {
+fn settings(
+    keys: &Transport,
+    http: Http,
+    (ack, ack_by): (AckRule, AckBy),
+    sizes: Sizes,
+    mtu: Bytes,
+) -> Result<Settings, Problem> {
     let largest = payload(mtu);
     let discovery = keys.mtu_discovery.unwrap_or(false);
     let default = Settings::default();
@@ -219,8 +226,8 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Se
         resume_via: keys.resume_via.unwrap_or_default(),
         http,
         pacing: keys.pacing.unwrap_or(true),
-        ack: keys.ack.unwrap_or_default(),
-        ack_by: keys.ack_by.unwrap_or(keys.ack.unwrap_or_default().by()),
+        ack,
+        ack_by,
         ack_auto: default.ack_auto,
         stock: None,
         credit,

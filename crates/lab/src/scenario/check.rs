@@ -409,16 +409,9 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
             Err(Problem::not_one_of(given.span(), "metric of all flows together", given.get_ref(), together))
         }
         _ => {
-            if LayerMetric::named(given.get_ref()).is_none() {
-                known(
-                    "metric",
-                    Some(given),
-                    &each
-                        .chain(["return_bytes.LAYER", "return_overhead_percent.LAYER"])
-                        .chain(together)
-                        .collect::<Vec<_>>(),
-                )?;
-            }
+            let layers: Vec<String> = LayerMetric::names().collect();
+            let all = each.chain(layers.iter().map(String::as_str)).chain(together);
+            known("metric", Some(given), &all.collect::<Vec<_>>())?;
             known("flow", flow, &flow_names(scenario))
         }
     }

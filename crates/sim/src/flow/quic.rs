@@ -270,6 +270,8 @@ impl QuicFlow {
             .transpose()
             .map_err(|error| SimError::Spec(error.to_string()))?;
         let notes = remembered.as_ref().map(Remembered::notes);
+        let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
+        settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
             (Side::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
             (Side::Client, _) if by_token => {
