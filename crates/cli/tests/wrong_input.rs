@@ -551,6 +551,12 @@ fn of_hops() -> Vec<Case> {
             &["no metric is named `completion`", "allowed: `completion_s`"],
         ),
         case(
+            "an expectation of no layer",
+            after("[[expect]]\nmetric = \"return_bytes.syn\"\nbelow = 1\n"),
+            11,
+            &["no metric is named `return_bytes.syn`", "`return_bytes.ip`"],
+        ),
+        case(
             "an expectation without a condition",
             after("[[expect]]\nmetric = \"completion_s\"\n"),
             10,
