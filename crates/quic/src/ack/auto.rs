@@ -32,7 +32,7 @@ pub struct Auto {
 impl Default for Auto {
     fn default() -> Self {
         Self {
-            first: 40.0,
+            first: 56.0,
             most: 64.0,
             least: 6.0,
             share: 0.4,
