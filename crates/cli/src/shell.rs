@@ -59,7 +59,8 @@ fn path(args: &Shell) -> Result<PathSpec, LabError> {
     let plan = match profile(&args.path) {
         Some(profile) => {
             // A scenario needs somebody who talks. Nobody will: only its path is used.
-            let text = format!("name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n", profile.name);
+            let text =
+                format!("name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n", profile.name);
             Plan::parse("the profile", &text, Path::new("."), &changes)?
         }
         None if Path::new(&args.path).exists() => Plan::read(Path::new(&args.path), &changes)?,
@@ -75,7 +76,8 @@ fn path(args: &Shell) -> Result<PathSpec, LabError> {
     };
     let spec = plan.spec(Task { case: 0, run: 0 })?;
     if spec.mesh.is_some() {
-        let reason = "a path over a constellation is not emulated; allowed: a profile such as `leo`, or hops".to_owned();
+        let reason =
+            "a path over a constellation is not emulated; allowed: a profile such as `leo`, or hops".to_owned();
         return Err(LabError::Usage { argument: "PROFILE", reason });
     }
     let hops = spec.hops.into_iter();
@@ -239,7 +241,11 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
                 .filter(|(_, tally)| tally.packets > 0)
                 .map(|(cause, tally)| format!("{} by {cause}", tally.packets))
                 .collect();
-            let dropped = if dropped.is_empty() { "nothing dropped".to_owned() } else { format!("dropped {}", dropped.join(", ")) };
+            let dropped = if dropped.is_empty() {
+                "nothing dropped".to_owned()
+            } else {
+                format!("dropped {}", dropped.join(", "))
+            };
             let _ = writeln!(
                 text,
                 "    {}: {} packets, {:.3} MB through; {dropped}; queue up to {:.3} MB",
@@ -309,6 +315,9 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
 mod tests {
     #[test]
     fn placeholders_become_addresses_and_other_braces_stay() {
-        assert_eq!(super::filled("http://{server}:80/{x} [{server6}] {client}"), "http://198.19.0.1:80/{x} [2001:2:0:2::1] 198.18.0.1");
+        assert_eq!(
+            super::filled("http://{server}:80/{x} [{server6}] {client}"),
+            "http://198.19.0.1:80/{x} [2001:2:0:2::1] 198.18.0.1"
+        );
     }
 }

@@ -107,7 +107,9 @@ fn nothing_is_left_when_the_command_or_the_emulator_is_killed() {
         ["/proc/net/dev", "/proc/net/route", "/proc/net/ipv6_route"].map(|file| {
             let text = std::fs::read_to_string(file).unwrap_or_default();
             // Without counters, which others move.
-            text.lines().map(|line| line.split_whitespace().take(3).collect::<Vec<_>>()[..1].join(" ")).collect::<Vec<_>>()
+            text.lines()
+                .map(|line| line.split_whitespace().take(3).collect::<Vec<_>>()[..1].join(" "))
+                .collect::<Vec<_>>()
         })
     };
     let before = host();
@@ -116,7 +118,8 @@ fn nothing_is_left_when_the_command_or_the_emulator_is_killed() {
     let serve = format!("setsid sleep {marker}");
 
     // The emulator itself, without warning.
-    let mut emulator = shell(&["terrestrial", "--", "/bin/sh", "-c", &script]).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut emulator =
+        shell(&["terrestrial", "--", "/bin/sh", "-c", &script]).stderr(Stdio::null()).spawn().expect("it runs");
     wait_until("the command runs", || sleeps(&marker));
     assert_eq!(host(), before);
     emulator.kill().expect("killed");
@@ -137,10 +140,11 @@ fn an_interrupt_ends_the_command_and_the_summary_is_written_all_the_same() {
         return;
     }
     let marker = format!("53.{}", std::process::id());
-    let emulator = shell(&["terrestrial", "--", "/bin/sh", "-c", &format!("trap 'exit 6' TERM; sleep {marker} & wait")])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let emulator =
+        shell(&["terrestrial", "--", "/bin/sh", "-c", &format!("trap 'exit 6' TERM; sleep {marker} & wait")])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
     wait_until("the command runs", || sleeps(&marker));
     let interrupted = Command::new("kill").args(["-INT", &emulator.id().to_string()]).status().expect("kill");
     assert!(interrupted.success());
@@ -170,7 +174,10 @@ fn without_root_a_user_namespace_will_do() {
         return;
     };
     let mut command = Command::new(program);
-    command.args(["shell", "terrestrial", "--", "/bin/sh", "-c", "id -u; exit 3"]).stdin(Stdio::null()).current_dir("/");
+    command
+        .args(["shell", "terrestrial", "--", "/bin/sh", "-c", "id -u; exit 3"])
+        .stdin(Stdio::null())
+        .current_dir("/");
     // Only root can become somebody else; anyone else is nobody already.
     if std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
         command.uid(NOBODY).gid(NOBODY);

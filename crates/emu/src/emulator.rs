@@ -47,8 +47,8 @@ pub struct PathSpec {
 /// How the emulator works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How long before a packet is due its thread stops sleeping and looks at the clock instead: what it costs to be woken. It takes that much processor
-    /// time for each packet that is waited for.
+    /// How long before a packet is due its thread stops sleeping and looks at the clock instead: about what it costs to be woken. It takes that much processor
+    /// time for each packet that is waited for, and half of one processor in all at most.
     pub spin: Span,
     /// Whether to ask for real-time priority. Without permission it goes on without, and says so.
     pub realtime: bool,

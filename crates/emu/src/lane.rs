@@ -102,9 +102,10 @@ impl<P> Lane<P> {
 
     /// The earliest deadline, with the stage and the link that has it.
     fn first_due(&self) -> Option<(Time, usize, usize)> {
-        let links = self.stages.iter().enumerate().flat_map(|(place, stage)| {
-            stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
-        });
+        let links =
+            self.stages.iter().enumerate().flat_map(|(place, stage)| {
+                stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
+            });
         links.filter_map(|(place, index, link)| Some((link.next_deadline()?, place, index))).min()
     }
 

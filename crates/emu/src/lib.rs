@@ -38,6 +38,7 @@ mod error;
 mod lane;
 mod namespace;
 mod netlink;
+mod pace;
 mod program;
 mod relay;
 mod report;
@@ -46,9 +47,7 @@ mod sys;
 mod tun;
 mod worker;
 
-pub use emulator::{
-    Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, client_addresses, server_addresses,
-};
+pub use emulator::{Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, client_addresses, server_addresses};
 pub use error::EmuError;
 pub use namespace::{Access, Namespace, has_admin, prepare};
 pub use program::Program;

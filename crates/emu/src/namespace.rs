@@ -99,7 +99,8 @@ impl Namespace {
     pub fn is_listening(&self) -> Result<bool, EmuError> {
         let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
         self.inside(|| {
-            ["tcp", "tcp6"].iter().any(|name| listens(&table(name))) || ["udp", "udp6"].iter().any(|name| table(name).lines().count() > 1)
+            ["tcp", "tcp6"].iter().any(|name| listens(&table(name)))
+                || ["udp", "udp6"].iter().any(|name| table(name).lines().count() > 1)
         })
     }
 
@@ -121,9 +122,8 @@ fn listens(table: &str) -> bool {
 
 /// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the host's.
 fn parameter(key: &str) -> Result<PathBuf, EmuError> {
-    let fine = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-    };
+    let fine =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let mut parts = key.split(['.', '/']);
     if parts.next() != Some("net") || !parts.clone().all(fine) || parts.clone().count() < 2 {
         return Err(EmuError::Spec {
@@ -150,7 +150,9 @@ mod tests {
     #[test]
     fn only_a_socket_that_listens_counts() {
         let table = |state: &str| {
-            format!("  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F90 00000000:0000 {state} 00000000:00000000\n")
+            format!(
+                "  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F90 00000000:0000 {state} 00000000:00000000\n"
+            )
         };
         assert!(listens(&table("0A")));
         assert!(!listens(&table("01")));
@@ -160,7 +162,9 @@ mod tests {
     #[test]
     fn parameters_of_the_host_are_refused() {
         assert!(parameter("net.ipv4.tcp_rmem").is_ok_and(|file| file == Path::new("/proc/sys/net/ipv4/tcp_rmem")));
-        for key in ["kernel.hostname", "net", "net.ipv4", "net.ipv4.", "net...vm.x", "net/../kernel/hostname", "/net/x/y", ""] {
+        for key in
+            ["kernel.hostname", "net", "net.ipv4", "net.ipv4.", "net...vm.x", "net/../kernel/hostname", "/net/x/y", ""]
+        {
             assert!(parameter(key).is_err(), "{key}");
         }
     }

@@ -53,9 +53,8 @@ impl Relay {
         let what = |error| EmuError::system(format!("forwarding port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
         // Both families: IPV6_V6ONLY is off in a new namespace; without IPv6, IPv4 alone.
-        let bind = || {
-            TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)))
-        };
+        let bind =
+            || TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
         let listener = far_side.inside(bind)?.map_err(what)?;
         let port = listener.local_addr().map_err(what)?.port();
         let relay = Self {
@@ -79,7 +78,11 @@ impl Relay {
     /// What it has done so far.
     pub fn report(&self) -> RelayReport {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        RelayReport { taken: of(&self.shared.taken), refused: of(&self.shared.refused), failed: of(&self.shared.failed) }
+        RelayReport {
+            taken: of(&self.shared.taken),
+            refused: of(&self.shared.refused),
+            failed: of(&self.shared.failed),
+        }
     }
 }
 

@@ -139,7 +139,8 @@ impl Report {
             let name = direction.name;
             let DirectionReport { dropped_ring, dropped_memory, dropped_write, lateness, .. } = direction;
             if *dropped_ring > 0 {
-                doubts.push(format!("{name}: fell behind, {dropped_ring} packets or super-packets were dropped unread"));
+                doubts
+                    .push(format!("{name}: fell behind, {dropped_ring} packets or super-packets were dropped unread"));
             }
             if *dropped_memory > 0 {
                 doubts.push(format!("{name}: {dropped_memory} packets dropped for want of memory"));

@@ -2,6 +2,7 @@
 
 use crate::clock::{Alarm, Clock, thread_time};
 use crate::lane::{Lane, Load, Outcome};
+use crate::pace::{Idle, Pace};
 use crate::report::{DirectionReport, Late, LinkReport};
 use crate::segment::{self, HEADER, LARGEST, Refused};
 use crate::tun::Tun;
@@ -62,6 +63,7 @@ impl Worker {
         let alarm = Alarm::new()?;
         let inputs = std::mem::take(&mut self.inputs);
         let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|tun| tun.as_fd()).collect();
+        let mut pace = Pace::new(self.settings.spin, self.clock.now());
         loop {
             let more = self.write(&mut state);
             if self.stop.load(Ordering::Relaxed) {
@@ -71,13 +73,20 @@ impl Worker {
             for (index, tun) in inputs.iter().enumerate() {
                 idle &= !self.read(tun, index, &mut state)?;
             }
-            if idle {
-                let now = self.clock.now();
-                let due = self.lane.next_output().map_or(NAP, |at| at.since(now));
-                // Nearer than this, asking for input until it is due is the waiting.
-                if due > self.settings.spin {
-                    alarm.wait((due - self.settings.spin).min(NAP), &waiting)?;
+            let now = self.clock.now();
+            if !idle {
+                pace.work(now);
+                if let Some(breath) = pace.breath(now) {
+                    alarm.wait(breath, &[])?;
+                    pace.slept(self.clock.now());
                 }
+                continue;
+            }
+            let due = self.lane.next_output().map_or(NAP, |at| at.since(now)).min(NAP);
+            // Spinning is asking for input until it is due.
+            if let Idle::Sleep(span) = pace.idle(now, due) {
+                alarm.wait(span, &waiting)?;
+                pace.slept(self.clock.now());
             }
         }
         // What came before the end is in the books, whatever becomes of it.

@@ -199,10 +199,7 @@ fn losses_and_drops_are_those_that_the_links_count() {
     if cannot_run() {
         return;
     }
-    let lossy = DirectionConfig {
-        loss: LossConfig::bernoulli(Ratio::new(0.2).expect("a ratio")),
-        ..direction(20, 20)
-    };
+    let lossy = DirectionConfig { loss: LossConfig::bernoulli(Ratio::new(0.2).expect("a ratio")), ..direction(20, 20) };
     let emulator = one_hop(&direction(20, 20), &lossy);
     let arrived = datagrams(&emulator, 500, 1000);
     let report = stop(emulator);
