@@ -50,6 +50,12 @@ export function flowMetric(flow: Flow, metric: string): number | null {
     const layer = metric.slice("return_bytes.".length);
     return Object.hasOwn(flow.return_bytes, layer) ? number(flow.return_bytes[layer]) : null;
   }
+  const size = /^ack_frame_(min|median|p99|max)_bytes$/.exec(metric)?.[1] as "min" | "median" | "p99" | "max" | undefined;
+  if (size) return number(flow.ack_frame_bytes?.[size]);
+  if (metric.startsWith("return_overhead_percent.")) {
+    const part = flowMetric(flow, metric.replace("return_overhead_percent", "return_bytes"));
+    return part !== null && flow.bytes_sent ? (100 * part) / flow.bytes_sent : null;
+  }
   return Object.hasOwn(flow, metric) ? number((flow as unknown as Record<string, unknown>)[metric]) : null;
 }
 

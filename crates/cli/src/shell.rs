@@ -29,9 +29,9 @@ const TOLERATED: Span = Span::from_millis(1);
 
 /// Runs the command. What the path did is said on standard error, or as JSON on standard output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
-    let path = path(args)?;
+    let (path, terminals) = path(args)?;
     let mut notes = Vec::new();
-    match behind(args, &path, &mut notes) {
+    match behind(args, &path, terminals, &mut notes) {
         Ok(done) => {
             let document = json(args, &done, &notes);
             if args.json {
@@ -53,8 +53,8 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
     }
 }
 
-/// The path of a profile or of a scenario's first variant at its first point, as run number 0 of a simulation has it.
-fn path(args: &Shell) -> Result<PathSpec, LabError> {
+/// The path of a profile or of a scenario's first variant at its first point, as run number 0 of a simulation has it, and the number of its terminals.
+fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: None };
     let plan = match profile(&args.path) {
         Some(profile) => {
@@ -81,9 +81,9 @@ fn path(args: &Shell) -> Result<PathSpec, LabError> {
         return Err(LabError::Usage { argument: "PROFILE", reason });
     }
     let hops = spec.hops.into_iter();
-    // There is one client: whether terminals share a hop makes no difference.
-    let hops = hops.map(|hop| Hop { name: hop.name, forward: hop.forward, reverse: hop.reverse, shared: true });
-    Ok(PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run })
+    let hops = hops.map(|hop| Hop { name: hop.name, forward: hop.forward, reverse: hop.reverse, shared: hop.shared });
+    let path = PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run };
+    Ok((path, spec.terminals.max(1)))
 }
 
 /// What came of it.
@@ -92,10 +92,11 @@ struct Done {
     report: Report,
 }
 
-fn behind(args: &Shell, path: &PathSpec, notes: &mut Vec<String>) -> Result<Done, EmuError> {
+fn behind(args: &Shell, path: &PathSpec, terminals: usize, notes: &mut Vec<String>) -> Result<Done, EmuError> {
     prepare()?;
     let interrupted = interrupts();
-    let ground = Ground::new(1, args.mtu)?;
+    // The command is at the first terminal. The others are silent, and count where capacity is allocated.
+    let ground = Ground::new(terminals, args.mtu)?;
     for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
         for namespace in ground.namespaces() {
             namespace.set(key.trim(), value.trim())?;

@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::ack::{Acknowledger, Outlet};
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
+use crate::credit::CreditReport;
 use crate::gate::StartTicket;
 use crate::packets::Watch;
 use crate::qlog::QlogSink;
@@ -63,6 +64,10 @@ pub struct Attached {
     pub acknowledger: Option<Acknowledger>,
     /// Counts its packets.
     pub account: Option<Account>,
+    /// Notes the credit that it gives.
+    pub credit: Option<CreditReport>,
+    /// Notes the credit that it gets.
+    pub credit_heard: Option<CreditReport>,
 }
 
 /// How often the memory of paths learns what a connection has observed.
@@ -192,7 +197,10 @@ impl Endpoint {
     }
 
     fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, mut attached: Attached, now: Time) {
-        let outlet = Outlet::new(attached.watch.take(), attached.acknowledger.take(), attached.account.take());
+        let outlet = Outlet::new(&mut attached);
+        if let Some(credit) = &attached.credit {
+            conn.lock().watch_credit(credit.clone());
+        }
         let tasks = FuturesUnordered::new();
         if let Some(tokens) = &attached.tokens {
             conn.lock().set_tokens(tokens.clone());
@@ -219,7 +227,8 @@ impl Endpoint {
         self.scratch.clear();
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
-                if let Some(entry) = self.connections.get(&key) {
+                if let Some(entry) = self.connections.get_mut(&key) {
+                    entry.outlet.arrives(ecn == Some(EcnCodepoint::Ce));
                     let mut state = entry.conn.lock();
                     state.now = now;
                     state.quic.handle_event(event);
@@ -302,7 +311,9 @@ impl Endpoint {
         loop {
             let mut state = entry.conn.lock();
             state.now = now;
-            entry.outlet.received(now, || state.smoothed_rtt());
+            if entry.outlet.received(now, || state.smoothed_rtt()) {
+                state.quic.ping();
+            }
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
             if let Some(knowledge) = entry.attached.tokens.as_ref().and_then(Tokens::knowledge) {
@@ -352,20 +363,23 @@ impl Endpoint {
             };
             let mut state = entry.conn.lock();
             state.now = now;
-            if let Some(transmit) = entry.outlet.release(now, buffer) {
-                return Some(transmit);
-            }
+            state.settle_credit();
             let start = buffer.len();
             while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
                 if let Some(transmit) = entry.outlet.pass(now, convert(&transmit), start, buffer) {
                     return Some(transmit);
                 }
             }
+            // Last: what the stack has made replaces what was held.
+            if let Some(transmit) = entry.outlet.release(now, buffer) {
+                return Some(transmit);
+            }
             self.ready.pop_front();
             entry.queued = false;
             let blocked = state.writers_blocked();
             let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
-            let timeout = timeout.into_iter().chain(entry.outlet.due()).min().map(|at| at.max(now));
+            let timeout =
+                timeout.into_iter().chain(entry.outlet.due()).chain(state.credit_due()).min().map(|at| at.max(now));
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);

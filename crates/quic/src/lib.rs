@@ -10,15 +10,17 @@
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
 //! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`Account`] counts what did;
+//! - [`credit`] decides what a peer may send, and when it hears so;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
-mod account;
+pub mod account;
 pub mod ack;
 mod adapter;
 mod arrivals;
 mod clock;
 mod conn;
+pub mod credit;
 mod endpoint;
 mod gate;
 mod h3;
@@ -39,6 +41,7 @@ pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
+pub use crate::credit::{CreditFigures, CreditReport};
 pub use crate::endpoint::{Accept, Acceptor, Attached, Endpoint, Task, Transmit};
 pub use crate::gate::{StartGate, StartTicket};
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
@@ -47,7 +50,7 @@ pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{
     CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
-    UDP_HEADER,
+    StockController, UDP_HEADER,
 };
 pub use crate::sorter::take_tokens;
 /// Congestion control, for the types that stand in this crate's interface.

@@ -1,11 +1,13 @@
 //! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
 
-use crate::ack::{AckBy, AckRule};
-use bentpipe_congestion::{ParameterError, Prepared, Recipe};
+use crate::ack::{AckBy, AckRule, Auto};
+use bentpipe_congestion::{ParameterError, Prepared, Recipe, Saved};
 use bentpipe_units::{Bytes, Ratio, Span};
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Bytes of IPv4 and UDP headers in front of every QUIC datagram (RFC 791, RFC 768).
@@ -58,10 +60,25 @@ pub struct CreditRule {
     pub tuned: bool,
     /// The largest window that tuning may reach.
     pub most: Bytes,
-    /// Share of the window that must be consumed before an update leaves: an eighth where the stack decides.
+    /// Share of the window that must be consumed, or gained by tuning, before an update leaves: an eighth where the stack decides.
     pub after: Ratio,
     /// An update leaves at least this often while anything was consumed; none: only the share counts.
     pub every: Option<Span>,
+}
+
+impl CreditRule {
+    /// Windows that follow the path, up to 64 MB (850 Mbps over 600 ms). Credit that waits for a sixteenth of the window is late by an eighth of what arrives in
+    /// a round trip, since such a window is two of them: a sender that doubles has room for that. 50 ms as "QUIC & Satellite Return Link" (Fairhurst, Custura,
+    /// Jones) suggests, so that what a trickle uses, and what a lost update said, is not missing for long.
+    pub fn tuned() -> Self {
+        let after = Ratio::new(1.0 / 16.0).unwrap_or_default();
+        Self { tuned: true, after, every: Some(Span::from_millis(50)), ..Self::default() }
+    }
+
+    /// Whether the stack can do what it says by itself.
+    pub(crate) fn is_stack(&self) -> bool {
+        !self.tuned && self.every.is_none() && self.after == Self::default().after
+    }
 }
 
 impl Default for CreditRule {
@@ -70,11 +87,35 @@ impl Default for CreditRule {
     }
 }
 
+/// The controllers of the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StockController {
+    /// Its NewReno.
+    NewReno,
+    /// Its CUBIC.
+    Cubic,
+    /// Its BBR.
+    Bbr,
+}
+
+impl StockController {
+    /// What makes it.
+    pub fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
+        match self {
+            Self::NewReno => Arc::new(NewRenoConfig::default()),
+            Self::Cubic => Arc::new(CubicConfig::default()),
+            Self::Bbr => Arc::new(Bbr3Config::default()),
+        }
+    }
+}
+
 /// Settings of both endpoints of one flow. Plain values: whoever builds them has already resolved "auto".
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Controller of both senders, how it starts, what it does with a remembered path.
     pub congestion: Recipe,
+    /// A controller of the stack itself, with its own pacing, instead of all of `congestion`: a sender that is not ours. For studies, no scenario says it.
+    pub stock: Option<StockController>,
     /// How a server knows a remembered path. A client that sends remembers by itself.
     pub resume_via: ResumeVia,
     /// What runs above QUIC.
@@ -83,12 +124,16 @@ pub struct Settings {
     pub ack: AckRule,
     /// Who decides that.
     pub ack_by: AckBy,
+    /// How `auto` is tuned: for studies, no scenario says it.
+    pub ack_auto: Auto,
     /// Longest time an ACK may wait (RFC 9000 §18.2, max_ack_delay; 25 ms there), asked for with `ack`.
     pub max_ack_delay: Span,
     /// Round trip assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
     pub initial_rtt: Span,
     /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two datagrams).
     pub initial_window: u32,
+    /// Whether what the window admits is spread over the round trip (RFC 9002 §7.7).
+    pub pacing: bool,
     /// Flow-control window of a stream.
     pub stream_window: Bytes,
     /// Flow-control window of the connection.
@@ -113,10 +158,13 @@ impl Default for Settings {
             http: Http::default(),
             ack: AckRule::default(),
             ack_by: AckRule::default().by(),
+            ack_auto: Auto::default(),
+            stock: None,
             credit: CreditRule::default(),
             max_ack_delay: Span::from_millis(25),
             initial_rtt: Span::from_millis(333),
             initial_window: 10,
+            pacing: true,
             stream_window: Bytes::new(1_250_000),
             connection_window: Bytes::new(1_250_000),
             send_window: Bytes::from_mb(10),
@@ -188,7 +236,26 @@ impl Settings {
         } else {
             config.mtu_discovery_config(None);
         }
-        if let (AckRule::Every(packets), AckBy::Sender) = (self.ack, self.ack_by) {
+        self.ask(&mut config, None);
+        Ok(config)
+    }
+
+    /// What a sender asks of its peer's acknowledgements, put into `config`. `saved`: what it remembers of the path.
+    ///
+    /// A ratio where that is the policy. With `auto`, of which a peer need know nothing, one that leaves twice as many ACKs a round trip of the remembered
+    /// window as our own receiver sends at most, so that it takes nothing from that, and never sparser than 1:10, what an initial window bursts anyway; nothing where no
+    /// path is remembered, since the ratio is fixed for the connection.
+    pub fn ask(&self, config: &mut TransportConfig, saved: Option<&Saved>) {
+        let every = match (self.ack, self.ack_by) {
+            (AckRule::Every(packets), AckBy::Sender) => Some(packets),
+            (AckRule::Auto, _) => saved.filter(|saved| saved.is_usable()).and_then(|saved| {
+                let packets = saved.window.get() as f64 / f64::from(self.initial_mtu);
+                let every = (packets / (2.0 * self.ack_auto.most.max(1.0))).min(10.0) as u32;
+                (every > 2).then_some(every)
+            }),
+            _ => None,
+        };
+        if let Some(packets) = every {
             let mut frequency = AckFrequencyConfig::default();
             // The frame's threshold counts the packets that may pass *without* an ACK: one less than the ratio.
             frequency
@@ -196,7 +263,6 @@ impl Settings {
                 .max_ack_delay(Some(self.max_ack_delay.into()));
             config.ack_frequency_config(Some(frequency));
         }
-        Ok(config)
     }
 
     /// What makes controllers, checked.
@@ -219,6 +285,18 @@ mod tests {
     fn a_window_beyond_a_quic_integer_is_refused_with_its_value() {
         let settings = Settings { stream_window: Bytes::MAX, ..Settings::default() };
         assert!(settings.transport().unwrap_err().to_string().contains("18446744073709551615"));
+    }
+
+    #[test]
+    fn auto_asks_for_few_acknowledgements_only_of_a_path_that_it_remembers_as_long() {
+        let asks = |window| {
+            let saved = Saved { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None };
+            let mut config = TransportConfig::default();
+            Settings { ack: AckRule::Auto, ..Settings::default() }.ask(&mut config, Some(&saved));
+            !format!("{config:?}").contains("ack_frequency_config: None")
+        };
+        assert!(asks(18_000_000));
+        assert!(!asks(0) && !asks(200_000));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::Recipe;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -276,6 +276,36 @@ fn small_windows_stop_the_sender_and_the_time_is_counted() {
 }
 
 #[test]
+fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
+    for loss in ["", "loss = 0.01\n"] {
+        let mut spec = geo(vec![visit(20_000_000, Handshake::OneRtt)]);
+        spec.hops[0].forward = direction(50, 325, &format!("{loss}queue = \"1 BDP\""));
+        let free = run(&spec);
+        let settings = spec.flows[0].stack.quic_mut().unwrap();
+        settings.credit = CreditRule::tuned();
+        settings.stream_window = settings.credit.most;
+        settings.connection_window = Bytes::new(64_000);
+        let outcome = run(&spec);
+        spec.trace = true;
+        let again = run(&spec);
+        assert_eq!(format!("{:?}", outcome.flows), format!("{:?}", again.flows), "recorded or not");
+        let series = &again.trace.unwrap().flows[0].series;
+        for name in ["credit", "credit_at_sender", "consumed"] {
+            let found = series.iter().find(|series| series.name == name).unwrap();
+            assert!(found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1), "{name}");
+        }
+        let flow = &outcome.flows[0];
+        assert!(seconds(flow.completion) < 1.02 * seconds(free.flows[0].completion), "{:?}", flow.completion);
+        assert!(seconds(flow.flow_control_blocked_longest) < 0.65, "{:?}", flow.flow_control_blocked_longest);
+        let product = Rate::from_mbps(50).bytes_in(flow.rtt_p99.unwrap());
+        let factor = if loss.is_empty() { 2.0 } else { 4.0 };
+        let credit = flow.credit.unwrap();
+        assert!(credit.window_most <= product.mul_f64(factor), "{} of {product}", credit.window_most);
+        assert!(credit.held_most <= credit.window_most, "{credit:?}");
+    }
+}
+
+#[test]
 fn traces_record_the_sender_and_the_links() {
     let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
     spec.trace = true;
@@ -338,5 +368,30 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
             let outcome = run(&spec);
             assert_eq!(outcome.flows.iter().any(|flow| !flow.completed), patch == outage, "{patch}");
         }
+    }
+}
+
+#[test]
+fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
+    // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its own and no more.
+    let mut spec = geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
+    spec.hops[0].reverse = direction(4, 250, r#"allocation = { cra = "2 Mbps" }"#);
+    spec.terminals = 2;
+    spec.trace = true;
+    let second = FlowSpec { name: "other".into(), terminal: 1, ..spec.flows[0].clone() };
+    spec.flows.push(second);
+    let outcome = run(&spec);
+    for flow in &outcome.flows {
+        assert!(seconds(flow.completion) > 500_000.0 * 8.0 / 2e6, "{:?}", flow.completion);
+    }
+    let names: Vec<&str> = outcome.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["satellite/forward", "satellite/return"], "one link, a port for each");
+    let trace = outcome.trace.unwrap();
+    for terminal in ["satellite/return#0", "satellite/return#1"] {
+        let link = trace.links.iter().find(|link| link.name == terminal).unwrap();
+        let points = |name: &str| &link.series.iter().find(|series| series.name == name).unwrap().points;
+        assert!(points("allocated").iter().all(|(_, mbps)| (mbps - 2.0).abs() < 0.001));
+        assert!(points("used").iter().all(|(_, mbps)| *mbps < 2.001));
+        assert!(points("used").iter().any(|(_, mbps)| *mbps > 1.9));
     }
 }
