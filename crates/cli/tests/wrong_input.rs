@@ -494,7 +494,7 @@ fn of_hops() -> Vec<Case> {
             "an ACK ratio of none",
             after("[defaults]\nack = \"1:0\"\n"),
             11,
-            &["`1:0`", "allowed: \"stack\", or \"1:N\""],
+            &["`1:0`", "allowed: \"stack\", \"1:N\""],
         ),
         case(
             "a window of nothing",
