@@ -42,10 +42,10 @@ export function capacityPanels(terminals: TraceLink[], links: TraceLink[], cache
         layers: [
           ...layer("allocated", "allocated", "What the carrier gave the terminal, frame by frame", () => roleColour("allocated"), { fill: true, width: 1.6 }),
           ...layer("used", "used", "What the terminal sent in it", () => roleColour("used"), { width: 1.6 }),
-          ...layer("requested", "requested", "What the terminal had asked for", () => roleColour("requested"), { dash: [5, 3], width: 1.8, bounded: true }),
+          ...layer("requested", "requested", "What the terminal is due or had asked for, as known when the frame was planned", () => roleColour("requested"), { dash: [5, 3], width: 1.8, bounded: true }),
         ],
         howto:
-          "A request and the plan that answers it go over the satellite, so allocation follows the request by a round trip and what it takes to plan: that is how long the first packets of a burst wait. Area above the used line is capacity that nobody gets back. Where the request stays above the area, the carrier is full, or the terminal has all that it may have.",
+          "Requested is what was known when the frame was planned. It left the terminal a way over the satellite and the planning before, and the plan took as long to come back: so long do the first packets of a burst wait. Area above the used line is capacity that nobody gets back. Where the request stays above the area, the carrier is full, or the terminal has all that it may have.",
         ...(own.length > 1 && i > 0 ? { folded: "requested, allocated, used" } : {}),
       };
     });
@@ -60,7 +60,7 @@ export function capacityPanels(terminals: TraceLink[], links: TraceLink[], cache
       layers: own.flatMap((l, i): Layer[] => {
         const data = cache.get(l.series["allocated"]);
         const { terminal } = split(l.name);
-        return data ? [{ name: terminal, title: `Capacity allocated to ${terminal}`, style: "step", data, colour: () => variantColour(i), dash: variantDash(i), width: 1.8, shown: true }] : [];
+        return data ? [{ name: `terminal ${terminal}`, title: `Capacity allocated to terminal ${terminal}`, style: "step", data, colour: () => variantColour(i), dash: variantDash(i), width: 1.8, shown: true }] : [];
       }),
       howto: "What the carrier gave each terminal, frame by frame. Terminals that want more than their share stand at the same height; what one of them does not want is shared among the others.",
     };

@@ -20,7 +20,7 @@ const DOTS = 6_000;
 const MARKS = 2_000;
 
 /** Samples of a line are dots too where each has so many CSS pixels of the width. */
-const POINT_ROOM = 3;
+const POINT_ROOM = 8;
 
 /** Opacity of the area under a line. */
 const FILL = 0.16;

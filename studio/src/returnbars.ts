@@ -66,6 +66,6 @@ export function sizeBars(all: ReturnSide[]): HTMLElement | null {
     { class: "card sizes" },
     h("figcaption", {}, h("h3", {}, "ACK frame sizes", h("small", {}, ` tallest bar ${percent(top)}; at the right the median`))),
     h("div", { class: "layer-rows" }, sides.map(row), h("div", {}), h("div", { class: "size-axis" }, bins.map((b, k) => h("span", {}, k % every === 0 && h("b", {}, k === 0 ? `${b.from}\u00a0B` : String(b.from))))), h("div", {})),
-    h("p", { class: "howto" }, `Bytes of the frame alone. It takes about five while nothing is missing; each hole in what has arrived adds two or more.${sides.some((s) => s.sizesOf === "options") ? " Of TCP, bytes of options in segments that only acknowledge: timestamps, and SACK where something is missing." : ""}`),
+    h("p", { class: "howto" }, `Bytes of the frame alone, five at the least (RFC 9000 §19.3). Large packet numbers and long delays take more, and so does each hole in what has arrived.${sides.some((s) => s.sizesOf === "options") ? " Of TCP, bytes of options in segments that only acknowledge: timestamps, and SACK where something is missing." : ""}`),
   );
 }

@@ -130,7 +130,7 @@ export function returnFacts(sides: ReturnSide[]): string[] {
   if (perAck.length > 0) out.push(`Data packets to an ACK: ${spread(perAck, significant)}.`);
   const rates = known(sides, (s) => s.rate);
   const shares = known(sides, (s) => s.share);
-  if (rates.length > 0) out.push(`Return rate: ${spread(rates, (v) => unitValue("kbps", v))} on average${shares.length > 0 ? `, which is ${range(shares, share)} of what the return link carries` : ""}.`);
+  if (rates.length > 0) out.push(`Return rate: ${spread(rates, (v) => unitValue("kbps", v))} on average${shares.length > 0 ? `, which is ${range(shares, share)} of the return link's rate` : ""}.`);
   const overhead = known(sides, (s) => s.overhead);
   const headers = known(sides, (s) => part(s, ["ip", "udp", "tcp"]));
   const acks = known(sides, (s) => part(s, ["ack"]));

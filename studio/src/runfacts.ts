@@ -1,7 +1,6 @@
 import { rankLinks, type LinkRanking } from "./busy.ts";
 import { h, type Child } from "./dom.ts";
 import { bytes, count, metricOf, metricValue, ms, percent, seconds, significant } from "./format.ts";
-import { isSplit } from "./layers.ts";
 import { flowIn, runOf } from "./stats.ts";
 import type { Flow, LinkResult, PathView, Report, Trace } from "./types.ts";
 import { inOrderOfStart } from "./waterfall.ts";
@@ -120,8 +119,8 @@ export function pathFacts(path: PathView): [string, string][] {
 /** Return bytes in words, the sum first; layers that the flow's transport does not have are left out. */
 export function layersOf(flow: Flow): [string, number][] {
   // Where all is known, the section on the return link has it.
-  const split = isSplit(flow.return_bytes);
-  const layers = Object.entries(flow.return_bytes).filter(([layer, n]) => layer === "total" || (n > 0 && !split));
+  const elsewhere = (flow.data_per_ack ?? null) !== null;
+  const layers = Object.entries(flow.return_bytes).filter(([layer, n]) => layer === "total" || (n > 0 && !elsewhere));
   return layers.sort(([a], [b]) => Number(b === "total") - Number(a === "total")).map(([layer, n]) => [metricOf(`return_bytes.${layer}`).label, n]);
 }
 

@@ -24,11 +24,11 @@ export function pointKey(point: Point): string {
 
 const keys = new WeakMap<Point, string>();
 
-/** A swept key in words: its last part, or all of it where another key ends alike. */
+/** A swept key in words: its last part, with the direction where that is the return one, or all of it where another key ends alike. */
 export function keyLabel(key: string, among: string[]): string {
-  const last = key.split(".").at(-1)!;
+  const [last, before] = key.split(".").reverse() as [string, string?];
   const rival = among.some((other) => other !== key && other.split(".").at(-1) === last);
-  return (rival ? key : last).replaceAll("_", " ");
+  return (rival ? key : before === "return" ? `return ${last}` : last).replaceAll("_", " ");
 }
 
 /** A point in words. */

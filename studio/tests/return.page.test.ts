@@ -141,7 +141,7 @@ describe("a sweep of return capacity", () => {
       const opened = await bench.open(policySweep(), { dark, width: 1280, hash: "#metric=goodput_mbps" });
       const { page } = opened;
       const plot = page.locator(".sweep svg.plot");
-      expect(await plot.locator(".caption").textContent()).toBe("rate (log scale)");
+      expect(await plot.locator(".caption").textContent()).toBe("return rate (log scale)");
       const labels = await plot.locator("text.tick[text-anchor=middle]").allTextContents();
       expect(labels[0]).toBe("10 kbps");
       expect(labels.at(-1)).toBe("3 Mbps");

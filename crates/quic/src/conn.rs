@@ -310,7 +310,7 @@ impl Conn {
         }
     }
 
-    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at most about `limit` bytes.
+    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at most `limit` bytes.
     /// Waits where nothing is there.
     pub(crate) fn poll_read(
         &self,
@@ -321,7 +321,10 @@ impl Conn {
     ) -> Poll<Result<Read, StreamFailure>> {
         use noq_proto::ReadError;
         let mut state = self.lock();
-        let room = state.credit.room();
+        let room = {
+            let State { credit, quic, now, .. } = &mut *state;
+            credit.room(*now, quic)
+        };
         if room == 0 {
             return Poll::Ready(Err(StreamFailure::Overfull));
         }
@@ -335,7 +338,7 @@ impl Conn {
                 if taken >= limit {
                     break Some(Ok(Read::More));
                 }
-                match chunks.next(usize::MAX) {
+                match chunks.next(usize::try_from(limit - taken).unwrap_or(usize::MAX)) {
                     Ok(Some(chunk)) => {
                         taken += chunk.bytes.len() as u64;
                         sink(chunk.offset, chunk.bytes);

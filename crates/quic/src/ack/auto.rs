@@ -32,10 +32,10 @@ pub struct Auto {
 impl Default for Auto {
     fn default() -> Self {
         Self {
-            first: 12.0,
+            first: 40.0,
             most: 64.0,
             least: 6.0,
-            share: 0.6,
+            share: 0.4,
             inflation: 0.125,
             up: 1.5,
             down: 0.5,
@@ -57,6 +57,8 @@ pub(super) struct Pace {
     trips: Trips,
     /// Round trip of the handshake's large packets.
     handshake: Option<Span>,
+    /// What the handshake lets be guessed.
+    guess: f64,
     /// When the first small packet was acknowledged.
     begun: Option<Time>,
     /// When the last ACK left.
@@ -78,6 +80,7 @@ impl Pace {
             ceiling: None,
             trips: Trips::default(),
             handshake: None,
+            guess: 0.0,
             begun: None,
             last: None,
             changed: None,
@@ -132,6 +135,7 @@ impl Pace {
         let longer = self.handshake.unwrap_or(trip).saturating_sub(trip).as_secs_f64();
         let ack = longer / ACKS_IN_INITIAL;
         let guess = self.auto.share * trip.as_secs_f64() / ack.max(1e-9);
+        self.guess = guess;
         match &mut self.ceiling {
             Some((ceiling, _)) => *ceiling = ceiling.min(guess),
             None => {
@@ -144,11 +148,15 @@ impl Pace {
 
     fn bound(&mut self, now: Time) {
         let ceiling = self.ceiling.filter(|&(_, until)| now < until).map_or(f64::INFINITY, |(ceiling, _)| ceiling);
-        self.frequency = self.frequency.min(ceiling).clamp(self.auto.least, self.auto.most);
+        // So few ACKs cannot be what makes a queue, not even where the link has fallen to a tenth.
+        let least = self.auto.least.max(self.guess / 10.0).min(self.auto.most);
+        self.frequency = self.frequency.min(ceiling).clamp(least, self.auto.most);
     }
 
     pub fn wants_ping(&self, now: Time, smoothed_rtt: Span) -> bool {
         let every = self.trips.shortest().unwrap_or(smoothed_rtt) / self.auto.pings.max(1);
-        self.trips.newest().is_none_or(|newest| now.since(newest) >= every) && self.next(smoothed_rtt) <= now
+        self.trips.heard()
+            && self.trips.newest().is_none_or(|newest| now.since(newest) >= every)
+            && self.next(smoothed_rtt) <= now
     }
 }

@@ -190,7 +190,7 @@ fn a_gap_is_reported_at_once_and_by_auto_within_its_interval() {
         let before = receiver.now;
         receiver.arrives(receiver.largest + 3);
         let gap = receiver.largest;
-        receiver.wait(RTT / 12);
+        receiver.wait(RTT / 40);
         let (left, number) = receiver.left.last().copied().unwrap();
         assert_eq!(number, gap, "{rule}");
         assert!(rule == "auto" || left == before, "{rule}: {left}");
@@ -240,14 +240,16 @@ fn auto_thins_its_acks_where_the_round_trip_shows_a_queue_and_comes_back() {
         policy.left(now, &ack(number, number));
         policy.pace.next(RTT).since(now)
     };
-    policy.received(Time::ZERO, &data(0), Circumstances { marked: false, smoothed_rtt: Some(RTT) });
+    // As of 280 kbps, of which ACKs may take 40 %: 131 a round trip, and 13 on a tenth of it.
+    let handshake = RTT + Span::from_millis(33);
+    policy.received(Time::ZERO, &data(0), Circumstances { marked: false, smoothed_rtt: Some(handshake) });
     ping(&mut policy, 1, RTT);
     let dense = ping(&mut policy, 2, RTT);
     let mut sparse = dense;
     for number in 3..8 {
         sparse = ping(&mut policy, number, RTT * 2);
     }
-    assert!(sparse >= dense * 8, "{dense} to {sparse}");
+    assert!(sparse >= dense * 4, "{dense} to {sparse}");
     for number in 8..60 {
         sparse = ping(&mut policy, number, RTT);
     }
@@ -287,7 +289,7 @@ proptest! {
                     let mut packet = data(receiver.largest + 1 + skip);
                     packet.frames.immediate = immediate;
                     receiver.arrives_as(&packet, marked);
-                    if skip > 0 && rule != "auto" {
+                    if skip > 0 && packet.number > skip + 1 && rule != "auto" {
                         prop_assert_eq!(receiver.left.last(), Some(&(receiver.now, receiver.largest)));
                     }
                 }

@@ -19,6 +19,8 @@ pub(super) struct Trips {
     present: Option<(Span, Time)>,
     /// The shortest of the time before.
     past: Option<Span>,
+    /// The peer has acknowledged something: it reads such packets.
+    heard: bool,
 }
 
 impl Trips {
@@ -35,6 +37,7 @@ impl Trips {
     /// `packet` arrived. The round trip of the newest packet that it acknowledges for the first time.
     pub fn received(&mut self, now: Time, packet: &PacketSeen) -> Option<Span> {
         let acknowledges = packet.frames.acknowledges.filter(|_| packet.space == Space::Data)?;
+        self.heard = true;
         let mut trip = None;
         while let Some(&(_, sent)) = self.pending.front().filter(|(number, _)| *number <= acknowledges) {
             self.pending.pop_front();
@@ -50,6 +53,11 @@ impl Trips {
             };
         }
         trip
+    }
+
+    /// Whether the peer has acknowledged anything: before that, it may not even have the keys.
+    pub fn heard(&self) -> bool {
+        self.heard
     }
 
     /// How long the oldest has waited.

@@ -1,12 +1,10 @@
 //! Credit carried out: by the stack's own rule or by ours.
 
+use super::promise::LEAST;
 use super::{CreditReport, Promise};
 use crate::settings::CreditRule;
 use bentpipe_units::{Bytes, Span, Time};
 use noq_proto::{Connection, VarInt};
-
-/// The least window that the stack is left with under our rule: below eight bytes it would announce its limit with everything that is read.
-const LEAST: u64 = 8;
 
 /// The credit that a connection gives its peer.
 #[derive(Debug, Default)]
@@ -86,10 +84,15 @@ impl Credit {
         }
     }
 
-    /// What may be taken from the stack now.
-    pub fn room(&self) -> u64 {
+    /// What may be taken from the stack now: nothing where too much is held, and no more at a time than it can be told of before it takes that for
+    /// consumed and lets the peer send on.
+    pub fn room(&mut self, now: Time, quic: &mut Connection) -> u64 {
+        self.settle(now, quic);
         match &self.keeper {
-            Keeper::Rule { promise, .. } => promise.room(),
+            Keeper::Rule { promise, told, .. } => {
+                let debt = promise.limit().saturating_sub(promise.total_read()).saturating_sub(*told);
+                promise.room().min(debt.max(LEAST))
+            }
             _ => u64::MAX,
         }
     }
@@ -145,7 +148,7 @@ impl Credit {
         }
     }
 
-    /// Announces what is due. To be called before anything is sent.
+    /// Announces what is due, and lets the stack rest. To be called before anything is sent.
     pub fn settle(&mut self, now: Time, quic: &mut Connection) {
         let Keeper::Rule { promise, told, .. } = &mut self.keeper else { return };
         // What the stack has announced by itself, were it to have come so far.
@@ -155,7 +158,7 @@ impl Credit {
             *told = told.saturating_add(limit - before);
             set(quic, *told);
         }
-        let rest = promise.rest().max(LEAST);
+        let rest = promise.rest();
         if rest < *told {
             *told = rest;
             set(quic, rest);

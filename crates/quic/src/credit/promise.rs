@@ -6,6 +6,8 @@ use bentpipe_units::{Bytes, Span, Time};
 
 /// Largest limit (RFC 9000 §16).
 const MOST_LIMIT: u64 = (1 << 62) - 1;
+/// The least window that the stack is left with: below eight bytes it would announce its limit with everything that is read.
+pub(super) const LEAST: u64 = 8;
 /// Beyond twice the largest window, so many bytes may still lie here unread: our choice, room for what a stack hands out in one piece.
 const SLACK: u64 = 65_536;
 
@@ -93,9 +95,12 @@ impl Promise {
         self.bound().saturating_mul(2).saturating_add(SLACK).saturating_sub(self.held())
     }
 
-    /// Bytes that have to be free for an update.
+    /// Bytes that have to be free for an update. Not quite the whole window: the stack announces [`LEAST`] bytes by itself once all is used up, and the
+    /// update would wait for those.
     fn share(&self) -> u64 {
-        Bytes::new(self.window()).mul_f64(self.rule.after.get()).get().max(1)
+        let window = self.window();
+        let share = Bytes::new(window).mul_f64(self.rule.after.get()).get();
+        share.min(window.saturating_sub(LEAST)).max(1)
     }
 
     /// What the limit would be if it were announced now.
@@ -123,7 +128,7 @@ impl Promise {
 
     /// The window that the stack rests at between updates: see [the module](super).
     pub(super) fn rest(&self) -> u64 {
-        self.window().saturating_sub(self.share()).saturating_sub(self.held())
+        self.window().saturating_sub(self.share()).saturating_sub(self.held()).max(LEAST)
     }
 
     /// The stack has announced up to `limit` by itself.
@@ -180,7 +185,7 @@ mod tests {
     fn what_is_read_and_not_consumed_gives_no_credit() {
         let mut promise = Promise::new(rule(0.25, Some(10)), Bytes::new(1000));
         promise.read(1000);
-        assert_eq!((promise.held(), promise.poll(Time::from_secs(9)), promise.rest()), (1000, None, 0));
+        assert_eq!((promise.held(), promise.poll(Time::from_secs(9)), promise.rest()), (1000, None, LEAST));
         promise.consumed(300);
         assert_eq!(promise.poll(Time::from_secs(9)), Some(1300));
     }
@@ -238,7 +243,8 @@ mod tests {
                 prop_assert_eq!(announced.is_some(), expected);
                 prop_assert!(promise.limit() >= before && announced.is_none_or(|limit| limit == promise.limit()));
                 prop_assert!(promise.limit() - promise.consumed <= bound, "more promised than allowed");
-                prop_assert!(promise.held() <= bound && promise.rest() <= promise.limit() - promise.read);
+                prop_assert!(promise.held() <= bound);
+                prop_assert!(promise.rest() <= (promise.limit() - promise.read).max(LEAST));
                 prop_assert!(promise.due().is_none_or(|due| due > now), "an update was due and stayed here");
             }
         }
