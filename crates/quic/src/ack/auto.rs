@@ -38,7 +38,7 @@ impl Default for Auto {
             share: 0.4,
             inflation: 0.125,
             up: 1.5,
-            down: 0.5,
+            down: 0.125,
             ceiling: 0.75,
             caution: Span::from_secs(10),
             pings: 4,
@@ -65,14 +65,10 @@ pub(super) struct Pace {
     last: Option<Time>,
     /// When the frequency last changed.
     changed: Option<Time>,
-    /// The round trip as it is, while there is a queue.
-    queued: Option<Span>,
 }
 
 /// What a round trip varies by without any queue: the peer may wait for max_ack_delay (25 ms, RFC 9000 §18.2).
 const NOISE: Span = Span::from_millis(30);
-/// ACKs in a round trip that a queue has made longer, at most.
-const QUEUED: u64 = 16;
 /// ACK packets in the first packet of a handshake, less one: 1228 bytes with IP and UDP headers, an ACK 65.
 const ACKS_IN_INITIAL: f64 = 18.0;
 
@@ -88,17 +84,13 @@ impl Pace {
             begun: None,
             last: None,
             changed: None,
-            queued: None,
         }
     }
 
     /// When the next ACK may leave.
     pub fn next(&self, smoothed_rtt: Span) -> Time {
         let round = self.trips.shortest().unwrap_or(smoothed_rtt);
-        let interval = round.mul_f64(1.0 / self.frequency.max(1.0));
-        // What cannot be thinned further for the empty path can for the one there is: a link that others fill may leave less than `least` needs.
-        let interval = self.queued.map_or(interval, |trip| interval.max(trip / QUEUED));
-        self.last.map_or(Time::ZERO, |last| last + interval)
+        self.last.map_or(Time::ZERO, |last| last + round.mul_f64(1.0 / self.frequency.max(1.0)))
     }
 
     pub fn left(&mut self, now: Time, packet: &PacketSeen) {
@@ -124,7 +116,6 @@ impl Pace {
         if !slow && trip.is_none() {
             return;
         }
-        self.queued = self.trips.waiting(now).max(trip).filter(|_| slow);
         // One change for each round trip: what the last one did must have been seen.
         if self.changed.is_some_and(|changed| now.since(changed) < trip.map_or(limit, |trip| trip.max(limit))) {
             return;
