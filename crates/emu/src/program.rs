@@ -179,6 +179,10 @@ fn tend(program: Pid) -> ! {
 
 /// Everything in the namespace but the first process.
 extern "C" fn pass_on(signal: libc::c_int) {
+    // Only ever from a namespace's first process: anywhere else "everything" would be the machine's.
     // SAFETY: async-signal-safe, and no pointers.
-    unsafe { libc::kill(-1, signal) };
+    if unsafe { libc::getpid() } == 1 {
+        // SAFETY: as above.
+        unsafe { libc::kill(-1, signal) };
+    }
 }
