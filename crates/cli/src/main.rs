@@ -7,6 +7,7 @@ mod controllers;
 mod errors;
 mod fairness;
 mod matrix;
+mod matrix_peers;
 mod orbit;
 mod output;
 mod paths;
