@@ -171,10 +171,13 @@ impl Conn {
         self.lock().spawned.push(Box::pin(task));
     }
 
-    /// Tells the size of the send buffer that the connection was configured with ([`crate::Settings::send_window`]):
-    /// writers that have filled it then wait for room worth waking up for.
+    /// Tells the size of the send buffer, at first the one that the connection was configured with ([`crate::Settings::send_window`]):
+    /// writers that have filled it then wait for room worth waking up for. A smaller size than before takes back nothing.
     pub fn batch_writes(&self, send_window: u64) {
-        self.lock().send_window = Some(send_window);
+        let mut state = self.lock();
+        state.send_window = Some(send_window);
+        let mark = if state.writers_blocked() { Watermark::Low } else { Watermark::High };
+        state.set_watermark(mark);
     }
 
     /// What arrived in the best round trip so far, the receiver's view of what the path carries: see

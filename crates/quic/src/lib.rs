@@ -33,13 +33,15 @@ mod settings;
 mod sorter;
 pub mod tls;
 pub mod token;
+mod view;
+mod wake;
 
 pub use crate::account::Account;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
-pub use crate::endpoint::{Accept, Acceptor, Attached, Endpoint, Task, Transmit};
+pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, Task, Transmit};
 pub use crate::gate::{StartGate, StartTicket};
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
 pub use crate::raw::RawStream;

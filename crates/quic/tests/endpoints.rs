@@ -2,15 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
+use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Accept, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};
+use bentpipe_quic::{Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use proptest::prelude::*;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
 const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 443);
@@ -164,6 +167,83 @@ fn a_silent_server_ends_in_a_timeout_not_in_waiting() {
     pair.run(Time::from_secs(120));
     assert!(conn.closed().is_some());
     assert_eq!(*answer.lock().unwrap(), None);
+}
+
+/// Something outside that a task waits for.
+#[derive(Default)]
+struct Flag(Mutex<(bool, Option<Waker>)>);
+
+impl Flag {
+    fn poll(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut flag = self.0.lock().unwrap();
+        flag.1 = Some(cx.waker().clone());
+        if flag.0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn set(&self) {
+        let mut flag = self.0.lock().unwrap();
+        flag.0 = true;
+        flag.1.take().unwrap().wake();
+    }
+}
+
+/// What a driver is woken by, counted.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
+    let (mut pair, config) = pair(Clock::new());
+    let wakes = Arc::new(Wakes::default());
+    pair.client.set_waker(wakes.clone().into());
+    let (conn, _) = ask(&mut pair, config, vec![1], None);
+    pair.run(Time::from_millis(200));
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 0, "what happens inside needs nobody from outside");
+
+    let flag = Arc::new(Flag::default());
+    let told = poll_fn({
+        let flag = flag.clone();
+        move |cx| flag.poll(cx)
+    });
+    let done = Arc::new(AtomicUsize::new(0));
+    let seen = done.clone();
+    conn.spawn(async move {
+        told.await;
+        seen.store(1, Ordering::SeqCst);
+    });
+    pair.client.wake(pair.now);
+    pair.client.run_woken(pair.now);
+    assert_eq!((wakes.0.load(Ordering::SeqCst), done.load(Ordering::SeqCst)), (0, 0), "it waits");
+    std::thread::spawn(move || flag.set()).join().unwrap();
+    assert_eq!((wakes.0.load(Ordering::SeqCst), done.load(Ordering::SeqCst)), (1, 0), "woken, and not run by itself");
+    pair.client.run_woken(pair.now);
+    assert_eq!(done.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_gatekeeper_has_addresses_shown_and_turns_connections_away() {
+    for (admission, answered, connected_ms) in
+        [(Admission::Admit, true, 40), (Admission::Retry, true, 80), (Admission::Refuse, false, 0), (Admission::Ignore, false, 0)]
+    {
+        let (mut pair, config) = pair(Clock::new());
+        pair.server.set_gatekeeper(Box::new(move |remote, validated| {
+            assert_eq!(remote, CLIENT.into());
+            if validated { Admission::Admit } else { admission }
+        }));
+        let (conn, answer) = ask(&mut pair, config, vec![7; 100], None);
+        pair.run(Time::from_millis(400));
+        assert_eq!(answer.lock().unwrap().is_some(), answered, "{admission:?}");
+        assert_eq!(conn.connected_at(), answered.then(|| Time::from_millis(connected_ms)), "{admission:?}");
+        assert_eq!(pair.server.open_connections(), usize::from(answered), "{admission:?}");
+        let refused = matches!(conn.closed(), Some(ConnectionError::ConnectionClosed(_)));
+        assert_eq!(refused, admission == Admission::Refuse, "{:?}", conn.closed());
+    }
 }
 
 proptest! {

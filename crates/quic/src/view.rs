@@ -1,0 +1,32 @@
+//! What applications may ask of a connection besides its streams.
+
+use crate::conn::Conn;
+use bentpipe_units::{Bytes, Span};
+use noq_proto::{ConnectionError, PathId};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+
+impl Conn {
+    /// Waits until the peer has shown that its address is its own (RFC 9000 §8.1): at a server by a token, otherwise by a complete handshake.
+    ///
+    /// # Errors
+    /// Why the connection ended before.
+    pub async fn validated(&self) -> Result<(), ConnectionError> {
+        poll_fn(|cx| self.poll_validated(cx)).await
+    }
+
+    /// The peer's address and port as they are now, while the connection has a path.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.lock().quic.network_path(PathId::ZERO).ok().map(|path| path.remote())
+    }
+
+    /// The congestion window at present.
+    pub fn congestion_window(&self) -> Option<Bytes> {
+        self.lock().quic.congestion_state(PathId::ZERO).map(|controller| Bytes::new(controller.window()))
+    }
+
+    /// The smoothed round trip (RFC 9002 §5.3), once the handshake is complete.
+    pub fn round_trip(&self) -> Option<Span> {
+        self.lock().smoothed_rtt()
+    }
+}
