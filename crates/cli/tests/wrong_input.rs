@@ -116,6 +116,12 @@ fn of_orbits() -> Vec<Case> {
             6,
             &["follows from where their ends are", "allowed: `rate`, `queue`"],
         ),
+        case(
+            "terminals on a network of satellites",
+            orbit("links.up = { allocation = \"dama\" }"),
+            6,
+            &["cannot be allocated", "not terminals", "allowed: `rate`, `queue`"],
+        ),
         case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`grid`, `rings`, `none`"]),
         case("links of no satellite", orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"), 6, &["`iridium-0-99`"]),
         case("a range of nothing", orbit("isl_range = \"0 km\""), 6, &["`isl_range` of 0 mm", "allowed: 1 km to"]),
@@ -241,6 +247,32 @@ fn of_hops() -> Vec<Case> {
             &["`ack_filter` in [path.pep]"],
         ),
         case("a proxy at no hop", path("pep = { hop = \"sea\" }"), 3, &["`sea`", "`access`"]),
+        case(
+            "more constant capacity than there is",
+            path("terminals = 4\nreturn = { allocation = { cra = \"3 Mbps\" } }"),
+            4,
+            &["cra = 3 Mbps for each of 4 terminals", "the 10 Mbps that they share", "up to 2.5 Mbps"],
+        ),
+        case(
+            "an allocation of no name",
+            path("return = { allocation = \"ondemand\" }"),
+            3,
+            &["`ondemand`", "none, dama, dama-free, cra"],
+        ),
+        case(
+            "frames beside an allocation",
+            path("return = { allocation = \"dama\", frame = \"20 ms\" }"),
+            3,
+            &["frame = 20 ms", "frames of its own"],
+        ),
+        case(
+            "a fade beyond what any MODCOD bears from the start",
+            path(
+                "forward = { rate = { acm = { symbol_rate = \"10 MBd\", modcods = \"dvb-s2\", clear_sky = \"-3 dB\", fade = [{ at = \"0 s\", db = 0 }] } } }",
+            ),
+            3,
+            &["clear_sky = -3 dB", "QPSK 1/4", "-1.85 dB or more"],
+        ),
         case(
             "an object after one that comes later",
             format!(

@@ -85,7 +85,7 @@ impl Cubic {
     /// A controller at its initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
         Self {
-            reno: NewReno::new(setup, values),
+            reno: NewReno::keeping(setup, values.get("beta")),
             c: values.get("c"),
             beta: values.get("beta"),
             fast_convergence: values.get("fast_convergence") >= 0.5,

@@ -82,7 +82,7 @@ pub struct GeoReno {
 impl GeoReno {
     /// A controller at its initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
-        let mut reno = NewReno::new(setup, values);
+        let mut reno = NewReno::keeping(setup, values.get("beta"));
         let own = setup.distance_m.filter(|_| values.get("own_rtt") >= 0.5);
         let own = own.map(|metres| (metres.min(FARTHEST_M), values.get("least"), Span::ZERO));
         if let Some(metres) = setup.distance_m {

@@ -57,7 +57,7 @@ impl Hybla {
     /// A controller at its initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
         Self {
-            reno: NewReno::new(setup, values),
+            reno: NewReno::keeping(setup, values.get("beta")),
             rtt0: Span::from_secs_f64(values.get("rtt0") / 1e3),
             limit: values.get("limit"),
             min_rtt: None,

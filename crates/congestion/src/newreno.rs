@@ -5,13 +5,22 @@ use crate::parameter::{Parameter, Values};
 use bentpipe_units::{Bytes, Time};
 
 /// Parameters of [`NewReno`].
-pub const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "beta",
-    default: 0.5,
-    range: (0.1, 0.95),
-    unit: "",
-    about: "share of the window kept at a congestion event (RFC 9002 appendix B.1, kLossReductionFactor)",
-}];
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        default: 0.5,
+        range: (0.1, 0.95),
+        unit: "",
+        about: "share of the window kept at a congestion event (RFC 9002 appendix B.1, kLossReductionFactor)",
+    },
+    Parameter {
+        name: "growth_per_ack",
+        default: 0.0,
+        range: (0.0, 1000.0),
+        unit: "packets",
+        about: "most that one acknowledgement counts for in growth (RFC 3465 §2.2, L); 0: all that it acknowledges, as RFC 9002 has it",
+    },
+];
 
 /// Smallest window: two packets (RFC 9002 §7.2, kMinimumWindow). Never nothing, whatever the packet.
 pub fn minimum_window(mtu: Bytes) -> Bytes {
@@ -41,12 +50,16 @@ pub struct NewReno {
     /// Window and threshold before the last congestion event, should that prove spurious.
     before: Option<(Bytes, Option<Bytes>)>,
     growth: Growth,
+    /// Most bytes that one acknowledgement counts for.
+    most_per_ack: Bytes,
 }
 
 impl NewReno {
     /// A controller at its initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
-        Self::keeping(setup, values.get("beta"))
+        let packets = values.get("growth_per_ack");
+        let most_per_ack = if packets > 0.0 { setup.mtu.mul_f64(packets) } else { Bytes::MAX };
+        Self { most_per_ack, ..Self::keeping(setup, values.get("beta")) }
     }
 
     /// A controller at its initial window that keeps the share `beta` of it at a congestion event.
@@ -60,6 +73,7 @@ impl NewReno {
             acknowledged: Bytes::ZERO,
             before: None,
             growth: Growth { slow_start: 1.0, avoidance: 1.0 },
+            most_per_ack: Bytes::MAX,
         }
     }
 
@@ -123,7 +137,7 @@ impl Controller for NewReno {
             return;
         }
         // RFC 9002 appendix B.5: one packet a window; counted, so that many small acknowledgements round nothing away.
-        let left = self.slow_start(ack.bytes);
+        let left = self.slow_start(ack.bytes.min(self.most_per_ack));
         self.acknowledged += left;
         let step = self.window.mul_f64(1.0 / self.growth.avoidance).max(Bytes::new(1)).get();
         let packets = self.acknowledged.get() / step;
@@ -210,6 +224,23 @@ mod tests {
             ledger.lose(first + index);
         }
         ledger.loss(now, false, |loss| reno.on_loss(loss));
+    }
+
+    #[test]
+    fn growth_for_each_acknowledgement_makes_sparse_ones_slow() {
+        let mut values = Values::defaults(PARAMETERS);
+        values.set("newreno", "growth_per_ack", 2.0).unwrap();
+        let (mut reno, mut ledger) = (NewReno::new(&setup(), &values), Ledger::new());
+        let before = reno.window();
+        for _ in 0..10 {
+            let packet = ledger.send(Time::ZERO, MTU);
+            reno.on_packet_sent(&packet);
+        }
+        for number in 0..10 {
+            ledger.acknowledge(Time::from_millis(100), number);
+        }
+        ledger.ack(Time::from_millis(100), false, |ack| reno.on_ack(ack));
+        assert_eq!(reno.window(), before + MTU + MTU, "ten packets in one acknowledgement");
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub struct Figure {
 }
 
 impl Rule {
+    /// What it is about.
+    pub(crate) fn metric(&self) -> &str {
+        &self.metric
+    }
+
     /// The scenario's rules, without those about points that are not run.
     pub(crate) fn all(scenario: &Scenario, axes: &[Axis<'_>]) -> Vec<Self> {
         let expects = scenario.expect.iter().map(Spanned::get_ref);

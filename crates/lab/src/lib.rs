@@ -20,6 +20,7 @@ mod record;
 mod report;
 mod resolve;
 pub mod results;
+pub mod return_path;
 mod run;
 mod rundir;
 pub mod scenario;

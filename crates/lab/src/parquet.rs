@@ -3,6 +3,7 @@
 //! The crate's own column writer is used, not Arrow: it builds in half the time, and the file is the same.
 
 use crate::results::{Flow, METRICS, PathView, Results, Run};
+use crate::return_path::LAYERS;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -100,6 +101,9 @@ fn columns(results: &Results) -> Vec<(String, Column)> {
     columns.extend(fixed.map(|(name, column)| (name.to_owned(), column)));
     for (name, read) in METRICS {
         columns.push((name.to_owned(), Column::Float(rows.iter().map(|(_, flow)| read(flow)).collect())));
+    }
+    for (layer, read) in LAYERS {
+        columns.push((format!("return_bytes.{layer}"), int(&|_, flow| read(&flow.return_bytes))));
     }
     let path = |read: &dyn Fn(&PathView) -> Option<f64>| {
         Column::Float(rows.iter().map(|(_, flow)| read(&flow.path)).collect())

@@ -76,22 +76,20 @@ impl Profile {
 }
 
 /// How long a packet takes on an idle direction, transmission excluded: the delay (the middle of jitter, the first of a
-/// schedule), and half a frame, which is the mean wait for the end of one.
+/// schedule), and half a frame, which is the mean wait for the end of one, or, where capacity is allocated, for the beginning of one: of capacity that is there already, since
+/// what must be asked for first takes however long asking takes.
 pub fn idle_delay(direction: &DirectionConfig) -> Span {
     let delay = match &direction.delay {
         DelayConfig::Constant(delay) | DelayConfig::Jitter { base: delay, .. } => *delay,
         DelayConfig::Schedule { schedule, .. } => schedule.first().map(|step| step.delay).unwrap_or_default(),
     };
-    delay + direction.frame.unwrap_or_default() / 2
+    let frame = direction.allocation.dama().map(|dama| dama.frame).or(direction.frame);
+    delay + frame.unwrap_or_default() / 2
 }
 
 /// The rate, or the highest of a schedule; none for a trace, which must be read first.
 pub fn highest_rate(rate: &RateConfig) -> Option<Rate> {
-    match rate {
-        RateConfig::Constant(rate) => Some(*rate),
-        RateConfig::Schedule { schedule, .. } => schedule.iter().map(|step| step.rate).max(),
-        RateConfig::Trace { .. } => None,
-    }
+    rate.highest()
 }
 
 /// One direction in a line: `50 Mbps, 325 ms, queue 1 BDP`.
@@ -118,6 +116,10 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
             [first, second] => format!("{}, then {} from {}", first.rate, second.rate, second.at),
             steps => format!("rate in {} steps", steps.len()),
         },
+        RateConfig::Acm(acm) => {
+            let highest = highest_rate(&direction.rate).unwrap_or_default();
+            format!("{highest} in clear sky, adaptive coding of {}", acm.symbol_rate)
+        }
         RateConfig::Trace { file } => format!("rate from {}", file.display()),
     };
     let mut text = format!("queue {}", direction.queue.limit);
@@ -133,6 +135,9 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
     }
     if let Some(frame) = direction.frame {
         text.push_str(&format!(", frames of {frame}"));
+    }
+    if !direction.allocation.is_none() {
+        text.push_str(&format!(", allocated in {}", direction.allocation));
     }
     (rate, text)
 }
@@ -180,6 +185,7 @@ mod tests {
                 "fau-satloss",
                 "hylas",
                 "ka-sat",
+                "geo-dama",
                 "leo",
                 "terrestrial"
             ]

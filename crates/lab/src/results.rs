@@ -4,6 +4,7 @@
 //! are printed as the shortest text that gives them back, so that the same scenario gives the same bytes.
 
 use crate::fairness::{self, ALL_FLOWS, Fairness};
+use crate::return_path::{Distribution, LayerMetric, ReturnBytes, percent};
 use crate::scenario::{Direction, PublishedKind};
 use crate::stats::Stats;
 use bentpipe_quic::congestion::Saved;
@@ -95,6 +96,9 @@ pub struct Flow {
     pub goodput_mbps: Option<f64>,
     /// Packets that the data sender sent.
     pub packets_sent: u64,
+    /// Their bytes, IP headers included; results written before this was measured do not have it.
+    #[serde(default)]
+    pub bytes_sent: u64,
     /// Packets of the flow that a policer dropped; results written before there were policers do not have it.
     #[serde(default)]
     pub packets_lost_policer: u64,
@@ -113,6 +117,24 @@ pub struct Flow {
     pub return_packets: u64,
     /// Bytes of those by layer (headers, then what QUIC filled) and in total.
     pub return_bytes: ReturnBytes,
+    /// All of those in percent of `bytes_sent`.
+    #[serde(default)]
+    pub return_overhead_percent: Option<f64>,
+    /// Packets against the data that acknowledge; null for datagrams.
+    #[serde(default)]
+    pub return_acks: Option<u64>,
+    /// Of those, packets that do nothing else.
+    #[serde(default)]
+    pub return_acks_only: Option<u64>,
+    /// Data packets that reached the receiver over packets that acknowledge.
+    #[serde(default)]
+    pub data_per_ack: Option<f64>,
+    /// Sizes of ACK frames; of QUIC.
+    #[serde(default)]
+    pub ack_frame_bytes: Option<Distribution>,
+    /// Bytes of options of the segments that only acknowledge; of TCP.
+    #[serde(default)]
+    pub ack_option_bytes: Option<Distribution>,
     /// Smallest round trip sampled by the data sender.
     pub rtt_min_ms: Option<f64>,
     /// Mean of the samples.
@@ -153,29 +175,6 @@ pub struct PathView {
     pub retreated: Option<bool>,
     /// `accepted`, why not, or `none`, where tokens are exchanged.
     pub token: Option<String>,
-}
-
-/// Bytes against the data by layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReturnBytes {
-    /// IP headers.
-    pub ip: u64,
-    /// UDP headers.
-    pub udp: u64,
-    /// QUIC packets.
-    #[serde(default)]
-    pub quic: u64,
-    /// TCP headers without options.
-    #[serde(default)]
-    pub tcp: u64,
-    /// TCP options.
-    #[serde(default)]
-    pub tcp_options: u64,
-    /// What TCP carries.
-    #[serde(default)]
-    pub tcp_payload: u64,
-    /// All of them.
-    pub total: u64,
 }
 
 /// One object of a flow.
@@ -282,13 +281,14 @@ pub struct Comparison {
 
 type Reader = fn(&Flow) -> Option<f64>;
 
-/// Every metric of a flow, by the name that scenarios and results use.
-pub const METRICS: [(&str, Reader); 16] = [
+/// Every metric of a whole flow, by the name that scenarios and results use.
+pub const METRICS: [(&str, Reader); 25] = [
     ("completion_s", |flow| flow.completion_s),
     ("goodput_mbps", |flow| flow.goodput_mbps),
     ("first_byte_s", |flow| flow.first_byte_s),
     ("handshake_s", |flow| flow.handshake_s),
     ("packets_sent", |flow| Some(flow.packets_sent as f64)),
+    ("bytes_sent", |flow| Some(flow.bytes_sent as f64)),
     ("packets_lost_policer", |flow| Some(flow.packets_lost_policer as f64)),
     ("packets_lost_queue", |flow| Some(flow.packets_lost_queue as f64)),
     ("packets_lost_random", |flow| Some(flow.packets_lost_random as f64)),
@@ -297,12 +297,20 @@ pub const METRICS: [(&str, Reader); 16] = [
     ("flow_control_blocked_s", |flow| flow.flow_control_blocked_s),
     ("return_packets", |flow| Some(flow.return_packets as f64)),
     ("return_bytes", |flow| Some(flow.return_bytes.total as f64)),
+    ("return_overhead_percent", |flow| flow.return_overhead_percent),
+    ("return_acks", |flow| flow.return_acks.map(|acks| acks as f64)),
+    ("return_acks_only", |flow| flow.return_acks_only.map(|acks| acks as f64)),
+    ("data_per_ack", |flow| flow.data_per_ack),
+    ("ack_frame_min_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.min))),
+    ("ack_frame_median_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.median))),
+    ("ack_frame_p99_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.p99))),
+    ("ack_frame_max_bytes", |flow| flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(sizes.max))),
     ("rtt_min_ms", |flow| flow.rtt_min_ms),
     ("rtt_mean_ms", |flow| flow.rtt_mean_ms),
     ("rtt_p99_ms", |flow| flow.rtt_p99_ms),
 ];
 
-/// How a metric is read from a flow; none for a name that is no metric.
+/// How a metric of a whole flow is read; none for a name that is no such metric.
 pub fn metric(name: &str) -> Option<Reader> {
     METRICS.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)
 }
@@ -325,6 +333,12 @@ impl Flow {
     fn new(flow: &sim::FlowOutcome) -> Self {
         let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
         let millis = |span: Option<Span>| span.map(Span::as_millis_f64);
+        let acknowledgements = flow.acknowledgements.as_ref();
+        let sizes = |transport| {
+            let told = acknowledgements.filter(|_| flow.transport == transport)?;
+            Distribution::new(&told.sizes)
+        };
+        let (ack_frame_bytes, ack_option_bytes) = (sizes("quic"), sizes("tcp"));
         let completion = flow.completion.filter(|span| flow.completed && !span.is_zero());
         Self {
             name: flow.name.clone(),
@@ -341,6 +355,7 @@ impl Flow {
             completion_s: seconds(completion),
             goodput_mbps: completion.map(|span| goodput_mbps(Bytes::new(flow.bytes), span)),
             packets_sent: flow.packets_sent,
+            bytes_sent: flow.bytes_sent,
             packets_lost_policer: flow.packets_lost_policer,
             packets_lost_queue: flow.packets_lost_queue,
             packets_lost_random: flow.packets_lost_random,
@@ -348,15 +363,15 @@ impl Flow {
             packets_declared_lost: flow.packets_declared_lost,
             flow_control_blocked_s: seconds(flow.flow_control_blocked),
             return_packets: flow.return_packets,
-            return_bytes: ReturnBytes {
-                ip: flow.return_bytes.ip,
-                udp: flow.return_bytes.udp,
-                quic: flow.return_bytes.quic,
-                tcp: flow.return_bytes.tcp,
-                tcp_options: flow.return_bytes.options,
-                tcp_payload: flow.return_bytes.payload,
-                total: flow.return_bytes.total,
-            },
+            return_bytes: ReturnBytes::new(&flow.return_bytes),
+            return_overhead_percent: percent(flow.return_bytes.total, flow.bytes_sent),
+            return_acks: acknowledgements.map(|told| told.packets),
+            return_acks_only: acknowledgements.map(|told| told.only),
+            data_per_ack: acknowledgements
+                .filter(|told| told.packets > 0)
+                .map(|told| told.data as f64 / told.packets as f64),
+            ack_frame_bytes,
+            ack_option_bytes,
             rtt_min_ms: millis(flow.rtt_min),
             rtt_mean_ms: millis(flow.rtt_mean),
             rtt_p99_ms: millis(flow.rtt_p99),
@@ -430,12 +445,12 @@ impl Link {
     }
 }
 
-/// Statistics of every metric for each variant, point, flow and visit, in the order of `runs`.
-pub fn summarise(runs: &[Run]) -> Vec<Summary> {
+/// Statistics of every metric for each variant, point, flow and visit, in the order of `runs`; of the many metrics of one layer, of `layers` only.
+pub fn summarise(runs: &[Run], layers: &[&str]) -> Vec<Summary> {
     let mut summary = Vec::new();
     for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {
         for (flow, visit) in visits(group) {
-            for (name, _) in METRICS {
+            for name in METRICS.iter().map(|(name, _)| *name).chain(layers.iter().copied()) {
                 let values = values(group, &flow, visit, name);
                 summary.push(Summary::new(&group[0], &flow, visit, name, &values));
             }
@@ -466,11 +481,12 @@ pub(crate) fn values(runs: &[Run], flow: &str, visit: usize, name: &str) -> Vec<
     if let Some(read) = fairness::metric(name) {
         return runs.iter().filter_map(|run| run.fairness.as_ref()).filter_map(read).collect();
     }
-    let Some(read) = metric(name) else { return Vec::new() };
+    let layer = LayerMetric::named(name);
+    let whole = metric(name);
     runs.iter()
         .flat_map(|run| &run.flows)
         .filter(|candidate| candidate.name == flow && candidate.visit == visit)
-        .filter_map(read)
+        .filter_map(|flow| layer.map_or_else(|| whole?(flow), |layer| layer.read(flow)))
         .collect()
 }
 

@@ -1,12 +1,14 @@
 //! Running a plan on several threads, with results that do not depend on how many.
 
 use crate::error::LabError;
-use crate::expect::{Group, compare, judge, point_text};
+use crate::expect::{Group, Rule, compare, judge, point_text};
 use crate::fairness;
 use crate::plan::{Plan, Task};
 use crate::results::{Clock, Results, Run, summarise};
+use crate::return_path::LayerMetric;
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -139,7 +141,9 @@ impl Executed {
     /// The results of what was run.
     pub fn results(&self, plan: &Plan) -> Results {
         let runs: Vec<Run> = self.runs.iter().flatten().cloned().collect();
-        let summary = summarise(&runs);
+        let named = plan.rules.iter().map(Rule::metric).chain(plan.figures.iter().map(|figure| figure.metric.as_str()));
+        let layers: BTreeSet<&str> = named.filter(|name| LayerMetric::named(name).is_some()).collect();
+        let summary = summarise(&runs, &layers.into_iter().collect::<Vec<_>>());
         let mut groups = Vec::new();
         let mut rest = runs.as_slice();
         for (case, resolved) in plan.cases.iter().enumerate() {

@@ -16,7 +16,8 @@
 //!    has not);
 //! 6. the **delay**: constant, with jitter, changing in time, or steered from outside ([`DirectionModel::steered`]).
 //!
-//! Several ports share one queue and one transmitter: terminals on one carrier. The ports of a steered link are its far ends, each with a delay of its own:
+//! Several ports share one queue and one transmitter: terminals on one carrier. Where the carrier's capacity is allocated ([`Dama`]), each terminal has a queue of its own
+//! instead, and sends in its part of each frame; stages 2 to 4 are then one. The ports of a steered link are its far ends, each with a delay of its own:
 //! [`Link::steer`] sets it, and adds the port.
 //!
 //! # Order of calls
@@ -59,6 +60,8 @@
 //! # Ok::<(), bentpipe_link::LinkError>(())
 //! ```
 
+mod acm;
+mod allocation;
 mod codel;
 mod config;
 mod counters;
@@ -78,9 +81,13 @@ mod timeline;
 mod trace;
 mod waits;
 
+pub use acm::{Modcod, ModcodTable};
+pub use allocation::FrameShare;
+pub use allocation::presets::AllocationPreset;
 pub use config::{
-    CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LossConfig, LossModel,
-    LossProcessConfig, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    AcmConfig, AllocationConfig, CodelConfig, Dama, DelayConfig, DelayStep, DirectionConfig, DirectionPatch,
+    Distribution, FadeConfig, FadeEvent, FadePoint, LossConfig, LossModel, LossProcessConfig, PolicerConfig,
+    QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
 pub use counters::{Counters, Tally};
 pub use error::{ConfigError, LinkError};

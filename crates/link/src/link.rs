@@ -1,5 +1,8 @@
 //! One direction of one hop at work.
 
+mod framed;
+
+use crate::allocation::Allocation;
 use crate::counters::{Counters, Tally};
 use crate::delay::DelayLine;
 use crate::loss::LossProcess;
@@ -33,6 +36,8 @@ pub struct LinkContext {
 pub struct Link<P> {
     transmitter: Transmitter,
     stage: Stage,
+    /// Terminals and their shares of frames, where capacity is allocated: then the queue below stays empty, each terminal having one of its own.
+    allocation: Option<Box<Allocation<P>>>,
     /// When the transmitter has something to do; [`Time::MAX`] for never. Kept, as are the other times of next events,
     /// since a run asks for them many times per packet.
     step_due: Time,
@@ -63,6 +68,8 @@ enum Stage {
     Waiting,
     /// It sends the packet at the queue's front.
     Sending { begin: Time },
+    /// It waits for the next frame: something waits at a terminal.
+    Framed,
 }
 
 /// Frames of one length, in which packets leave together.
@@ -102,6 +109,11 @@ impl<P> Link<P> {
             stage: Stage::Idle,
             step_due: Time::MAX,
             policer: Policer::new(&model.policer).map(Box::new),
+            allocation: model
+                .allocation
+                .as_ref()
+                .map(|dama| Allocation::new(model, dama, *rtt, ports.max(1), random("frame"), random("sync")))
+                .map(Box::new),
             queue: Queue::new(model.queue_limit(*rtt), model.codel()),
             frames: model
                 .frame
@@ -134,6 +146,9 @@ impl<P> Link<P> {
             return Enqueue::Dropped(DropCause::Policer, packet);
         }
         let held = Held { sent: now, port: port as u32, packet };
+        if self.allocation.is_some() {
+            return self.enqueue_framed(held);
+        }
         if matches!(self.stage, Stage::Idle) {
             let begin = self.transmitter.begin(now, true);
             if begin == now {
@@ -197,6 +212,7 @@ impl<P> Link<P> {
             }
             all.push(held);
         });
+        self.withdraw_framed(now, port, flying, &mut all);
         if matches!(self.stage, Stage::Idle) {
             self.go_on(now);
         }
@@ -209,6 +225,7 @@ impl<P> Link<P> {
     /// Brings the link's books up to `now`, for one that is asked for [`Self::next_output`] only: the end of a run.
     pub fn settle(&mut self, now: Time) {
         self.advance(now);
+        self.catch_up(self.now);
     }
 
     /// When to call [`Self::poll`] next; `None` while nothing will happen unless a packet comes.
@@ -295,12 +312,17 @@ impl<P> Link<P> {
 
     /// Bytes that wait, the packet being sent excluded.
     pub fn queue_bytes(&self) -> u64 {
-        self.queue.waiting().bytes
+        self.waiting().bytes
     }
 
     /// Packets that wait, the one being sent excluded.
     pub fn queue_packets(&self) -> u64 {
-        self.queue.waiting().packets
+        self.waiting().packets
+    }
+
+    #[inline]
+    fn waiting(&self) -> Tally {
+        self.framed_waiting().unwrap_or_else(|| self.queue.waiting())
     }
 
     /// What waits of one port's packets.
@@ -309,19 +331,25 @@ impl<P> Link<P> {
     /// On a port that the link does not have.
     pub fn port_queue(&self, port: usize) -> Tally {
         assert!(port < self.port_count(), "port {port} of a link with {} ports", self.port_count());
+        if let Some(allocation) = &self.allocation {
+            return allocation.terminals.get(port).map(|terminal| terminal.queue.waiting()).unwrap_or_default();
+        }
         self.waiting.get(port).copied().unwrap_or(self.queue.waiting())
     }
 
     /// Both sides of Little's law for the queue from the beginning of the run to `now`, no earlier than the last call with a
-    /// time: what still waits has waited until then. Ports share the queue and have no books of their own.
+    /// time: what still waits has waited until then. Ports share the queue and have no books of their own; where each has a queue, both sides are
+    /// sums over them.
     pub fn queue_time(&self, now: Time) -> QueueTime {
-        self.queue.time(now.max(self.now))
+        let now = now.max(self.now);
+        self.framed_time(now).unwrap_or_else(|| self.queue.time(now))
     }
 
     /// Packets inside, counted where they lie: waiting, being sent, on the way, or gone and not yet told of. It should be
     /// [`Counters::in_flight`].
     pub fn held(&self) -> u64 {
-        self.queue.held() + self.gone.len() as u64 + self.line.held()
+        let terminals = self.allocation.as_ref().map_or(0, |allocation| allocation.held());
+        self.queue.held() + terminals + self.gone.len() as u64 + self.line.held()
     }
 
     /// The rate in force at `now`; for a trace, that of the opportunities in the 100 ms that begin then.
@@ -357,6 +385,7 @@ impl<P> Link<P> {
         self.set(Stage::Idle, Time::MAX);
         match stage {
             Stage::Idle => {}
+            Stage::Framed => self.frame(at),
             Stage::Waiting => self.send_next(at),
             Stage::Sending { begin } => {
                 if let Some(held) = self.queue.end() {
@@ -421,11 +450,18 @@ impl<P> Link<P> {
         }
     }
 
-    /// A packet leaves the transmitter: into its frame, past the loss processes, onto its way.
+    /// A packet leaves the transmitter: into its frame, and on.
+    #[inline]
     fn leave(&mut self, begin: Time, end: Time, held: Held<P>) {
         let busy = self.transmitter.busy(begin, end, held.packet.bytes);
         self.count(held.port, |counters| counters.busy += busy);
         let at = self.frames.as_ref().map_or(end, |frames| frames.end(end));
+        self.depart(at, held);
+    }
+
+    /// A packet leaves the link's transmitting end at `at`: past the loss processes, onto its way.
+    #[inline]
+    fn depart(&mut self, at: Time, held: Held<P>) {
         // Every process sees every packet, so that none depends on what others lose.
         let mut cause = None;
         for (index, (process, _)) in self.losses.iter_mut().enumerate() {

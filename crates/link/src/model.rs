@@ -5,8 +5,8 @@ use crate::rate::sent;
 use crate::timeline::Timeline;
 use crate::trace::{DeliveryTrace, load_losses};
 use crate::{
-    CodelConfig, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig, PolicerConfig,
-    QueueConfig, QueueLimit, RateConfig, Tally, Window,
+    CodelConfig, Dama, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig,
+    PolicerConfig, QueueConfig, QueueLimit, RateConfig, Tally, Window,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
@@ -21,6 +21,7 @@ pub struct DirectionModel {
     pub(crate) queue: QueueConfig,
     pub(crate) policer: PolicerConfig,
     pub(crate) frame: Option<Span>,
+    pub(crate) allocation: Option<Dama>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +84,7 @@ impl DirectionConfig {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                 rates: schedule.iter().map(|step| step.rate).collect(),
             },
+            RateConfig::Acm(acm) => acm.course().rate(),
             RateConfig::Trace { file } => RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?)),
         };
         let delay = match &self.delay {
@@ -101,13 +103,19 @@ impl DirectionConfig {
             },
         };
         let losses = self.loss.processes.iter().map(|process| loss_model(process, base_dir));
+        let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
+        // Behind the others, so that their streams and numbers stay what they are without it.
+        if let RateConfig::Acm(acm) = &self.rate {
+            losses.extend(acm.course().loss(acm.loss));
+        }
         Ok(DirectionModel {
             rate,
             delay,
-            losses: losses.collect::<Result<_, _>>()?,
+            losses,
             queue: self.queue.clone(),
             policer: self.policer,
             frame: self.frame.filter(|frame| !frame.is_zero()),
+            allocation: self.allocation.dama().cloned(),
         })
     }
 }
@@ -132,9 +140,15 @@ fn loss_model(process: &LossProcessConfig, base_dir: &Path) -> Result<LossProces
 }
 
 impl DirectionModel {
-    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::steer`](crate::Link::steer)).
+    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::steer`](crate::Link::steer)), and without allocation: the ports
+    /// of a steered link are its far ends, and no terminals.
     pub fn steered(&self) -> Self {
-        Self { delay: DelayModel::Steered, ..self.clone() }
+        Self { delay: DelayModel::Steered, allocation: None, ..self.clone() }
+    }
+
+    /// How its capacity is allocated, where it is.
+    pub fn allocation(&self) -> Option<&Dama> {
+        self.allocation.as_ref()
     }
 
     /// Whether a queue that already holds `waiting` has room for one more packet of `bytes`, where the whole path's base round trip is `rtt`.
@@ -188,18 +202,7 @@ impl DirectionModel {
     /// the integral of the rate in force, or, for a trace, 1504 bytes for each opportunity. What a trace really carries is less
     /// by 4 bytes a packet ([`DirectionConfig::load`]).
     pub fn capacity(&self, from: Time, to: Time) -> Bytes {
-        let bytes = match &self.rate {
-            _ if to < from => 0,
-            RateModel::Constant(rate) => sent(*rate, to.since(from)) / 8_000_000_000,
-            RateModel::Schedule { timeline, rates } => {
-                let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
-                (before(to) - before(from)) / 8_000_000_000
-            }
-            RateModel::Trace(trace) => {
-                u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY)
-            }
-        };
-        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+        self.rate.capacity(from, to)
     }
 
     /// How many bytes may wait in the queue where the whole path's base round trip is `rtt`; `None` where the queue
@@ -224,6 +227,22 @@ impl DirectionModel {
 
     pub(crate) fn codel(&self) -> Option<CodelConfig> {
         self.queue.codel
+    }
+}
+
+impl RateModel {
+    /// See [`DirectionModel::capacity`].
+    pub fn capacity(&self, from: Time, to: Time) -> Bytes {
+        let bytes = match self {
+            _ if to < from => 0,
+            Self::Constant(rate) => sent(*rate, to.since(from)) / 8_000_000_000,
+            Self::Schedule { timeline, rates } => {
+                let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
+                (before(to) - before(from)) / 8_000_000_000
+            }
+            Self::Trace(trace) => u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY),
+        };
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }
 

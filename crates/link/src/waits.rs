@@ -41,6 +41,15 @@ impl QueueTime {
     }
 }
 
+impl std::ops::AddAssign for QueueTime {
+    fn add_assign(&mut self, more: Self) {
+        self.occupied_packets += more.occupied_packets;
+        self.occupied_bytes += more.occupied_bytes;
+        self.waited_packets += more.waited_packets;
+        self.waited_bytes += more.waited_bytes;
+    }
+}
+
 /// A [`QueueTime`] that grows: the integral is brought up to date whenever what waits is about to change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waits {

@@ -3,13 +3,34 @@
 mod common;
 
 use bentpipe_link::{
-    CodelConfig, DelayConfig, DelayStep, DirectionConfig, DirectionPatch, Distribution, LinkError, LongBursts,
-    LossConfig, LossModel, LossPreset, LossProcessConfig, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep,
-    Window,
+    AcmConfig, AllocationConfig, AllocationPreset, CodelConfig, Dama, DelayConfig, DelayStep, DirectionConfig,
+    DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError, LongBursts, LossConfig, LossModel, LossPreset,
+    LossProcessConfig, ModcodTable, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
-use bentpipe_units::{Bytes, Rate, Ratio, Span};
+use bentpipe_units::{Bytes, Decibels, Rate, Ratio, Span, SymbolRate};
 use common::direction;
 use std::path::Path;
+
+/// Adaptive coding with the keys given, and without a fade.
+macro_rules! acm {
+    ($keys:literal) => {
+        concat!(
+            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-s2\", fade = [{ at = \"0 s\", db = 0 }], ",
+            $keys,
+            " } }"
+        )
+    };
+}
+/// Adaptive coding over the fade given.
+macro_rules! fade {
+    ($fade:literal) => {
+        concat!(
+            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-rcs2\", clear_sky = \"10 dB\", fade = ",
+            $fade,
+            " } }"
+        )
+    };
+}
 
 /// A field of a direction, what is wrong with it, and the words that the message must have: the value and what is allowed.
 const WRONG: &[(&str, &[&str])] = &[
@@ -20,7 +41,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("rate = \"fast\"", &["fast", "50 Mbps"]),
     ("rate = 50", &["50", "a rate such as \"50 Mbps\""]),
     ("rate = [\"50 Mbps\"]", &["sequence", "a rate such as \"50 Mbps\""]),
-    ("rate = {}", &["neither `schedule` nor `trace`", "{ trace = \"file\" }"]),
+    ("rate = {}", &["neither `schedule`, `acm` nor `trace`", "{ trace = \"file\" }"]),
     ("rate = { schedule = [] }", &["schedule = []", "at least one step"]),
     ("rate = { schedule = [{ at = \"1 s\", rate = \"1 Mbps\" }] }", &["at = 1 s", "\"0 s\""]),
     (
@@ -34,7 +55,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("rate = { schedule = [{ at = \"0 s\", rate = \"1 Mbps\", delay = \"1 s\" }] }", &["`delay`", "`at` or `rate`"]),
     ("rate = { schedule = [{ at = \"0 s\" }] }", &["missing field `rate`"]),
-    ("rate = { tracefile = \"x\" }", &["tracefile", "`schedule`, `repeat`, `trace`"]),
+    ("rate = { tracefile = \"x\" }", &["tracefile", "`schedule`, `repeat`, `acm`, `trace`"]),
     ("rate = { trace = \"x\", repeat = \"1 s\" }", &["repeat = 1 s", "no `repeat`"]),
     ("rate = { trace = \"x\", schedule = [] }", &["trace = x", "one of the two"]),
     // Delays.
@@ -128,9 +149,40 @@ const WRONG: &[(&str, &[&str])] = &[
     ("policer = \"20 Mbps\"", &["20 Mbps", "burst = \"256 kB\"", "\"none\""]),
     ("policer = 20", &["20", "burst = \"256 kB\""]),
     ("queue = { size = \"1 BDP\" }", &["size", "`limit`, `aqm`, `target`, `interval`, `ecn`"]),
+    // Allocation.
+    ("allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
+    ("allocation = 3", &["3", "\"dama\""]),
+    ("allocation = {}", &["gives no terminal anything", "`cra`, `rbdc` or `vbdc` above zero"]),
+    ("allocation = { preset = \"geo\" }", &["geo", "dama-free"]),
+    ("allocation = { cra = \"1 Mbps\", frame = \"0 s\" }", &["frame = 0 s", "above 0 s"]),
+    ("allocation = { cra = \"1 Mbps\", frame = \"1 us\" }", &["frame = 1 us", "100 us or more"]),
+    ("allocation = { rbdc = \"1 Mbps\", sync = \"0 s\" }", &["sync = 0 ns", "above 0 s"]),
+    ("allocation = { rbdc = \"1 Mbps\", plan_delay = \"2 h\" }", &["plan_delay = 2 h", "0 s to 1 h"]),
+    ("allocation = { rbdc = \"1 MB\" }", &["1 MB", "Mbps"]),
+    ("allocation = { crb = \"1 Mbps\" }", &["crb", "`cra`"]),
+    // Adaptive coding.
+    ("rate = { acm = {} }", &["symbol_rate"]),
+    (acm!("clear_sky = \"-2 dB\""), &["clear_sky = -2 dB", "QPSK 1/4", "-1.85 dB or more"]),
+    (acm!("clear_sky = \"10 dBm\""), &["10 dBm", "dB"]),
+    (acm!("clear_sky = \"10 dB\", margin = \"-1 dB\""), &["margin = -1 dB", "0 dB or more"]),
+    (acm!("clear_sky = \"10 dB\", framing = 0"), &["framing = 0", "up to 1"]),
+    (
+        "rate = { acm = { symbol_rate = \"0 Bd\", modcods = \"dvb-s2\", clear_sky = \"10 dB\", fade = [{ at = \"0 s\", db = 0 }] } }",
+        &["symbol_rate = 0 Bd", "above 0 Bd"],
+    ),
+    (
+        "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-t\", clear_sky = \"10 dB\", fade = [{ at = \"0 s\", db = 0 }] } }",
+        &["dvb-t", "`dvb-s2` or `dvb-rcs2`"],
+    ),
+    (fade!("[]"), &["holds no fade", "at least one"]),
+    (fade!("[{ at = \"1 s\", db = 0 }]"), &["at = 1 s", "first step"]),
+    (fade!("[{ at = \"0 s\", db = -3 }]"), &["db = -3", "0 to 300"]),
+    (fade!("{ at = \"1 s\", slope = \"0 dB/s\", depth = \"3 dB\", hold = \"1 s\" }"), &["slope = 0 dB/s", "above 0"]),
+    (fade!("{ at = \"1 s\", slope = \"1 dB/s\", depth = \"-3 dB\", hold = \"1 s\" }"), &["depth = -3 dB", "above 0"]),
+    (fade!("\"rain\""), &["rain", "slope = \"0.5 dB/s\""]),
     // Frames and the rest.
     ("frame = 26.5", &["26.5", "600 ms"]),
-    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`"]),
+    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`, `allocation`"]),
 ];
 
 #[test]
@@ -181,6 +233,9 @@ fn every_spelling_is_read_and_written_again() {
     let read =
         |text: &str| -> DirectionPatch { toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}")) };
     let patch = DirectionPatch::default;
+    let dama = || AllocationPreset::find("dama").unwrap().dama;
+    let db = |db| Decibels::new(db).unwrap();
+    let allocated = |dama| DirectionPatch { allocation: Some(AllocationConfig::Dama(dama)), ..patch() };
     let rate = |rate| DirectionPatch { rate: Some(rate), ..patch() };
     let delay = |delay| DirectionPatch { delay: Some(delay), ..patch() };
     let loss = |processes| DirectionPatch { loss: Some(LossConfig { processes }), ..patch() };
@@ -286,6 +341,46 @@ fn every_spelling_is_read_and_written_again() {
             DirectionPatch { policer: Some(bucket(20, 256_000)), ..patch() },
         ),
         ("frame = \"26.5 ms\"", DirectionPatch { frame: Some(Span::from_micros(26_500)), ..patch() }),
+        ("allocation = \"none\"", DirectionPatch { allocation: Some(AllocationConfig::None), ..patch() }),
+        ("allocation = \"dama\"", allocated(dama())),
+        (
+            "allocation = { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
+            allocated(Dama { cra: Rate::ZERO, vbdc: Bytes::new(20_000), fca: true, ..dama() }),
+        ),
+        (
+            "allocation = { cra = \"1 Mbps\", frame = \"10 ms\", sync = \"95 ms\", request_delay = \"20 ms\", plan_delay = \"21 ms\" }",
+            // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after the tenth.
+            allocated(Dama {
+                frame: ms(10),
+                cra: Rate::from_mbps(1),
+                rbdc: Rate::ZERO,
+                sync: ms(95),
+                request_delay: ms(20),
+                processing: ms(10),
+                plan_delay: ms(21),
+                timeout: ms(110),
+                msl: ms(60),
+                ..dama()
+            }),
+        ),
+        (
+            fade!("{ at = \"1 s\", slope = \"1 dB/s\", depth = \"3 dB\", hold = \"1 s\" }"),
+            rate(RateConfig::Acm(Box::new(AcmConfig {
+                symbol_rate: SymbolRate::from_baud(1_000_000),
+                modcods: ModcodTable::DvbRcs2,
+                clear_sky: db(10.0),
+                margin: db(0.5),
+                loop_delay: ms(1500),
+                framing: ratio(0.97),
+                fade: FadeConfig::Event(FadeEvent {
+                    at: s(1),
+                    slope: "1 dB/s".parse().unwrap(),
+                    depth: db(3.0),
+                    hold: s(1),
+                }),
+                loss: Ratio::ONE,
+            }))),
+        ),
     ] {
         assert_eq!(read(text), wanted, "{text}");
         let written = toml::to_string(&wanted).unwrap();
@@ -324,5 +419,20 @@ fn the_schema_lists_what_may_be_written() {
         ["keep_order", "mean_burst", "wifi-long", "gilbert-elliott", "codel", "interpolate", "25 packets", "trace"]
     {
         assert!(schema.contains(word), "{word} is missing from {schema}");
+    }
+}
+
+#[test]
+fn an_allocation_needs_frames_and_capacity_of_its_own() {
+    for (text, words) in [
+        ("rate = \"1 Mbps\"\nframe = \"20 ms\"", ["frame = 20 ms", "frames of its own", "0 s"]),
+        ("rate = { trace = \"tests/data/delivery.trace\" }", ["a rate trace", "cannot be allocated", "acm"]),
+        ("rate = \"2000 Gbps\"", ["frame = 26.5 ms", "2000 Gbps", "4.29 GB"]),
+    ] {
+        let config = direction(&format!("{text}\ndelay = \"0 s\"\nallocation = \"dama\""));
+        let error = config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err().to_string();
+        for word in words {
+            assert!(error.contains(word), "{error} without {word}");
+        }
     }
 }

@@ -18,24 +18,31 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The highest rate that the stack is told, a byte a nanosecond: its pacer waits for what is missing, rounded to nanoseconds, and beyond this
+/// rate a wait may round to nothing, for ever. Without pacing it is the rate: where none is given, the stack paces by the window.
+const FASTEST: Rate = Rate::from_mbps(8_000);
+
 /// Makes a controller for a connection that begins.
 pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// A factory for noq-proto's transport configuration: connections get controllers made by `make`.
 ///
-/// `initial_window`: in datagrams, limited as RFC 9002 §7.2 has it. `probe` watches the connection's sender.
+/// `initial_window`: in datagrams, limited as RFC 9002 §7.2 has it. Without `pacing` all that the window admits leaves at once. `probe` watches the
+/// connection's sender.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
+    pacing: bool,
     probe: Option<Probe>,
     make: MakeController,
 ) -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(Factory { clock, initial_window, probe, make })
+    Arc::new(Factory { clock, initial_window, pacing, probe, make })
 }
 
 struct Factory {
     clock: Clock,
     initial_window: u32,
+    pacing: bool,
     probe: Option<Probe>,
     make: MakeController,
 }
@@ -56,6 +63,7 @@ impl ControllerFactory for Factory {
             clock: self.clock,
             probe: self.probe.clone(),
             initial_window,
+            pacing: self.pacing,
             last_sent: None,
             last_heard: now,
             confirming_until: None,
@@ -74,6 +82,7 @@ struct Adapter {
     clock: Clock,
     probe: Option<Probe>,
     initial_window: u64,
+    pacing: bool,
     /// When the last ack-eliciting packet was sent.
     last_sent: Option<Time>,
     /// When the last acknowledgement arrived.
@@ -233,8 +242,14 @@ impl Controller for Adapter {
         // receiver, with next to nothing in flight, would otherwise hold them back.
         let initial_window = Bytes::new(self.initial_window);
         let burst = self.ledger.bytes_in_flight() < initial_window;
-        let rate = if burst { rate.max(Rate::over(initial_window, UNPACED)) } else { rate };
-        metrics.pacing_rate = Some(rate.as_bps() / 8);
+        let rate = if !self.pacing {
+            FASTEST
+        } else if burst {
+            rate.max(Rate::over(initial_window, UNPACED))
+        } else {
+            rate
+        };
+        metrics.pacing_rate = Some(rate.min(FASTEST).as_bps() / 8);
         metrics.send_quantum = self.controller.send_quantum().map(Bytes::get);
         metrics
     }

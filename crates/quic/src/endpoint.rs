@@ -252,7 +252,8 @@ impl Endpoint {
         self.scratch.clear();
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
-                if let Some(entry) = self.connections.get(&key) {
+                if let Some(entry) = self.connections.get_mut(&key) {
+                    entry.outlet.arrives(ecn == Some(EcnCodepoint::Ce));
                     let mut state = entry.conn.lock();
                     state.now = now;
                     state.quic.handle_event(event);
@@ -368,7 +369,9 @@ impl Endpoint {
         loop {
             let mut state = entry.conn.lock();
             state.now = now;
-            entry.outlet.received(now, || state.smoothed_rtt());
+            if entry.outlet.received(now, || state.smoothed_rtt()) {
+                state.quic.ping();
+            }
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
             if let Some(knowledge) = entry.attached.tokens.as_ref().and_then(Tokens::knowledge) {
@@ -418,14 +421,15 @@ impl Endpoint {
             };
             let mut state = entry.conn.lock();
             state.now = now;
-            if let Some(transmit) = entry.outlet.release(now, buffer) {
-                return Some(transmit);
-            }
             let start = buffer.len();
             while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
                 if let Some(transmit) = entry.outlet.pass(now, convert(&transmit), start, buffer) {
                     return Some(transmit);
                 }
+            }
+            // Last: what the stack has made replaces what was held.
+            if let Some(transmit) = entry.outlet.release(now, buffer) {
+                return Some(transmit);
             }
             self.ready.pop_front();
             entry.queued = false;

@@ -13,7 +13,7 @@
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
-mod account;
+pub mod account;
 pub mod ack;
 mod adapter;
 mod arrivals;
@@ -49,7 +49,7 @@ pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{
     CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
-    UDP_HEADER,
+    StockController, UDP_HEADER,
 };
 pub use crate::sorter::take_tokens;
 /// Congestion control, for the types that stand in this crate's interface.

@@ -1,11 +1,13 @@
 //! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
 
-use crate::ack::{AckBy, AckRule};
+use crate::ack::{AckBy, AckRule, Auto};
 use bentpipe_congestion::{ParameterError, Prepared, Recipe};
 use bentpipe_units::{Bytes, Ratio, Span};
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Bytes of IPv4 and UDP headers in front of every QUIC datagram (RFC 791, RFC 768).
@@ -70,11 +72,35 @@ impl Default for CreditRule {
     }
 }
 
+/// The controllers of the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StockController {
+    /// Its NewReno.
+    NewReno,
+    /// Its CUBIC.
+    Cubic,
+    /// Its BBR.
+    Bbr,
+}
+
+impl StockController {
+    /// What makes it.
+    pub fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
+        match self {
+            Self::NewReno => Arc::new(NewRenoConfig::default()),
+            Self::Cubic => Arc::new(CubicConfig::default()),
+            Self::Bbr => Arc::new(Bbr3Config::default()),
+        }
+    }
+}
+
 /// Settings of both endpoints of one flow. Plain values: whoever builds them has already resolved "auto".
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Controller of both senders, how it starts, what it does with a remembered path.
     pub congestion: Recipe,
+    /// A controller of the stack itself, with its own pacing, instead of all of `congestion`: a sender that is not ours. For studies, no scenario says it.
+    pub stock: Option<StockController>,
     /// How a server knows a remembered path. A client that sends remembers by itself.
     pub resume_via: ResumeVia,
     /// What runs above QUIC.
@@ -83,12 +109,16 @@ pub struct Settings {
     pub ack: AckRule,
     /// Who decides that.
     pub ack_by: AckBy,
+    /// How `auto` is tuned: for studies, no scenario says it.
+    pub ack_auto: Auto,
     /// Longest time an ACK may wait (RFC 9000 §18.2, max_ack_delay; 25 ms there), asked for with `ack`.
     pub max_ack_delay: Span,
     /// Round trip assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
     pub initial_rtt: Span,
     /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two datagrams).
     pub initial_window: u32,
+    /// Whether what the window admits is spread over the round trip (RFC 9002 §7.7).
+    pub pacing: bool,
     /// Flow-control window of a stream.
     pub stream_window: Bytes,
     /// Flow-control window of the connection.
@@ -113,10 +143,13 @@ impl Default for Settings {
             http: Http::default(),
             ack: AckRule::default(),
             ack_by: AckRule::default().by(),
+            ack_auto: Auto::default(),
+            stock: None,
             credit: CreditRule::default(),
             max_ack_delay: Span::from_millis(25),
             initial_rtt: Span::from_millis(333),
             initial_window: 10,
+            pacing: true,
             stream_window: Bytes::new(1_250_000),
             connection_window: Bytes::new(1_250_000),
             send_window: Bytes::from_mb(10),

@@ -99,7 +99,9 @@ impl Chain {
                         LinkContext { rtt: spec.base_rtt, seed: spec.seed, run: spec.run, name: name.clone() };
                     let end = if direction == "forward" { place } else { place + 1 };
                     let mut state = LinkState::new(name, model.clone(), context, vec![end; ports]);
-                    state.recorder = spec.trace.then(Box::default);
+                    if spec.trace {
+                        state.record();
+                    }
                     state.captured = captured.then_some(interface);
                     links.push(state);
                 }

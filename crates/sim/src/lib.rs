@@ -20,6 +20,7 @@ mod lost;
 mod mesh;
 mod net;
 mod outcome;
+pub mod overhead;
 mod parcels;
 mod progress;
 mod recorder;
@@ -28,8 +29,8 @@ mod world;
 
 pub use error::SimError;
 pub use outcome::{
-    FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace, PepOutcome, QlogFile,
-    ReturnBytes, RunOutcome, RunTrace, Series,
+    Acknowledgements, FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace,
+    PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
 };
 pub use spec::{
     Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec, RunSpec,

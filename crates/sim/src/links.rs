@@ -76,14 +76,34 @@ impl LinkState {
         }
     }
 
-    /// Its series, where they were recorded; `rtt`: the base round trip, which sizes its queue.
-    pub fn trace(self, rtt: Span) -> Option<LinkTrace> {
-        Some(LinkTrace {
-            series: self.recorder?.series(),
-            name: self.name,
-            rate: self.model.constant_rate(),
-            queue_limit: self.model.queue_limit_bytes(rtt),
-        })
+    /// Notes series from now on.
+    pub fn record(&mut self) {
+        self.link.keep_frames();
+        self.recorder = Some(Box::default());
+    }
+
+    /// Notes how long the queue is at `now`, and what terminals have had of frames.
+    pub fn note(&mut self, now: Time) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.queue(now, self.link.queue_bytes());
+            recorder.frames(self.link.take_frames(now));
+        }
+    }
+
+    /// Its series, where they were recorded, in a run that ended at `end`, and behind them those of its terminals; `rtt`: the base round trip, which sizes queues.
+    pub fn traces(mut self, rtt: Span, end: Time) -> Vec<LinkTrace> {
+        let Some(mut recorder) = self.recorder else { return Vec::new() };
+        recorder.frames(self.link.take_frames(end));
+        let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
+        let terminals = recorder.take_terminals();
+        let whole = LinkTrace { name: self.name.clone(), rate, queue_limit, series: recorder.series() };
+        let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkTrace {
+            name: format!("{}#{terminal}", self.name),
+            rate,
+            queue_limit,
+            series,
+        });
+        [whole].into_iter().chain(terminals).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::spec::Direction;
 use bentpipe_link::Counters;
 use bentpipe_orbit::Node;
+use bentpipe_quic::account::{Layers, Sizes};
 use bentpipe_quic::congestion::Saved;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
@@ -52,8 +53,22 @@ pub struct ReturnBytes {
     pub ip: u64,
     /// UDP headers.
     pub udp: u64,
-    /// QUIC packets: headers, frames and authentication tags.
+    /// QUIC packets: the sum of the seven that follow.
     pub quic: u64,
+    /// QUIC headers with packet numbers.
+    pub quic_header: u64,
+    /// ACK frames.
+    pub ack: u64,
+    /// Credit frames: MAX_DATA and MAX_STREAM_DATA.
+    pub credit: u64,
+    /// All other frames but PADDING.
+    pub other: u64,
+    /// PADDING frames.
+    pub padding: u64,
+    /// Authentication tags.
+    pub tag: u64,
+    /// Packets that nobody looked into: a stateless reset, or what the connection of an earlier visit still sends.
+    pub unseen: u64,
     /// TCP headers without options.
     pub tcp: u64,
     /// TCP options.
@@ -69,11 +84,44 @@ impl std::ops::AddAssign for ReturnBytes {
         self.ip += more.ip;
         self.udp += more.udp;
         self.quic += more.quic;
+        self.quic_header += more.quic_header;
+        self.ack += more.ack;
+        self.credit += more.credit;
+        self.other += more.other;
+        self.padding += more.padding;
+        self.tag += more.tag;
+        self.unseen += more.unseen;
         self.tcp += more.tcp;
         self.options += more.options;
         self.payload += more.payload;
         self.total += more.total;
     }
+}
+
+impl ReturnBytes {
+    /// Says what the QUIC packets held.
+    pub(crate) fn split(&mut self, layers: &Layers) {
+        self.quic_header = layers.header;
+        self.ack = layers.ack;
+        self.credit = layers.credit;
+        self.other = layers.other;
+        self.padding = layers.padding;
+        self.tag = layers.tag;
+        self.unseen = self.quic.saturating_sub(layers.total());
+    }
+}
+
+/// How the data's receiver acknowledged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Acknowledgements {
+    /// Packets that it sent with an acknowledgement: a QUIC packet with an ACK frame, a TCP segment whose ACK bit is set.
+    pub packets: u64,
+    /// Of those, packets that do nothing else.
+    pub only: u64,
+    /// Data packets that reached it: QUIC packets that have to be acknowledged, TCP segments with payload; those that came twice included.
+    pub data: u64,
+    /// Of QUIC, sizes of its ACK frames; of TCP, bytes of options of the segments that only acknowledge.
+    pub sizes: Sizes,
 }
 
 /// What a proxy on the way did.
@@ -148,6 +196,8 @@ pub struct FlowOutcome {
     pub completion: Option<Span>,
     /// Datagrams the data's sender sent.
     pub packets_sent: u64,
+    /// Their bytes, IP headers included.
+    pub bytes_sent: u64,
     /// Of those, dropped by a policer.
     pub packets_lost_policer: u64,
     /// Of those, dropped by a full or managed queue.
@@ -164,6 +214,8 @@ pub struct FlowOutcome {
     pub return_packets: u64,
     /// Their bytes.
     pub return_bytes: ReturnBytes,
+    /// How it acknowledged; nothing of datagrams.
+    pub acknowledgements: Option<Acknowledgements>,
     /// Smallest round trip the sender sampled.
     pub rtt_min: Option<Span>,
     /// Mean, one sample an ACK.
@@ -238,7 +290,7 @@ pub struct FlowTrace {
 /// Time series of one link.
 #[derive(Debug)]
 pub struct LinkTrace {
-    /// Name as in [`LinkOutcome`].
+    /// Name as in [`LinkOutcome`]; with `#terminal` behind it, the capacity of one terminal of a link that several share.
     pub name: String,
     /// Its rate, where that is constant.
     pub rate: Option<Rate>,

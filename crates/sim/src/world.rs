@@ -225,9 +225,7 @@ impl<N: Net> World<N> {
         }
         let state = &mut self.links[index];
         state.last = self.now;
-        if let Some(recorder) = &mut state.recorder {
-            recorder.queue(self.now, state.link.queue_bytes());
-        }
+        state.note(self.now);
         self.schedule_link(index);
     }
 
@@ -294,9 +292,7 @@ impl<N: Net> World<N> {
             );
         }
         let dropped = state.link.enqueue(now, port, packet);
-        if let Some(recorder) = &mut state.recorder {
-            recorder.queue(now, state.link.queue_bytes());
-        }
+        state.note(now);
         self.schedule_link(index);
         if let Enqueue::Dropped(cause, packet) = dropped {
             let lost = Lost::OnLink(cause);
@@ -339,7 +335,7 @@ impl<N: Net> World<N> {
             owners.into_iter().zip(&flows).map(|(flow, outcome)| self.net.account(flow, outcome, &accounts)).collect();
         checks::run(&accounts, &visits, end)?;
         let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
-        let link_traces = self.links.into_iter().filter_map(|state| state.trace(self.base_rtt)).collect();
+        let link_traces = self.links.into_iter().flat_map(|state| state.traces(self.base_rtt, end)).collect();
         let capture = match self.capture {
             Some(capture) => {
                 let secrets = self.shared.secrets.map(|secrets| secrets.text()).unwrap_or_default();

@@ -112,6 +112,26 @@ fn every_packet_is_there_at_its_time_on_its_interface() {
 }
 
 #[test]
+fn the_account_of_the_way_back_is_what_was_captured() {
+    let outcome = captured();
+    let fields = ["frame.time_epoch", "ip.len", "quic.ack.largest_acknowledged"];
+    // The goodbye (RFC 9000 §19.19) is sent when all counting is over.
+    let filter = "ip.src == 198.18.0.2 and not quic.frame_type in {28, 29}";
+    let Some(packets) = dissect(outcome.capture.as_ref().unwrap(), filter, &fields) else { return };
+    for flow in &outcome.flows {
+        let begun = flow.start.as_nanos();
+        let ended = begun + flow.completion.unwrap().as_nanos();
+        let at = |packet: &[String]| packet[0].replace('.', "").parse::<u64>().unwrap();
+        let own: Vec<&Vec<String>> = packets.iter().filter(|packet| (begun..=ended).contains(&at(packet))).collect();
+        let total: u64 = own.iter().map(|packet| packet[1].parse::<u64>().unwrap()).sum();
+        assert_eq!(total, flow.return_bytes.total);
+        let acks = own.iter().filter_map(|packet| packet.get(2)).flat_map(|acks| acks.split(','));
+        let acks = acks.filter(|ack| !ack.is_empty()).count() as u64;
+        assert_eq!(acks, flow.acknowledgements.as_ref().unwrap().packets);
+    }
+}
+
+#[test]
 fn the_secrets_inside_decrypt_everything() {
     let outcome = captured();
     let capture = outcome.capture.unwrap();

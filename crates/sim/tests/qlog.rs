@@ -167,6 +167,31 @@ fn packets_agree_with_the_flows_counters() {
     assert!(received.iter().all(|packet| known.contains(&identity(packet))));
 }
 
+#[test]
+fn the_account_tells_the_same() {
+    let outcome = lossy();
+    let flow = &outcome.flows[0];
+    let told = flow.acknowledgements.as_ref().unwrap();
+    let [client, server] = ends(&outcome);
+    let sent = named(&client, "quic:packet_sent");
+    let has = |packet: &&&Value, kind: &str| frames(packet, kind).next().is_some();
+    let only = |packet: &&&Value| {
+        packet["frames"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|frame| ["ack", "padding"].contains(&frame["frame_type"].as_str().unwrap()))
+    };
+    let acks = sent.iter().filter(|packet| has(packet, "ack"));
+    assert_eq!(acks.clone().count() as u64, told.packets);
+    assert_eq!(acks.filter(only).count() as u64, told.only);
+    assert_eq!(sent.len() as u64 * 16, flow.return_bytes.tag);
+    // Everything that arrives has to be acknowledged, but what only acknowledges or says goodbye.
+    let data = named(&client, "quic:packet_received").iter().filter(|packet| !only(packet)).count() as u64;
+    assert_eq!(data, told.data);
+    assert!(told.data <= named(&server, "quic:packet_sent").len() as u64);
+}
+
 fn identity(packet: &Value) -> String {
     format!(
         "{}{} of {} bytes",

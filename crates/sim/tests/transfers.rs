@@ -340,3 +340,28 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
         }
     }
 }
+
+#[test]
+fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
+    // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its own and no more.
+    let mut spec = geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
+    spec.hops[0].reverse = direction(4, 250, r#"allocation = { cra = "2 Mbps" }"#);
+    spec.terminals = 2;
+    spec.trace = true;
+    let second = FlowSpec { name: "other".into(), terminal: 1, ..spec.flows[0].clone() };
+    spec.flows.push(second);
+    let outcome = run(&spec);
+    for flow in &outcome.flows {
+        assert!(seconds(flow.completion) > 500_000.0 * 8.0 / 2e6, "{:?}", flow.completion);
+    }
+    let names: Vec<&str> = outcome.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["satellite/forward", "satellite/return"], "one link, a port for each");
+    let trace = outcome.trace.unwrap();
+    for terminal in ["satellite/return#0", "satellite/return#1"] {
+        let link = trace.links.iter().find(|link| link.name == terminal).unwrap();
+        let points = |name: &str| &link.series.iter().find(|series| series.name == name).unwrap().points;
+        assert!(points("allocated").iter().all(|(_, mbps)| (mbps - 2.0).abs() < 0.001));
+        assert!(points("used").iter().all(|(_, mbps)| *mbps < 2.001));
+        assert!(points("used").iter().any(|(_, mbps)| *mbps > 1.9));
+    }
+}

@@ -9,17 +9,21 @@
 //! (`KiB`, `MiB`, `GiB`) are powers of two.
 
 mod bytes;
+mod decibels;
 mod epoch;
 mod length;
 mod parse;
 mod rate;
 mod ratio;
+mod symbols;
 mod time;
 
 pub use bytes::Bytes;
+pub use decibels::{DecibelSlope, Decibels};
 pub use epoch::{Epoch, EpochError};
 pub use length::Length;
 pub use parse::UnitError;
 pub use rate::Rate;
 pub use ratio::Ratio;
+pub use symbols::SymbolRate;
 pub use time::{Span, Time};

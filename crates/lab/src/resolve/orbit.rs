@@ -6,7 +6,8 @@ use crate::error::Problem;
 use crate::scenario::{Begin, ConstellationText, IslText, OrbitSection, PhaseText, Scenario, ShellSection};
 use bentpipe_link::random::stream;
 use bentpipe_link::{
-    DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig, RateConfig,
+    AllocationConfig, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig,
+    RateConfig,
 };
 use bentpipe_orbit::{
     Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, Shell, Step, places,
@@ -358,6 +359,7 @@ fn kinds(
             queue: QueueConfig::default(),
             policer: PolicerConfig::None,
             frame: None,
+            allocation: AllocationConfig::None,
         };
         patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
         let model = config.load(base_dir).map_err(|error| Problem::new(place, super::path::chain(&error)))?;

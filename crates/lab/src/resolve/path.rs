@@ -4,7 +4,9 @@ use super::orbit::{Kind, OrbitPath, resolve_orbit};
 use crate::error::{Problem, nearest};
 use crate::profiles::{Profile, describe, describe_without_delay, idle_delay, profile, profiles};
 use crate::scenario::{Direction, Scenario};
-use bentpipe_link::{DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit};
+use bentpipe_link::{
+    AllocationConfig, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit,
+};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -172,6 +174,9 @@ fn add_hop(path: &mut Resolved, hop: &HopText<'_>, scenario: &Scenario, base_dir
         let place = patch.map_or(hop.place.clone(), Spanned::span);
         let config = direction(key, base, hop.half, patch.map(Spanned::get_ref))
             .map_err(|message| Problem::new(place.clone(), message))?;
+        // Terminals that share the carrier are known here only.
+        let terminals = if hop.shared { *scenario.path.get_ref().terminals.get_ref() } else { 1 };
+        fits(&config, terminals as u64).map_err(|message| Problem::new(place.clone(), message))?;
         // Files are named by the patch: an error in reading them points there.
         models.push(config.load(base_dir).map_err(|error| Problem::new(place, chain(&error)))?);
         path.rtt += idle_delay(&config);
@@ -240,6 +245,7 @@ fn direction(
                 queue: QueueConfig::default(),
                 policer: PolicerConfig::None,
                 frame: None,
+                allocation: AllocationConfig::None,
             }
         }
     };
@@ -247,6 +253,19 @@ fn direction(
         patch.apply_to(&mut config);
     }
     Ok(config)
+}
+
+/// Constant rates that are promised to `terminals` are there.
+fn fits(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
+    let (Some(dama), Some(rate)) = (config.allocation.dama(), config.rate.highest()) else { return Ok(()) };
+    if dama.cra.as_bps().saturating_mul(terminals) <= rate.as_bps() {
+        return Ok(());
+    }
+    let most = Rate::from_bps(rate.as_bps() / terminals.max(1));
+    Err(format!(
+        "cra = {} for each of {terminals} terminals is more than the {rate} that they share; allowed: up to {most}",
+        dama.cra
+    ))
 }
 
 /// True where two runs may meet this direction differently.
@@ -257,8 +276,9 @@ fn is_random(direction: &DirectionConfig) -> bool {
         _ => true,
     });
     let jitter = matches!(direction.delay, DelayConfig::Jitter { jitter, .. } if !jitter.is_zero());
-    // Where frames begin is drawn for each run.
-    loss || jitter || direction.frame.is_some_and(|frame| !frame.is_zero())
+    // Where frames begin, and when terminals may ask, is drawn for each run.
+    let frames = direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();
+    loss || jitter || frames
 }
 
 pub(super) fn summary(path: &Resolved, bdp: Bytes) -> PathSummary {

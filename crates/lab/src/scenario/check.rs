@@ -5,6 +5,7 @@ use super::{Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, 
 use crate::error::{Problem, quoted};
 use crate::fairness::{self, ALL_FLOWS};
 use crate::results::METRICS;
+use crate::return_path::LayerMetric;
 use crate::scenario::document::{Axis, plain_text};
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::Recipe;
@@ -398,7 +399,16 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
             Err(Problem::not_one_of(given.span(), "metric of all flows together", given.get_ref(), together))
         }
         _ => {
-            known("metric", Some(given), &each.chain(together).collect::<Vec<_>>())?;
+            if LayerMetric::named(given.get_ref()).is_none() {
+                known(
+                    "metric",
+                    Some(given),
+                    &each
+                        .chain(["return_bytes.LAYER", "return_overhead_percent.LAYER"])
+                        .chain(together)
+                        .collect::<Vec<_>>(),
+                )?;
+            }
             known("flow", flow, &flow_names(scenario))
         }
     }

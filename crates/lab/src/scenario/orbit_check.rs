@@ -120,6 +120,7 @@ fn links(orbit: &OrbitSection) -> Check {
     let links = &orbit.links;
     let kinds = [&links.all, &links.isl, &links.up, &links.down, &links.fibre];
     kinds.into_iter().flatten().try_for_each(no_delay)?;
+    kinds.into_iter().flatten().try_for_each(no_allocation)?;
     if let Some(range) = &orbit.isl_range {
         length("isl_range", range, Length::from_km(1)..=Length::from_km(100_000))?;
     }
@@ -134,6 +135,14 @@ fn no_delay(patch: &Spanned<DirectionPatch>) -> Check {
         return Ok(());
     }
     let message = "the `delay` of these links follows from where their ends are; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
+    Err(Problem::new(patch.span(), message))
+}
+
+fn no_allocation(patch: &Spanned<DirectionPatch>) -> Check {
+    if patch.get_ref().allocation.as_ref().is_none_or(|allocation| allocation.is_none()) {
+        return Ok(());
+    }
+    let message = "the capacity of these links cannot be allocated: their ports are far ends, not terminals; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
 

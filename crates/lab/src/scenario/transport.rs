@@ -62,6 +62,8 @@ macro_rules! keys {
             /// Initial congestion window in packets.
             #[schemars(with = "Option<u64>", range(min = 1))]
             pub initial_window: Option<serde_spanned::Spanned<u64>>,
+            /// Whether QUIC spreads what its window admits over the round trip; true where left out.
+            pub pacing: Option<bool>,
             /// Largest congestion window; none where left out.
             pub max_window: Option<$crate::scenario::Window>,
             /// First UDP payload size; the size that the path carries where left out.
@@ -109,6 +111,7 @@ macro_rules! keys {
                     max_ack_delay: self.max_ack_delay,
                     initial_rtt: self.initial_rtt.clone(),
                     initial_window: self.initial_window.clone(),
+                    pacing: self.pacing,
                     initial_mtu: self.initial_mtu.clone(),
                     mtu_discovery: self.mtu_discovery,
                     max_window: self.max_window,
@@ -154,6 +157,7 @@ impl Transport {
             max_ack_delay: self.max_ack_delay.or(base.max_ack_delay),
             initial_rtt: self.initial_rtt.clone().or_else(|| base.initial_rtt.clone()),
             initial_window: self.initial_window.clone().or_else(|| base.initial_window.clone()),
+            pacing: self.pacing.or(base.pacing),
             initial_mtu: self.initial_mtu.clone().or_else(|| base.initial_mtu.clone()),
             mtu_discovery: self.mtu_discovery.or(base.mtu_discovery),
             stream_window: self.stream_window.or(base.stream_window),

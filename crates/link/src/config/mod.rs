@@ -3,6 +3,8 @@
 //! Everything impossible is refused while it is read, so that the error carries the line; what is built in code is
 //! checked by [`DirectionConfig::load`].
 
+mod acm;
+mod allocation;
 mod delay;
 mod loss;
 mod policer;
@@ -11,6 +13,8 @@ mod rate;
 mod schedule;
 mod written;
 
+pub use acm::{AcmConfig, FadeConfig, FadeEvent, FadePoint};
+pub use allocation::{AllocationConfig, Dama};
 pub use delay::{DelayConfig, DelayStep, Distribution};
 pub(crate) use loss::{Bursts, onset};
 pub use loss::{LossConfig, LossModel, LossProcessConfig, Window};
@@ -44,6 +48,9 @@ pub struct DirectionConfig {
     /// its end. Where frames begin is drawn for each run. None, or zero, for a link without frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
+    /// How its capacity is given to the terminals that share it; nothing unless told.
+    #[serde(default, skip_serializing_if = "AllocationConfig::is_none")]
+    pub allocation: AllocationConfig,
 }
 
 impl DirectionConfig {
@@ -56,6 +63,7 @@ impl DirectionConfig {
             queue: QueueConfig::default(),
             policer: PolicerConfig::None,
             frame: None,
+            allocation: AllocationConfig::None,
         }
     }
 
@@ -68,7 +76,22 @@ impl DirectionConfig {
         self.delay.check()?;
         self.loss.check()?;
         self.queue.check()?;
-        self.policer.check()
+        self.policer.check()?;
+        self.allocation.check()?;
+        let AllocationConfig::Dama(dama) = &self.allocation else { return Ok(()) };
+        if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
+            let problem = "stands beside `allocation`, which has frames of its own";
+            return Err(ConfigError::refused(format!("frame = {frame}"), problem, "frame = \"0 s\""));
+        }
+        let Some(rate) = self.rate.highest() else {
+            let problem = "cannot be allocated: it has no capacity that a plan could count on";
+            return Err(ConfigError::refused("a rate trace", problem, "a rate, a schedule or `acm`"));
+        };
+        if u32::try_from(rate.bytes_in(dama.frame).get()).is_err() {
+            let problem = format!("holds more than a plan can count at {rate}");
+            return Err(ConfigError::refused(format!("frame = {}", dama.frame), problem, "frames of up to 4.29 GB"));
+        }
+        Ok(())
     }
 }
 
@@ -94,6 +117,9 @@ pub struct DirectionPatch {
     /// The length of the frames in which it sends; "0 s" for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
+    /// How its capacity is given to the terminals that share it; "none" for first come, first served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<AllocationConfig>,
 }
 
 impl DirectionPatch {
@@ -116,6 +142,9 @@ impl DirectionPatch {
         }
         if let Some(frame) = self.frame {
             config.frame = Some(frame).filter(|frame| !frame.is_zero());
+        }
+        if let Some(allocation) = &self.allocation {
+            config.allocation = allocation.clone();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How fast a link sends.
 
+use super::AcmConfig;
 use super::schedule::check_starts;
 use super::written::{Written, read_as_written};
 use crate::ConfigError;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// How fast a link sends: `"50 Mbps"`, a table with `schedule`, or a table with `trace`.
+/// How fast a link sends: `"50 Mbps"`, or a table with `schedule`, `acm` or `trace`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateConfig {
     /// Always the same, above zero.
@@ -22,6 +23,8 @@ pub enum RateConfig {
         /// Starts over after this long.
         repeat: Option<Span>,
     },
+    /// Steps that follow from adaptive coding over a fade, and losses where the fade is faster.
+    Acm(Box<AcmConfig>),
     /// Delivery opportunities in the format of mahimahi: one line per opportunity, its time in whole milliseconds.
     /// See [`DirectionConfig::load`](crate::DirectionConfig::load) for how they are used.
     Trace {
@@ -40,8 +43,8 @@ pub struct RateStep {
     pub rate: Rate,
 }
 
-/// A rate as a table: either `schedule`, with `repeat` if it starts over, or `trace`.
-#[derive(Serialize, Deserialize, JsonSchema)]
+/// A rate as a table: either `schedule`, with `repeat` if it starts over, or `acm`, or `trace`.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "RateTable")]
 pub(super) struct Table {
@@ -51,12 +54,15 @@ pub(super) struct Table {
     /// The schedule starts over after this long.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<Span>,
+    /// Adaptive coding over a fade.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acm: Option<Box<AcmConfig>>,
     /// A mahimahi trace: a file with one line per delivery opportunity of 1504 bytes, its time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<PathBuf>,
 }
 
-const SPELLINGS: &str = "a rate such as \"50 Mbps\", a table { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] } or { trace = \"file\" }";
+const SPELLINGS: &str = "a rate such as \"50 Mbps\", a table { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } } or { trace = \"file\" }";
 
 impl RateConfig {
     /// Refuses what no link can do.
@@ -73,7 +79,18 @@ impl RateConfig {
                 }
                 Ok(())
             }
+            Self::Acm(acm) => acm.check(),
             Self::Constant(_) | Self::Trace { .. } => Ok(()),
+        }
+    }
+
+    /// The rate, or the highest that it takes; none for a trace, which must be read first.
+    pub fn highest(&self) -> Option<Rate> {
+        match self {
+            Self::Constant(rate) => Some(*rate),
+            Self::Schedule { schedule, .. } => schedule.iter().map(|step| step.rate).max(),
+            Self::Acm(acm) => acm.course().steps.iter().map(|step| step.rate).max(),
+            Self::Trace { .. } => None,
         }
     }
 
@@ -95,19 +112,29 @@ impl Written for RateConfig {
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
         match table {
-            Table { schedule: Some(schedule), repeat, trace: None } => Self::Schedule { schedule, repeat }.checked(),
-            Table { schedule: None, repeat: None, trace: Some(file) } => Ok(Self::Trace { file }),
-            Table { schedule: None, repeat: Some(repeat), trace: Some(_) } => Err(ConfigError::refused(
+            Table { schedule: Some(schedule), repeat, acm: None, trace: None } => {
+                Self::Schedule { schedule, repeat }.checked()
+            }
+            Table { schedule: None, repeat: None, acm: Some(acm), trace: None } => Self::Acm(acm).checked(),
+            Table { schedule: None, repeat: None, acm: None, trace: Some(file) } => Ok(Self::Trace { file }),
+            Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_) } => Err(ConfigError::refused(
                 format!("repeat = {repeat}"),
                 "stands beside `trace`, which repeats anyway",
                 "no `repeat`",
             )),
+            Table { acm: Some(_), repeat: Some(repeat), .. } => {
+                Err(ConfigError::refused(format!("repeat = {repeat}"), "stands beside `acm`", "no `repeat`"))
+            }
+            Table { acm: Some(acm), .. } => {
+                let value = format!("acm with symbol_rate = {}", acm.symbol_rate);
+                Err(ConfigError::refused(value, "stands beside `schedule` or `trace`", "one of the three"))
+            }
             Table { schedule: Some(_), trace: Some(file), .. } => {
                 let value = format!("trace = {}", file.display());
                 Err(ConfigError::refused(value, "stands beside `schedule`", "one of the two"))
             }
-            Table { schedule: None, trace: None, .. } => {
-                Err(ConfigError::refused("rate", "has neither `schedule` nor `trace`", SPELLINGS))
+            Table { schedule: None, acm: None, trace: None, .. } => {
+                Err(ConfigError::refused("rate", "has neither `schedule`, `acm` nor `trace`", SPELLINGS))
             }
         }
     }
@@ -119,9 +146,10 @@ impl Serialize for RateConfig {
         match self.clone() {
             Self::Constant(rate) => rate.serialize(serializer),
             Self::Schedule { schedule, repeat } => {
-                Table { schedule: Some(schedule), repeat, trace: None }.serialize(serializer)
+                Table { schedule: Some(schedule), repeat, ..Table::default() }.serialize(serializer)
             }
-            Self::Trace { file } => Table { schedule: None, repeat: None, trace: Some(file) }.serialize(serializer),
+            Self::Acm(acm) => Table { acm: Some(acm), ..Table::default() }.serialize(serializer),
+            Self::Trace { file } => Table { trace: Some(file), ..Table::default() }.serialize(serializer),
         }
     }
 }
@@ -132,7 +160,7 @@ impl JsonSchema for RateConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How fast a link sends: a rate, steps in time, or a trace",
+            "description": "How fast a link sends: a rate, steps in time, adaptive coding over a fade, or a trace",
             "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
         })
     }

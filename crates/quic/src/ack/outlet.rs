@@ -1,6 +1,6 @@
 //! Where packets leave a connection: what is only an acknowledgement may have to wait here.
 
-use super::{Acknowledger, Verdict};
+use super::{Acknowledger, Circumstances, Verdict};
 use crate::account::Account;
 use crate::endpoint::Transmit;
 use crate::packets::{PacketSeen, Space, Watch};
@@ -13,6 +13,8 @@ pub(crate) struct Outlet {
     acknowledger: Option<Acknowledger>,
     account: Option<Account>,
     held: Option<Held>,
+    /// Whether the datagram that arrived last was marked CE.
+    marked: bool,
     /// Kept for its allocation.
     packets: Vec<PacketSeen>,
 }
@@ -29,7 +31,7 @@ struct Held {
 impl Outlet {
     /// An outlet that passes everything where there is no `watch`.
     pub fn new(watch: Option<Watch>, acknowledger: Option<Acknowledger>, account: Option<Account>) -> Self {
-        Self { watch, acknowledger, account, held: None, packets: Vec::new() }
+        Self { watch, acknowledger, account, held: None, marked: false, packets: Vec::new() }
     }
 
     /// When what is held leaves at the latest.
@@ -37,23 +39,33 @@ impl Outlet {
         self.held.as_ref().map(|held| held.until)
     }
 
-    /// Packets may have arrived. `smoothed_rtt`: as this side knows it, where it does.
-    pub fn received(&mut self, now: Time, smoothed_rtt: impl FnOnce() -> Option<Span>) {
-        let Some(watch) = &self.watch else { return };
+    /// A datagram arrives, with CE or without (RFC 3168).
+    pub fn arrives(&mut self, marked: bool) {
+        self.marked = marked;
+    }
+
+    /// Packets may have arrived. `smoothed_rtt`: as this side knows it, where it does. True where the next packet should elicit an acknowledgement.
+    pub fn received(&mut self, now: Time, smoothed_rtt: impl FnOnce() -> Option<Span>) -> bool {
+        let Some(watch) = &self.watch else { return false };
         self.packets.clear();
         watch.take_received(&mut self.packets);
         if self.packets.is_empty() {
-            return;
+            return false;
         }
-        let smoothed_rtt = smoothed_rtt();
+        let seen = Circumstances { marked: self.marked, smoothed_rtt: smoothed_rtt() };
         for packet in &self.packets {
             if let Some(account) = &self.account {
                 account.received(now, packet);
             }
             if let Some(acknowledger) = &mut self.acknowledger {
-                acknowledger.received(now, packet, smoothed_rtt);
+                acknowledger.received(now, packet, seen);
             }
         }
+        let Some(acknowledger) = &self.acknowledger else { return false };
+        if let Some(held) = &mut self.held {
+            held.until = acknowledger.until();
+        }
+        acknowledger.wants_ping(now)
     }
 
     /// Appends what was held and is due.

@@ -51,7 +51,8 @@ impl PacketSeen {
 
     /// True where it acknowledges and does nothing else: its loss needs no repair, and a later one replaces it.
     pub fn is_ack_only(&self) -> bool {
-        self.frames.ack > 0 && !self.frames.eliciting
+        // A close elicits nothing either.
+        self.frames.ack > 0 && self.frames.ack + self.frames.padding == self.frames.bytes()
     }
 }
 

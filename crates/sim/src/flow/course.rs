@@ -3,12 +3,18 @@
 use super::Shared;
 use crate::datagram::Way;
 use crate::lost::Lost;
-use crate::outcome::{FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series};
+use crate::outcome::{
+    Acknowledgements, FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series,
+};
 use crate::progress::Progress;
 use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
+use bentpipe_quic::account::Layers;
 use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
+
+/// Width of a bin of the rate against the data: a few return frames, and a fraction of a long path's round trip.
+const RETURN_BIN: Span = Span::from_millis(100);
 
 /// The visits of a flow.
 pub struct Course {
@@ -52,6 +58,7 @@ struct UnderWay {
 #[derive(Default)]
 struct Counts {
     data_packets: u64,
+    data_bytes: u64,
     lost_policer: u64,
     lost_queue: u64,
     lost_random: u64,
@@ -60,6 +67,8 @@ struct Counts {
     no_route: u64,
     return_packets: u64,
     return_bytes: ReturnBytes,
+    /// IP bytes against the data in each bin from the run's beginning, where recorded.
+    return_bins: Option<Vec<u64>>,
     dropped_policer: Vec<(Time, f64)>,
     dropped_queue: Vec<(Time, f64)>,
     dropped_loss: Vec<(Time, f64)>,
@@ -80,8 +89,21 @@ pub struct Told<'a> {
     pub path: PathOutcome,
     /// What a proxy did.
     pub pep: Option<PepOutcome>,
+    /// How the data's receiver acknowledged.
+    pub returned: Returned,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
+}
+
+/// What the protocol knows of the way against the data.
+#[derive(Default)]
+pub struct Returned {
+    /// How the data's receiver acknowledged.
+    pub acknowledgements: Option<Acknowledgements>,
+    /// What its QUIC packets held.
+    pub layers: Option<Layers>,
+    /// Series of it, where recorded.
+    pub series: Vec<Series>,
 }
 
 impl Course {
@@ -175,20 +197,24 @@ impl Course {
             start: now,
             gives_up: now + shared.time_limit,
             ends: visit.lasts.map(|lasts| now + lasts),
-            counts: Counts::default(),
+            counts: Counts { return_bins: (shared.trace && visit.reported).then(Vec::new), ..Counts::default() },
         });
         (visit, progress)
     }
 
     /// Ends the visit under way.
-    pub fn end(&mut self, now: Time, shared: &Shared, told: Told<'_>) {
-        let Some(visit) = self.under_way.take() else { return };
+    pub fn end(&mut self, now: Time, shared: &Shared, mut told: Told<'_>) {
+        let Some(mut visit) = self.under_way.take() else { return };
+        if let Some(layers) = &told.returned.layers {
+            visit.counts.return_bytes.split(layers);
+        }
         self.begins = self.spec.visits.get(self.next_visit).map(|next| now + next.wait + next.think);
         if !self.spec.visits[visit.number - 1].reported {
             return;
         }
         if shared.trace {
-            self.results.traces.push(trace(&self.spec.name, &visit, now, told.handshake, told.record));
+            let returned = std::mem::take(&mut told.returned.series);
+            self.results.traces.push(trace(&self.spec.name, &visit, now, told.handshake, told.record, returned));
         }
         let outcome = self.outcome(&visit, now, shared, &told);
         self.results.outcomes.push(outcome);
@@ -234,6 +260,7 @@ impl Course {
             first_byte: progress.first_byte.map(since),
             completion: completed_at.map(since),
             packets_sent: counts.data_packets,
+            bytes_sent: counts.data_bytes,
             packets_lost_policer: counts.lost_policer,
             packets_lost_queue: counts.lost_queue,
             packets_lost_random: counts.lost_random,
@@ -242,6 +269,7 @@ impl Course {
             flow_control_blocked: Some(record.window_blocked),
             return_packets: counts.return_packets,
             return_bytes: counts.return_bytes,
+            acknowledgements: told.returned.acknowledgements.clone(),
             rtt_min: record.rtt_min(),
             rtt_mean: record.rtt_mean(),
             rtt_p99: record.rtt_p99(),
@@ -266,13 +294,22 @@ impl Course {
     }
 
     /// One of the two ends sent a packet on `way`; `layers` are its bytes.
-    pub fn count_sent(&mut self, way: Way, layers: ReturnBytes) {
+    pub fn count_sent(&mut self, now: Time, way: Way, layers: ReturnBytes) {
         let Some(visit) = &mut self.under_way else { return };
+        let counts = &mut visit.counts;
         if way == visit.data_way {
-            visit.counts.data_packets += 1;
-        } else {
-            visit.counts.return_packets += 1;
-            visit.counts.return_bytes += layers;
+            counts.data_packets += 1;
+            counts.data_bytes += layers.total;
+            return;
+        }
+        counts.return_packets += 1;
+        counts.return_bytes += layers;
+        if let Some(bins) = &mut counts.return_bins {
+            let bin = (now.as_nanos() / RETURN_BIN.as_nanos()) as usize;
+            if bins.len() <= bin {
+                bins.resize(bin + 1, 0);
+            }
+            bins[bin] += layers.total;
         }
     }
 
@@ -310,8 +347,23 @@ impl UnderWay {
     }
 }
 
-/// The series of a visit that ends.
-fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, record: &mut Record) -> FlowTrace {
+/// The rate against the data, kbps, in each bin from `start` on.
+fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
+    let first = (start.as_nanos() / RETURN_BIN.as_nanos()) as usize;
+    let rate = |&bytes: &u64| (bytes * 8) as f64 / RETURN_BIN.as_millis_f64();
+    let bins = bins.iter().enumerate().skip(first);
+    bins.map(|(bin, bytes)| (Time::ZERO + RETURN_BIN * bin as u64, rate(bytes))).collect()
+}
+
+/// The series of a visit that ends; `returned` are those of the way against its data.
+fn trace(
+    name: &str,
+    visit: &UnderWay,
+    now: Time,
+    handshake: Option<Time>,
+    record: &mut Record,
+    returned: Vec<Series>,
+) -> FlowTrace {
     let sender = record.series.take().unwrap_or_default();
     let counts = &visit.counts;
     let received = visit.progress.state().series.take().unwrap_or_default();
@@ -335,6 +387,12 @@ fn trace(name: &str, visit: &UnderWay, now: Time, handshake: Option<Time>, recor
     add("pacing_rate", "Mbps", sender.pacing_rate);
     add("rtt", "ms", sender.rtt);
     add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    add(
+        "return_rate",
+        "kbps",
+        counts.return_bins.as_ref().map(|bins| return_rate(bins, visit.start)).unwrap_or_default(),
+    );
+    series.extend(returned.into_iter().filter(|series| !series.points.is_empty()));
     let mut marks = Vec::new();
     if let Some(at) = handshake {
         marks.push((at, "handshake complete".to_owned()));

@@ -1,6 +1,6 @@
 //! A flow of datagrams that nothing controls: UDP at a constant rate or in bursts, and pings.
 
-use super::course::Told;
+use super::course::{Returned, Told};
 use super::{Course, Flow, FlowResults, Shared};
 use crate::datagram::{Body, Carrier, Datagram, Filler, Side, Way};
 use crate::error::SimError;
@@ -123,6 +123,7 @@ impl Flow for DatagramFlow {
             record: &mut running.probe.record(),
             path: PathOutcome::default(),
             pep: None,
+            returned: Returned::default(),
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);
@@ -177,6 +178,7 @@ impl Flow for DatagramFlow {
         };
         let udp = filler.carrier == Carrier::Udp;
         self.course.count_sent(
+            now,
             way,
             ReturnBytes {
                 ip: u64::from(IP_HEADER),

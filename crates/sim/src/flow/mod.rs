@@ -3,6 +3,7 @@
 mod course;
 mod datagrams;
 mod quic;
+mod segments;
 mod tcp;
 
 pub use course::{Course, FlowResults};

@@ -1,14 +1,15 @@
 //! A flow that speaks QUIC: two endpoints, and a connection for each visit.
 
-use super::course::Told;
+use super::course::{Returned, Told};
 use super::{Course, Flow, FlowResults, Shared};
 use crate::app;
 use crate::datagram::{Body, Datagram, Side, Way, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
-use crate::outcome::{PathOutcome, QlogFile, ReturnBytes};
+use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes, Series};
 use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::account::{Account, Keep, PerAck};
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{FastStart, PathNotes};
 use bentpipe_quic::memory::Holder;
@@ -21,7 +22,7 @@ use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
 use bentpipe_quic::{
-    Accept, Account, AckBy, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe,
+    Accept, AckBy, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe,
     Remembered, ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
@@ -75,6 +76,14 @@ struct Running {
     /// The server's connection, once there is one.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
+    accounts: Accounts,
+}
+
+/// Accounts of a connection's packets.
+struct Accounts {
+    receiver: Account,
+    /// Of the data's sender, where series are recorded.
+    sender: Option<Account>,
 }
 
 /// Datagrams in one buffer.
@@ -102,6 +111,36 @@ impl Running {
             receiver,
             retreated: known.offered.map(|_| known.retreated),
             token: self.verdict.as_ref().map(Verdict::name),
+        }
+    }
+}
+
+impl Accounts {
+    fn new(record: bool) -> Self {
+        let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
+        Self { receiver: Account::new(keep), sender: record.then(|| Account::new(Keep::Numbers)) }
+    }
+
+    /// What they counted.
+    fn returned(&self) -> Returned {
+        let books = self.receiver.take();
+        let mut series = Vec::new();
+        let mut add = |name, unit, points| series.push(Series { name, unit, points });
+        if let Some(numbers) = self.sender.as_ref().and_then(|sender| sender.take().numbers) {
+            add("packet_number_sent", "packets", numbers.sent);
+            add("packet_number_acked", "packets", numbers.acknowledged);
+        }
+        add("data_per_ack", "packets", books.per_ack.map(PerAck::into_points).unwrap_or_default());
+        add("ack_frame_bytes", "bytes", books.ack_frame_bytes.unwrap_or_default());
+        Returned {
+            acknowledgements: Some(Acknowledgements {
+                packets: books.acks,
+                only: books.acks_only,
+                data: books.data_received,
+                sizes: books.ack_frames,
+            }),
+            layers: Some(books.sent),
+            series,
         }
     }
 }
@@ -198,6 +237,7 @@ impl QuicFlow {
         side: Side,
         probe: &Probe,
         sink: Option<&QlogSink>,
+        accounts: &Accounts,
         now: Time,
         shared: &Shared,
     ) -> Result<(TransportConfig, Attached), SimError> {
@@ -243,16 +283,21 @@ impl QuicFlow {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             controller.make(setup, fast, notes.clone())
         });
-        let factory = controller_factory(shared.clock, settings.initial_window, Some(probe.clone()), make);
+        let factory = match settings.stock {
+            Some(stock) => stock.factory(),
+            None => {
+                controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(probe.clone()), make)
+            }
+        };
         transport.congestion_controller_factory(factory);
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
         let receives = self.course.data_way().is_some_and(|way| way.source() != side);
         let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
-            .then(|| Acknowledger::new(settings.ack, settings.max_ack_delay));
-        let watch = receives.then(Watch::default);
-        let account = receives.then(|| Account::new(shared.trace));
+            .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
+        let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
+        let watch = account.is_some().then(Watch::default);
         let attached = Attached {
             probe: Some(probe.clone()),
             remembered,
@@ -296,10 +341,12 @@ impl Flow for QuicFlow {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))
         });
+        let accounts = Accounts::new(trace);
         let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
 
         let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
-        let (transport, attached) = self.endpoint_parts(Side::Server, &server_probe, server_sink, now, shared)?;
+        let (transport, attached) =
+            self.endpoint_parts(Side::Server, &server_probe, server_sink, &accounts, now, shared)?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
         if let Some(watch) = &attached.watch {
@@ -321,7 +368,8 @@ impl Flow for QuicFlow {
         });
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
-        let (transport, attached) = self.endpoint_parts(Side::Client, &client_probe, client_sink, now, shared)?;
+        let (transport, attached) =
+            self.endpoint_parts(Side::Client, &client_probe, client_sink, &accounts, now, shared)?;
         let Client { crypto, initial_cids } = &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
         let crypto = attached.watch.as_ref().map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
         let mut config = ClientConfig::new(crypto);
@@ -345,7 +393,7 @@ impl Flow for QuicFlow {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
-        self.running = Some(Running { conn, probe, notes, verdict, server_conn, sinks });
+        self.running = Some(Running { conn, probe, notes, verdict, server_conn, sinks, accounts });
         Ok(())
     }
 
@@ -366,6 +414,7 @@ impl Flow for QuicFlow {
             record: &mut running.probe.record(),
             path: running.path(direction),
             pep: None,
+            returned: running.accounts.returned(),
             qlog,
         };
         self.course.end(now, shared, told);
@@ -441,7 +490,7 @@ impl Flow for QuicFlow {
             total: u64::from(bytes),
             ..ReturnBytes::default()
         };
-        self.course.count_sent(way, layers);
+        self.course.count_sent(now, way, layers);
         let (flow, visit) = (self.course.index as u32, self.course.visit());
         let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Udp(segment) });
         Some((way, Packet { bytes, ecn, payload }))

@@ -1,6 +1,7 @@
 //! A flow that speaks TCP: for each visit, the connections that its exchanges want, and the proxies that split them.
 
 use super::course::Told;
+use super::segments::Segments;
 use super::{Course, Flow, FlowResults, Shared};
 use crate::datagram::{Body, Datagram, Side, Way, socket};
 use crate::error::SimError;
@@ -41,6 +42,7 @@ struct Running {
     blocked_since: Option<Time>,
     blocked: Span,
     starting: Starting,
+    segments: Segments,
 }
 
 /// What a connection that begins later in the visit needs.
@@ -218,6 +220,7 @@ impl Flow for TcpFlow {
             tickets: Vec::new(),
             blocked_since: None,
             blocked: Span::ZERO,
+            segments: Segments::new(shared.trace && visit.reported),
             starting: Starting {
                 hosts: shared.hosts.get(host)?,
                 peer: socket(self.course.index, side.peer(), self.course.terminal()).ip(),
@@ -243,6 +246,7 @@ impl Flow for TcpFlow {
         let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
         record.window_blocked += running.blocked + blocked_since;
         self.has_ticket |= running.ready.is_some();
+        let returned = running.segments.returned(record.series.as_ref());
         let told = Told {
             transport: "tcp",
             connections: self.lines.len(),
@@ -256,6 +260,7 @@ impl Flow for TcpFlow {
                 token: None,
             },
             pep: self.lines.pep_outcome(running.starting.direction),
+            returned,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);
@@ -270,6 +275,9 @@ impl Flow for TcpFlow {
         }
         self.lines.deliver(now, node, datagram.way, *connection, segment, ecn);
         if let Some(side) = self.side(node) {
+            if let (Some(running), true) = (&mut self.running, self.course.data_way() == Some(datagram.way)) {
+                running.segments.arrived(now, segment);
+            }
             self.drive(now, side);
         }
     }
@@ -302,7 +310,11 @@ impl Flow for TcpFlow {
         let bytes = segment.bytes();
         let mut position = 0.0;
         if self.side(node).is_some() {
+            if let (Some(running), true) = (&mut self.running, self.course.data_way() != Some(way)) {
+                running.segments.sent(now, &segment);
+            }
             self.course.count_sent(
+                now,
                 way,
                 ReturnBytes {
                     ip: u64::from(segment.ip_bytes()),

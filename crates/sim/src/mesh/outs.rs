@@ -108,7 +108,9 @@ impl Outs {
         } else {
             let context = LinkContext { name: name.clone(), ..self.context.clone() };
             let mut state = LinkState::new(name, model.clone(), context, Vec::new());
-            state.recorder = (self.traced && links.len() < MOST_TRACED).then(Box::default);
+            if self.traced && links.len() < MOST_TRACED {
+                state.record();
+            }
             links.push(state);
             links.len() - 1
         };

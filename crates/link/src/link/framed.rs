@@ -1,0 +1,171 @@
+//! How a link with capacity allocation moves packets: frame by frame, each terminal in its part of the frame.
+
+use super::{Link, Stage, announce, first};
+use crate::allocation::{Allocation, FrameShare};
+use crate::counters::Tally;
+use crate::queue::Held;
+use crate::{DropCause, Enqueue, QueueTime};
+use bentpipe_units::Time;
+
+impl<P> Link<P> {
+    /// From now on the link keeps what its terminals have of each frame for [`Self::take_frames`]. False, and nothing happens, where the link allocates nothing.
+    pub fn keep_frames(&mut self) -> bool {
+        self.allocation.as_mut().map(|allocation| allocation.keep()).is_some()
+    }
+
+    /// What terminals had of the frames that have begun by `now`, frame by frame and port by port, each told once. Somebody who keeps frames should come for them
+    /// with every event: the oldest are forgotten beyond 65,536.
+    pub fn take_frames(&mut self, now: Time) -> impl Iterator<Item = FrameShare> {
+        self.advance(now);
+        self.catch_up(now);
+        self.allocation.iter_mut().flat_map(|allocation| allocation.take_kept())
+    }
+
+    /// Takes a packet that the policer has let pass.
+    #[cold]
+    pub(super) fn enqueue_framed(&mut self, held: Held<P>) -> Enqueue<P> {
+        self.catch_up(self.now);
+        let (port, bytes) = (held.port, held.packet.bytes);
+        let room = self.allocation.as_ref().is_some_and(|allocation| {
+            allocation.terminals.get(port as usize).is_some_and(|terminal| terminal.queue.has_room(bytes))
+        });
+        let Some(allocation) = self.allocation.as_mut().filter(|_| room) else {
+            self.count(port, |counters| counters.dropped(DropCause::QueueFull, bytes));
+            return Enqueue::Dropped(DropCause::QueueFull, held.packet);
+        };
+        allocation.arrive(held);
+        let (all, own) = (allocation.waiting, allocation.terminals[port as usize].queue.waiting());
+        self.count(port, |counters| counters.in_flight.add(bytes));
+        self.counters.waiting(all);
+        if let Some(counters) = self.ports.get_mut(port as usize) {
+            counters.waiting(own);
+        }
+        if matches!(self.stage, Stage::Idle) {
+            self.wait_for_frame();
+        }
+        Enqueue::Queued
+    }
+
+    /// Lets the frames go by that have begun by `now` while nothing waited.
+    pub(super) fn catch_up(&mut self, now: Time) {
+        while let Some(allocation) = self.allocation.as_mut().filter(|_| matches!(self.stage, Stage::Idle)) {
+            let begin = allocation.due();
+            if begin > now || allocation.skip(now) {
+                break;
+            }
+            self.frame(begin);
+        }
+    }
+
+    /// The next frame begins, at `begin`: what waits is sent in it, each packet at its place in its terminal's part. Parts lie one after the other, as long as they are
+    /// allocated, and the terminal that comes first changes from frame to frame.
+    pub(super) fn frame(&mut self, begin: Time) {
+        let Some(mut allocation) = self.allocation.take() else { return };
+        allocation.plan(begin);
+        let ports = allocation.terminals.len();
+        let first = (allocation.frame() % ports.max(1) as u64) as usize;
+        let mut place = 0;
+        for port in (first..ports).chain(0..first) {
+            place = self.part(&mut allocation, begin, port, place);
+        }
+        allocation.close(begin);
+        let waits = allocation.held() > 0;
+        self.allocation = Some(allocation);
+        if waits {
+            self.wait_for_frame();
+        }
+    }
+
+    /// Waits for the next frame; for ever where the rate has fallen to zero for good.
+    fn wait_for_frame(&mut self) {
+        let Some(allocation) = &self.allocation else { return };
+        let due = allocation.due();
+        let due = if self.transmitter.begin(due, false) == Time::MAX { Time::MAX } else { due };
+        self.set(Stage::Framed, due);
+    }
+
+    /// The terminal at `port` sends what it may in its part of the frame, which begins `place` bytes after the frame. Returns where it ends.
+    fn part(&mut self, allocation: &mut Allocation<P>, begin: Time, port: usize, place: u64) -> u64 {
+        let Allocation { terminals, grants, waiting, .. } = allocation;
+        let (Some(terminal), Some(grant)) = (terminals.get_mut(port), grants.get_mut(port)) else { return place };
+        while grant.used < grant.allocated {
+            let left = match terminal.left {
+                Some(left) => left,
+                None => {
+                    if terminal.queue.waiting().packets == 0 {
+                        break;
+                    }
+                    let gone = &mut self.gone;
+                    let head = terminal.queue.begin(begin, |held| {
+                        waiting.remove(held.packet.bytes);
+                        announce(gone, begin, DropCause::Aqm, held);
+                    });
+                    self.gone_due = first(&self.gone);
+                    let Some(head) = head else { break };
+                    waiting.remove(head.bytes);
+                    if head.marked {
+                        self.count(head.port, |counters| counters.marked_ce += 1);
+                    }
+                    head.bytes
+                }
+            };
+            let sent = u64::from(left).min(grant.allocated - grant.used);
+            grant.used += sent;
+            if sent < u64::from(left) {
+                terminal.left = Some(left - sent as u32);
+                break;
+            }
+            terminal.left = None;
+            let end = self.after(begin, place + grant.used);
+            if let Some(held) = terminal.queue.end() {
+                self.depart(end, held);
+            }
+        }
+        if grant.used > 0 {
+            let busy = self.after(begin, place + grant.used).since(self.after(begin, place));
+            self.count(port as u32, |counters| counters.busy += busy);
+        }
+        place + grant.allocated
+    }
+
+    /// When so many `bytes` of a frame are sent that begins at `begin`.
+    fn after(&mut self, begin: Time, bytes: u64) -> Time {
+        match u32::try_from(bytes) {
+            Ok(0) => begin,
+            // The configuration refuses frames that could hold more.
+            bytes => self.transmitter.finish(begin, bytes.unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Takes the packets that wait at terminal `port` back, and where `flying` the one that is being sent in pieces.
+    pub(super) fn withdraw_framed(&mut self, now: Time, port: u32, flying: bool, all: &mut Vec<Held<P>>) {
+        let Some(allocation) = &mut self.allocation else { return };
+        let Allocation { terminals, waiting, .. } = &mut **allocation;
+        let Some(terminal) = terminals.get_mut(port as usize) else { return };
+        if flying && terminal.left.take().is_some() {
+            all.extend(terminal.queue.end());
+        }
+        terminal.queue.withdraw(now, port, |held| {
+            waiting.remove(held.packet.bytes);
+            all.push(held);
+        });
+        if allocation.held() == 0 {
+            self.set(Stage::Idle, Time::MAX);
+        }
+    }
+
+    /// What waits at all terminals together.
+    pub(super) fn framed_waiting(&self) -> Option<Tally> {
+        self.allocation.as_ref().map(|allocation| allocation.waiting)
+    }
+
+    /// Both sides of Little's law, summed over terminals.
+    pub(super) fn framed_time(&self, now: Time) -> Option<QueueTime> {
+        let allocation = self.allocation.as_ref()?;
+        let mut sum = QueueTime::default();
+        for terminal in &allocation.terminals {
+            sum += terminal.queue.time(now);
+        }
+        Some(sum)
+    }
+}

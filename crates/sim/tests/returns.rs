@@ -1,0 +1,181 @@
+//! What is counted against the data: layers, acknowledgements, series.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
+use bentpipe_quic::{Handshake, Settings};
+use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
+use bentpipe_sim::{
+    Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Series, Stack, TcpStack, Visit,
+};
+use bentpipe_units::{Bytes, Rate, Span};
+use proptest::prelude::*;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn direction(rate: &str, loss: f64) -> DirectionModel {
+    let mut config = DirectionConfig::new(rate.parse::<Rate>().unwrap(), Span::from_millis(315));
+    let patch: DirectionPatch = toml::from_str(&format!("queue = \"1 BDP\"\nloss = {loss:.4}")).unwrap();
+    patch.apply_to(&mut config);
+    config.load(Path::new(".")).unwrap()
+}
+
+/// One transfer over 8.5/1.5 Mbps and 630 ms.
+fn transfer(seed: u64, stack: Stack, way: Direction, bytes: u64, loss: f64, trace: bool) -> RunOutcome {
+    let visit = Visit {
+        lasts: None,
+        handshake: Handshake::OneRtt,
+        wait: Span::ZERO,
+        think: Span::ZERO,
+        direction: way,
+        objects: vec![Object::new("object", Bytes::new(bytes))],
+        reported: true,
+    };
+    let spec = RunSpec {
+        seed,
+        run: 0,
+        base_rtt: Span::from_millis(630),
+        mesh: None,
+        hops: vec![HopSpec {
+            name: "satellite".into(),
+            forward: direction("8.5 Mbps", loss),
+            reverse: direction("1.5 Mbps", loss),
+            shared: true,
+        }],
+        terminals: 1,
+        flows: vec![FlowSpec {
+            ends: None,
+            name: "main".into(),
+            terminal: 0,
+            server: "server".into(),
+            start: Span::ZERO,
+            stack,
+            visits: vec![visit],
+        }],
+        time_limit: Span::from_secs(600),
+        trace,
+        qlog: false,
+        capture: None,
+    };
+    let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
+    assert!(outcome.flows[0].completed, "{:?}", outcome.flows[0].error);
+    outcome
+}
+
+/// QUIC in IP packets of 1280 bytes.
+fn quic() -> Stack {
+    Stack::quic(Settings { initial_mtu: 1252, max_mtu: 1252, ..Settings::default() })
+}
+
+fn tcp() -> Stack {
+    let window = Bytes::from_mb(16);
+    Stack::Tcp(Box::new(TcpStack {
+        tcp: Default::default(),
+        congestion: Default::default(),
+        http: bentpipe_tcp::http::Settings {
+            version: Default::default(),
+            connections: 1,
+            stream_window: window,
+            connection_window: window,
+        },
+        pep: None,
+    }))
+}
+
+/// Layers add up, on both floors, and so do the packets of each.
+fn check(flow: &FlowOutcome) {
+    let bytes = &flow.return_bytes;
+    let told = flow.acknowledgements.as_ref().unwrap();
+    assert_eq!(bytes.ip, flow.return_packets * 20);
+    assert!(told.only <= told.packets && told.data <= flow.packets_sent, "{told:?}");
+    if flow.transport == "tcp" {
+        assert_eq!(bytes.ip + bytes.tcp + bytes.options + bytes.payload, bytes.total);
+        assert_eq!((bytes.tcp, bytes.quic), (flow.return_packets * 20, 0));
+        assert_eq!(told.sizes.n(), told.only);
+        return;
+    }
+    assert_eq!(bytes.ip + bytes.udp + bytes.quic, bytes.total);
+    let inside = [bytes.quic_header, bytes.ack, bytes.credit, bytes.other, bytes.padding, bytes.tag];
+    assert_eq!((inside.iter().sum::<u64>(), bytes.unseen), (bytes.quic, 0), "{bytes:?}");
+    // Several packets share a datagram in the handshake only.
+    assert_eq!(bytes.tag % 16, 0);
+    assert!((flow.return_packets..flow.return_packets + 10).contains(&(bytes.tag / 16)), "{bytes:?}");
+    let sizes = told.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
+    assert!(told.sizes.most().unwrap() > 255 || sizes == bytes.ack, "{sizes} of {}", bytes.ack);
+    assert_eq!(told.sizes.n(), told.packets);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn layers_add_up_to_the_byte(
+        seed in 0..1_000u64,
+        is_quic: bool,
+        upload: bool,
+        bytes in 1..1_500_000u64,
+        loss in prop_oneof![Just(0.0), 0.0..0.05],
+    ) {
+        let way = if upload { Direction::Upload } else { Direction::Download };
+        let stack = if is_quic { quic() } else { tcp() };
+        check(&transfer(seed, stack, way, bytes, loss, false).flows[0]);
+    }
+}
+
+#[test]
+fn the_measured_overhead_is_the_computed_one() {
+    let percent = |flow: &FlowOutcome, bytes: u64| 100.0 * bytes as f64 / flow.bytes_sent as f64;
+    let near = |ours: f64, computed: f64| assert!((ours - computed).abs() < 0.1, "{ours} beside {computed}");
+    let outcome = transfer(1, quic(), Direction::Download, 10_000_000, 0.0, false);
+    let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].return_bytes);
+    let computed = Overhead::of_quic(2, 1280, SMALLEST_ACK_FRAME);
+    near(percent(flow, bytes.ip), computed.ip);
+    near(percent(flow, bytes.udp), computed.udp);
+    near(percent(flow, bytes.quic_header + bytes.tag), computed.quic);
+    let outcome = transfer(1, tcp(), Direction::Download, 10_000_000, 0.0, false);
+    let (flow, bytes) = (&outcome.flows[0], &outcome.flows[0].return_bytes);
+    let computed = Overhead::of_tcp(2, 1500);
+    near(percent(flow, bytes.ip), computed.ip);
+    near(percent(flow, bytes.tcp), computed.tcp);
+    near(percent(flow, bytes.tcp + bytes.options), computed.tcp + computed.tcp_options);
+}
+
+fn series<'a>(outcome: &'a RunOutcome, name: &str) -> &'a Series {
+    let all = &outcome.trace.as_ref().unwrap().flows[0].series;
+    all.iter().find(|series| series.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn series_tell_the_same_as_the_counts() {
+    for stack in [quic(), tcp()] {
+        let outcome = transfer(3, stack, Direction::Download, 3_000_000, 0.002, true);
+        let flow = &outcome.flows[0];
+        let told = flow.acknowledgements.as_ref().unwrap();
+        // Kilobits in bins of 100 ms.
+        let sum = |name: &str| series(&outcome, name).points.iter().map(|(_, value)| value).sum::<f64>();
+        let bytes = sum("return_rate") * 100.0 / 8.0;
+        assert!((bytes - flow.return_bytes.total as f64).abs() < 1.0, "{bytes}");
+        let sent = &series(&outcome, "packet_number_sent").points;
+        assert!(sent.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1), "{}", flow.transport);
+        assert!(sent.len() as u64 <= flow.packets_sent && sent.len() as u64 > flow.packets_sent - 20);
+        let acked = &series(&outcome, "packet_number_acked").points;
+        assert!(acked.len() as u64 <= told.packets && acked.len() > 100);
+        let last = sent.last().unwrap().1;
+        assert!(acked.iter().all(|&(_, number)| number <= last));
+        let per_ack = &series(&outcome, "data_per_ack").points;
+        assert!(per_ack.iter().all(|&(_, value)| (0.0..=10.0).contains(&value)), "{per_ack:?}");
+        let mean = told.data as f64 / told.packets as f64;
+        assert!((1.5..2.1).contains(&mean), "{mean}");
+        if flow.transport == "quic" {
+            assert_eq!(sum("ack_frame_bytes"), flow.return_bytes.ack as f64);
+            assert_eq!(series(&outcome, "ack_frame_bytes").points.len() as u64, told.packets);
+        }
+    }
+}
+
+#[test]
+fn recording_changes_nothing() {
+    let counted = |trace| transfer(5, quic(), Direction::Upload, 500_000, 0.01, trace).flows.remove(0);
+    let (with, without) = (counted(true), counted(false));
+    assert_eq!((with.return_bytes, with.completion), (without.return_bytes, without.completion));
+    assert_eq!(with.acknowledgements, without.acknowledgements);
+}

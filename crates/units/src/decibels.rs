@@ -1,0 +1,139 @@
+//! Ratios of power in decibels, and how fast they change.
+
+use crate::UnitError;
+
+/// Nothing on a satellite path is further from one: a bound that keeps typing errors out.
+const MOST: f64 = 300.0;
+const RANGE: &str = "-300 to 300";
+
+/// `text` as a number with `unit` after it.
+fn parse(text: &str, unit: &'static str, kind: &'static str, example: &'static str) -> Result<f64, UnitError> {
+    let trimmed = text.trim();
+    let end =
+        trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_'))).unwrap_or(trimmed.len());
+    let (number, found) = trimmed.split_at(end);
+    let value: f64 =
+        number.replace('_', "").parse().map_err(|_| UnitError::NoNumber { text: text.to_owned(), example })?;
+    if found.trim() != unit {
+        let (text, unit, allowed) = (text.to_owned(), found.trim().to_owned(), unit.to_owned());
+        return Err(UnitError::Unit { text, unit, kind, allowed });
+    }
+    if !(-MOST..=MOST).contains(&value) {
+        return Err(UnitError::Range { text: text.to_owned(), kind, allowed: RANGE });
+    }
+    Ok(value)
+}
+
+/// Implements text, serde and JSON Schema for an `f64` newtype with a unit.
+macro_rules! level {
+    ($type:ident, $unit:literal, $kind:literal, $example:literal) => {
+        impl std::str::FromStr for $type {
+            type Err = UnitError;
+            fn from_str(text: &str) -> Result<Self, UnitError> {
+                parse(text, $unit, $kind, $example).map(Self)
+            }
+        }
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(&format!("{} {}", self.0, $unit))
+            }
+        }
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl serde::de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(f, "a {} such as \"{}\"", $kind, $example)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Visitor)
+            }
+        }
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "description": format!("A {} such as \"{}\"", $kind, $example),
+                    "pattern": concat!("^[-+]?[0-9._]+ ?", $unit, "$"),
+                    "examples": [$example],
+                })
+            }
+        }
+    };
+}
+
+/// A ratio of power in decibels, written `"0.5 dB"`; up to 300 dB either way.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
+pub struct Decibels(f64);
+level!(Decibels, "dB", "ratio in decibels", "0.5 dB");
+
+/// How fast a ratio of power changes, written `"0.5 dB/s"`.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
+pub struct DecibelSlope(f64);
+level!(DecibelSlope, "dB/s", "slope in decibels a second", "0.5 dB/s");
+
+impl Decibels {
+    /// A ratio of one.
+    pub const ZERO: Self = Self(0.0);
+
+    /// `db` decibels.
+    ///
+    /// # Errors
+    /// No number, or one beyond 300 dB either way.
+    pub fn new(db: f64) -> Result<Self, UnitError> {
+        if (-MOST..=MOST).contains(&db) {
+            return Ok(Self(db));
+        }
+        Err(UnitError::Range { text: format!("{db} dB"), kind: "ratio in decibels", allowed: RANGE })
+    }
+    /// The number of decibels.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl DecibelSlope {
+    /// Decibels a second.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decibels_read_as_people_write_them() {
+        assert_eq!("-2.35 dB".parse(), Decibels::new(-2.35));
+        assert_eq!("0.5 dB".parse::<Decibels>().map(|db| db.to_string()), Ok("0.5 dB".to_owned()));
+        assert_eq!("1 dB/s".parse::<DecibelSlope>().map(DecibelSlope::get), Ok(1.0));
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused_with_its_unit() {
+        for (text, word) in [("3", "no unit"), ("3 dBm", "`dBm`"), ("1e3 dB", "e3 dB"), ("400 dB", "-300 to 300")] {
+            let error = text.parse::<Decibels>().unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+        assert!("1 dB".parse::<DecibelSlope>().is_err());
+        assert!(Decibels::new(f64::NAN).is_err());
+    }
+}
