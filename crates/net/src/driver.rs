@@ -27,7 +27,7 @@ const TURN: Span = Span::from_millis(2);
 /// Something to do with the endpoint, between its calls.
 pub type Command = Box<dyn FnOnce(&mut Endpoint, Time) + Send>;
 
-/// A handle on a running driver. The driver ends when all handles are gone, or told to.
+/// A handle on a running driver. When all handles are gone, the driver ends with its last connection.
 #[derive(Debug, Clone)]
 pub struct Driver {
     commands: mpsc::Sender<Command>,
@@ -40,11 +40,19 @@ impl Driver {
         self.commands.send(Box::new(command)).await.is_ok()
     }
 
-    /// Has the driver end when no connection is left.
-    pub async fn finish(&self) {
+    /// Ends all connections with an application error code, and waits until that has been sent. The driver goes on until they are
+    /// forgotten, and then ends.
+    pub async fn close_all(&self, code: u64) {
+        if !self.run(move |endpoint, now| endpoint.close_all(now, code)).await {
+            return;
+        }
         self.over.store(true, Ordering::Release);
-        // Lets it look.
-        self.run(|_, _| {}).await;
+        let (turn, over) = tokio::sync::oneshot::channel();
+        // One command a turn: this one's comes after the transmissions of the one before.
+        if self.run(move |_, _| drop(turn.send(()))).await {
+            // A driver that ended before had nobody to tell.
+            let _ = over.await;
+        }
     }
 
     /// Starts driving `endpoint` over `socket`, as a task of the runtime. The result ends with the driver: with the error of a
@@ -111,12 +119,14 @@ impl Run {
                     Poll::Pending => break,
                 }
             }
-            while let Poll::Ready(command) = self.inbox.poll_recv(cx) {
-                let Some(command) = command else {
-                    self.over.store(true, Ordering::Release);
-                    break;
-                };
-                command(&mut self.endpoint, now);
+            match self.inbox.poll_recv(cx) {
+                Poll::Ready(Some(command)) => {
+                    command(&mut self.endpoint, now);
+                    again = true;
+                }
+                // Nobody has a handle any more.
+                Poll::Ready(None) => self.over.store(true, Ordering::Release),
+                Poll::Pending => {}
             }
             self.endpoint.run_woken(now);
             self.endpoint.handle_timeout(now);

@@ -43,6 +43,8 @@ pub(crate) struct State {
     validated: bool,
     /// Waiters for that.
     validation: Vec<Waker>,
+    /// Waiters for the next turn in the connection's life: the handshake is complete, or it has ended.
+    turning: Vec<Waker>,
     /// What is known of the path, where the connection has notes of it.
     knowledge: Knowledge,
     /// Who waits for more.
@@ -123,6 +125,7 @@ impl Conn {
             spawned: Vec::new(),
             validated: false,
             validation: Vec::new(),
+            turning: Vec::new(),
             knowledge: Knowledge::default(),
             learning: None,
             tokens: None,
@@ -239,6 +242,16 @@ impl Conn {
                 Poll::Pending
             }
         }
+    }
+
+    /// Waits until the handshake is complete or the connection has ended, whatever comes next.
+    pub(crate) fn poll_turn(&self, turned: impl Fn(&State) -> bool, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if turned(&state) {
+            return Poll::Ready(());
+        }
+        wait(&mut state.turning, cx);
+        Poll::Pending
     }
 
     /// Waits until what is known of the path is something that `wanted` wants. One task at a time.
@@ -467,6 +480,7 @@ impl State {
                 Event::Connected => {
                     self.connected = Some(self.now);
                     self.set_validated();
+                    wake_all(&mut self.turning);
                     // Stream limits came with the peer's transport parameters, without an event of their own.
                     self.open.iter_mut().for_each(wake_all);
                 }
@@ -502,6 +516,11 @@ impl State {
     /// Whether an application has more to write than windows and send buffer admit.
     pub fn writers_blocked(&self) -> bool {
         self.blocked_writers > 0
+    }
+
+    /// When the handshake completed, where it did.
+    pub fn connected(&self) -> Option<Time> {
+        self.connected
     }
 
     /// Whether the connection has ended.
@@ -543,7 +562,7 @@ impl State {
 
     fn end(&mut self, reason: ConnectionError) {
         self.closed.get_or_insert(reason);
-        self.validation.drain(..).chain(self.learning.take()).for_each(Waker::wake);
+        self.validation.drain(..).chain(self.turning.drain(..)).chain(self.learning.take()).for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         for waiters in std::mem::take(&mut self.streams).into_values() {
             waiters.read.into_iter().chain(waiters.write).for_each(Waker::wake);

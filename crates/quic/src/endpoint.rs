@@ -343,6 +343,17 @@ impl Endpoint {
         }
     }
 
+    /// Ends every connection with an application error code: see [`Conn::close`].
+    pub fn close_all(&mut self, now: Time, code: u64) {
+        for entry in self.connections.values() {
+            let mut state = entry.conn.lock();
+            state.now = now;
+            drop(state);
+            entry.conn.close(code, b"");
+        }
+        self.wake(now);
+    }
+
     /// Lets those connections act whose tasks were woken from outside since the last call: see [`Endpoint::set_waker`].
     pub fn run_woken(&mut self, now: Time) {
         let mut keys = Vec::new();

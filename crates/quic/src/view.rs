@@ -1,8 +1,8 @@
 //! What applications may ask of a connection besides its streams.
 
-use crate::conn::Conn;
+use crate::conn::{Conn, State};
 use bentpipe_units::{Bytes, Span};
-use noq_proto::{ConnectionError, PathId};
+use noq_proto::{ConnectionError, Dir, PathId};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 
@@ -13,6 +13,28 @@ impl Conn {
     /// Why the connection ended before.
     pub async fn validated(&self) -> Result<(), ConnectionError> {
         poll_fn(|cx| self.poll_validated(cx)).await
+    }
+
+    /// Waits until the handshake is complete.
+    ///
+    /// # Errors
+    /// Why the connection ended before.
+    pub async fn handshaken(&self) -> Result<(), ConnectionError> {
+        poll_fn(|cx| self.poll_turn(|state| state.connected().is_some() || state.is_closed(), cx)).await;
+        match self.connected_at() {
+            Some(_) => Ok(()),
+            None => Err(self.closed().unwrap_or(ConnectionError::LocallyClosed)),
+        }
+    }
+
+    /// Waits until the connection has ended.
+    pub async fn ended(&self) {
+        poll_fn(|cx| self.poll_turn(State::is_closed, cx)).await;
+    }
+
+    /// Requests of the peer that are not yet answered to the last byte, acknowledged: streams of both directions.
+    pub fn open_requests(&self) -> u64 {
+        self.lock().quic.streams().remote_open_streams(Dir::Bi)
     }
 
     /// The peer's address and port as they are now, while the connection has a path.

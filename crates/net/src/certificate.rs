@@ -1,0 +1,83 @@
+//! What the server shows of itself: a certificate from files, or one of its own making.
+
+use ring::digest::{SHA256, digest};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why there is no certificate.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file that cannot be read or holds something else.
+    #[error("{what} in {}: {reason}", file.display())]
+    File {
+        /// What was looked for.
+        what: &'static str,
+        /// Where.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// None could be made.
+    #[error("cannot make a certificate for {names}: {source}")]
+    Make {
+        /// The names that it was for.
+        names: String,
+        /// What the library said.
+        source: rcgen::Error,
+    },
+}
+
+/// A chain of certificates and the key of the first.
+#[derive(Debug)]
+pub struct Certificate {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+impl Clone for Certificate {
+    fn clone(&self) -> Self {
+        Self { chain: self.chain.clone(), key: self.key.clone_key() }
+    }
+}
+
+impl Certificate {
+    /// From PEM files (RFC 7468): the chain with the server's own certificate first, and its key.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that holds no certificate or no key.
+    pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, CertificateError> {
+        let wrong = |what, file: &Path, reason: String| CertificateError::File { what, file: file.to_owned(), reason };
+        let read = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let certificates = read.map_err(|error| wrong("certificates", chain, error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(wrong("certificates", chain, "there is none; a PEM file is expected".to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("private key", key, error.to_string()))?;
+        Ok(Self { chain: certificates, key })
+    }
+
+    /// One for `names`, host names or addresses, that nobody vouches for: for tests. The key, ECDSA on P-256, which browsers take too, is
+    /// drawn anew and lives in memory only.
+    ///
+    /// # Errors
+    /// A name that is none.
+    pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
+        let fail = |source| CertificateError::Make { names: names.join(", "), source };
+        let made = rcgen::generate_simple_self_signed(names.to_vec()).map_err(fail)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Self { chain: vec![made.cert.der().clone()], key: PrivateKeyDer::Pkcs8(key) })
+    }
+
+    /// The SHA-256 of the server's own certificate, in hexadecimal: what to compare by eye.
+    pub fn fingerprint(&self) -> String {
+        let leaf = self.chain.first().map(AsRef::as_ref).unwrap_or_default();
+        digest(&SHA256, leaf).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The server's own certificate, for a client that is to trust it and nothing else.
+    pub fn own(&self) -> Option<&CertificateDer<'static>> {
+        self.chain.first()
+    }
+}
