@@ -48,12 +48,7 @@ impl Certificate {
     /// # Errors
     /// A file that cannot be read, or that holds no certificate or no key.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, CertificateError> {
-        let wrong = |what, file: &Path, reason: String| CertificateError::File { what, file: file.to_owned(), reason };
-        let read = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let certificates = read.map_err(|error| wrong("certificates", chain, error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(wrong("certificates", chain, "there is none; a PEM file is expected".to_owned()));
-        }
+        let certificates = certificates(chain)?;
         let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("private key", key, error.to_string()))?;
         Ok(Self { chain: certificates, key })
     }
@@ -80,4 +75,18 @@ impl Certificate {
     pub fn own(&self) -> Option<&CertificateDer<'static>> {
         self.chain.first()
     }
+}
+
+fn wrong(what: &'static str, file: &Path, reason: String) -> CertificateError {
+    CertificateError::File { what, file: file.to_owned(), reason }
+}
+
+/// All certificates of a PEM file, of which there must be one at least.
+pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = read.map_err(|error| wrong("certificates", file, error.to_string()))?;
+    if found.is_empty() {
+        return Err(wrong("certificates", file, "there is none; a PEM file is expected".to_owned()));
+    }
+    Ok(found)
 }

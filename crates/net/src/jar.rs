@@ -42,8 +42,7 @@ impl TokenFile {
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         let database = sqlite::open(file)?;
         let failed = |error: rusqlite::Error| sqlite::failed(file, &error);
-        let application: i64 =
-            database.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+        let application: i64 = database.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
         let objects: i64 =
             database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
         if application != APPLICATION && (application, objects) != (0, 0) {
@@ -125,8 +124,8 @@ impl TokenStore for TokenFile {
 
     fn take(&self, server_name: &str) -> Option<Bytes> {
         let take = "DELETE FROM address_token WHERE server = ?1 RETURNING token";
-        let taken = self
-            .attempt(|database| database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional());
+        let taken =
+            self.attempt(|database| database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional());
         taken.flatten().map(Bytes::from)
     }
 }

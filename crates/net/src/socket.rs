@@ -83,8 +83,7 @@ impl Socket {
             let mut chunks = self.room.chunks_mut(self.each);
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
-            let received =
-                socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut meta));
+            let received = socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut meta));
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,

@@ -228,9 +228,12 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
 
 #[test]
 fn a_gatekeeper_has_addresses_shown_and_turns_connections_away() {
-    for (admission, answered, connected_ms) in
-        [(Admission::Admit, true, 40), (Admission::Retry, true, 80), (Admission::Refuse, false, 0), (Admission::Ignore, false, 0)]
-    {
+    for (admission, answered, connected_ms) in [
+        (Admission::Admit, true, 40),
+        (Admission::Retry, true, 80),
+        (Admission::Refuse, false, 0),
+        (Admission::Ignore, false, 0),
+    ] {
         let (mut pair, config) = pair(Clock::new());
         pair.server.set_gatekeeper(Box::new(move |remote, validated| {
             assert_eq!(remote, CLIENT.into());

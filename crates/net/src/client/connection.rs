@@ -9,9 +9,7 @@ use bentpipe_quic::congestion::{FastStart, Recipe};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::packets::Watch;
 use bentpipe_quic::token::{ClientWindows, Tokens};
-use bentpipe_quic::{
-    AckRule, Attached, Conn, Endpoint, Http3, MakeController, Settings, Task, controller_factory,
-};
+use bentpipe_quic::{AckRule, Attached, Conn, Endpoint, Http3, MakeController, Settings, Task, controller_factory};
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::client::SendRequest;
@@ -110,18 +108,10 @@ impl std::fmt::Debug for Ask {
 impl Connection {
     /// Begins a connection, and waits until it can be used: at once where the server's ticket allows early data, otherwise when the handshake is
     /// complete.
-    pub async fn open(
-        client: &Inside,
-        server: &Server,
-        address: SocketAddr,
-        early: bool,
-    ) -> Result<Self, ClientError> {
-        let fail = |reason: String| ClientError::Connection { server: format!("{} ({address})", server.name()), reason };
-        let any = if address.is_ipv4() {
-            (Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (Ipv6Addr::UNSPECIFIED, 0).into()
-        };
+    pub async fn open(client: &Inside, server: &Server, address: SocketAddr, early: bool) -> Result<Self, ClientError> {
+        let fail =
+            |reason: String| ClientError::Connection { server: format!("{} ({address})", server.name()), reason };
+        let any = if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
         let socket = Socket::bind(any).map_err(|error| fail(error.to_string()))?;
         let clock = client.clock.clone();
         let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments());

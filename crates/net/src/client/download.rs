@@ -118,7 +118,8 @@ pub async fn download(
         (StatusCode::OK, _) => (0, number(response.head.headers(), CONTENT_LENGTH)),
         (StatusCode::PARTIAL_CONTENT, Some((length, _))) => {
             let range = response.head.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
-            let (first, total) = range.and_then(content_range).ok_or_else(|| answer("a part without its range".to_owned()))?;
+            let (first, total) =
+                range.and_then(content_range).ok_or_else(|| answer("a part without its range".to_owned()))?;
             if first != *length {
                 return Err(answer(format!("a part from byte {first}, asked for: {length}")));
             }

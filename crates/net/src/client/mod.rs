@@ -198,7 +198,8 @@ impl Client {
         if let Some(all) = request.headers_mut() {
             all.clone_from(headers);
         }
-        let request = request.body(()).map_err(|_| ClientError::Url { url: url.to_string(), reason: "it cannot be sent" })?;
+        let request =
+            request.body(()).map_err(|_| ClientError::Url { url: url.to_string(), reason: "it cannot be sent" })?;
         let connection = self.connection(&server, true).await?;
         match connection.ask(request.clone()).await {
             Err(_) if connection.early_refused() => {

@@ -1,11 +1,13 @@
 //! Whom a client believes.
 
 use super::ClientError;
+use crate::certificate::{CertificateError, certificates};
 use bentpipe_quic::tls::{self, ALPN_H3, Randomness};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Whom a client believes to be whom they say.
@@ -21,6 +23,14 @@ pub enum Trust {
 }
 
 impl Trust {
+    /// Those whom the certificates in a PEM file vouch for.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds none.
+    pub fn from_pem(file: &Path) -> Result<Self, CertificateError> {
+        certificates(file).map(Self::Only)
+    }
+
     pub(super) fn config(&self) -> Result<rustls::ClientConfig, ClientError> {
         let provider = tls::provider(Randomness::System);
         let fail = |error: rustls::Error| ClientError::System(error.to_string());

@@ -86,9 +86,8 @@ mod tests {
     fn conditions_count_as_the_rfc_has_it() {
         let file = Validators::new(UNIX_EPOCH + Duration::new(1_000_000_000, 500), 16);
         assert_eq!(file.etag, "\"de0b6b3a76401f4-10\"");
-        let date = |seconds: i64| {
-            httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs((1_000_000_000 + seconds) as u64))
-        };
+        let date =
+            |seconds: i64| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs((1_000_000_000 + seconds) as u64));
         let etag = file.etag.clone();
         for (name, value, condition) in [
             (IF_NONE_MATCH, etag.clone(), Condition::NotModified),

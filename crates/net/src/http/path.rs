@@ -82,7 +82,9 @@ mod tests {
 
     #[test]
     fn plain_names_are_read() {
-        for (path, below) in [("/", ""), ("/a", "a"), ("//a///b/", "a/b"), ("/a%20b/%C3%A9", "a b/é"), ("/a%2525", "a%25")] {
+        for (path, below) in
+            [("/", ""), ("/a", "a"), ("//a///b/", "a/b"), ("/a%20b/%C3%A9", "a b/é"), ("/a%2525", "a%25")]
+        {
             assert_eq!(RequestPath::parse(path).unwrap().below(), Path::new(below), "{path}");
         }
         assert!(RequestPath::parse("/a/").unwrap().is_directory());

@@ -91,4 +91,3 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, buffer)) as Task);
     Some(Accept { config: Arc::new(config), attached, app })
 }
-

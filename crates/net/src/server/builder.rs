@@ -85,7 +85,10 @@ pub struct ServerBuilder {
 
 impl std::fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerBuilder").field("directory", &self.directory).field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("ServerBuilder")
+            .field("directory", &self.directory)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -158,7 +161,8 @@ impl ServerBuilder {
         clock.now();
         let metrics = Arc::new(Metrics::default());
         let system = |error: io::Error| ServerError::System(error.to_string());
-        let log = log.map(|(format, sink)| AccessLog::new(format, sink, metrics.clone())).transpose().map_err(system)?;
+        let log =
+            log.map(|(format, sink)| AccessLog::new(format, sink, metrics.clone())).transpose().map_err(system)?;
         let (stop, stopped) = tokio::sync::watch::channel(());
         let (mut config, tls) = configurations(&certificate)?;
         config.max_incoming(limits.connections);
@@ -215,7 +219,8 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
 async fn sockets(address: SocketAddr) -> Result<(Socket, TcpListener), ServerError> {
     let mut tries = 16;
     loop {
-        let socket = Socket::bind(address).map_err(|source| ServerError::Listen { address, protocol: "UDP", source })?;
+        let socket =
+            Socket::bind(address).map_err(|source| ServerError::Listen { address, protocol: "UDP", source })?;
         let bound = socket.local_addr().map_err(|error| ServerError::System(error.to_string()))?;
         match listen(bound).await {
             Ok(listener) => return Ok((socket, listener)),

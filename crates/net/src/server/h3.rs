@@ -45,10 +45,8 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffe
         drop(pass);
     });
     let window = Http3::new(conn.clone(), shared.tuning.stream_window());
-    let built = h3::server::builder()
-        .max_field_section_size(shared.door.limits().header.get())
-        .build::<_, Bytes>(window)
-        .await;
+    let built =
+        h3::server::builder().max_field_section_size(shared.door.limits().header.get()).build::<_, Bytes>(window).await;
     let Ok(mut connection) = built else { return };
     let client = conn.remote_address().map_or(IpAddr::from([0, 0, 0, 0]), |remote| remote.ip().to_canonical());
     let mut stop = shared.stop.clone();

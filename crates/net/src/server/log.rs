@@ -130,7 +130,11 @@ mod tests {
             complete: true,
         };
         let text = line.format(LogFormat::Text);
-        assert!(text.starts_with("192.0.2.1 [2026-01-01") && text.ends_with("\"GET /a\\u{a}\\u{22}b HTTP/3\" 200 1234 0.042\n"), "{text}");
+        assert!(
+            text.starts_with("192.0.2.1 [2026-01-01")
+                && text.ends_with("\"GET /a\\u{a}\\u{22}b HTTP/3\" 200 1234 0.042\n"),
+            "{text}"
+        );
         assert_eq!(text.lines().count(), 1);
         let json = line.format(LogFormat::Json);
         assert_eq!(json.lines().count(), 1);

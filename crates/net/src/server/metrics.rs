@@ -37,8 +37,11 @@ impl Metrics {
         let mut text = String::new();
         let get = |value: &AtomicU64| value.load(Relaxed);
         let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-        let responses: Vec<(String, u64)> =
-            classes.iter().zip(&self.responses).map(|(class, count)| (format!("{{class=\"{class}\"}}"), get(count))).collect();
+        let responses: Vec<(String, u64)> = classes
+            .iter()
+            .zip(&self.responses)
+            .map(|(class, count)| (format!("{{class=\"{class}\"}}"), get(count)))
+            .collect();
         let by_transport = vec![
             ("{transport=\"quic\"}".to_owned(), get(&self.connections_quic)),
             ("{transport=\"tcp\"}".to_owned(), get(&self.connections_tcp)),
@@ -49,7 +52,12 @@ impl Metrics {
             ("connections_total", "counter", "Connections admitted", by_transport),
             ("connections_refused_total", "counter", "Connections refused", one(&self.refused)),
             ("retries_total", "counter", "Clients asked to show their address", one(&self.retried)),
-            ("handshakes_failed_total", "counter", "Handshakes that failed or took too long", one(&self.handshakes_failed)),
+            (
+                "handshakes_failed_total",
+                "counter",
+                "Handshakes that failed or took too long",
+                one(&self.handshakes_failed),
+            ),
             ("early_data_total", "counter", "Connections begun with early data", one(&self.early)),
             ("slow_clients_total", "counter", "Clients given up as too slow", one(&self.slow)),
             ("responses_total", "counter", "Responses by class of status", responses),

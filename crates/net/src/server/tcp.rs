@@ -51,13 +51,7 @@ pub(super) async fn listen(listener: TcpListener, tls: TlsAcceptor, shared: Arc<
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    remote: SocketAddr,
-    tls: TlsAcceptor,
-    shared: Arc<Shared>,
-    alternative: HeaderValue,
-) {
+async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: Arc<Shared>, alternative: HeaderValue) {
     let mut pass = shared.door.enter(remote.ip());
     shared.metrics.connections_tcp.fetch_add(1, Relaxed);
     let limits = *shared.door.limits();
@@ -83,7 +77,11 @@ async fn serve(
     };
     let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from(limits.header_time)).max_buf_size(header.max(8192));
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from(limits.header_time))
+        .max_buf_size(header.max(8192));
     builder
         .http2()
         .timer(TokioTimer::new())
