@@ -9,7 +9,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
@@ -83,21 +83,12 @@ struct Run {
     buffer: Vec<u8>,
 }
 
-/// Wakes the driver's task, for the tasks inside its endpoint.
-struct WakeDriver(Waker);
-
-impl Wake for WakeDriver {
-    fn wake(self: Arc<Self>) {
-        self.0.wake_by_ref();
-    }
-}
-
 impl Run {
     async fn drive(mut self) -> io::Result<()> {
         let mut timer = pin!(tokio::time::sleep_until(Instant::from_std(self.clock.instant(Time::ZERO))));
         poll_fn(|cx| {
             // The task stays the same, its waker as well; told anew, it costs nothing.
-            self.endpoint.set_waker(Waker::from(Arc::new(WakeDriver(cx.waker().clone()))));
+            self.endpoint.set_waker(cx.waker().clone());
             self.poll(timer.as_mut(), cx)
         })
         .await

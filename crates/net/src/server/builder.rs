@@ -196,7 +196,7 @@ impl ServerBuilder {
             .map_err(|error| ServerError::System(error.to_string()))?;
         let accepting = shared.clone();
         let acceptor = Box::new(move |remote| accept(&accepting, remote));
-        let server = Some((Arc::new(shared.config.clone()), acceptor as _));
+        let server = Some((Arc::new(shared.config.clone()), acceptor as bentpipe_quic::Acceptor));
         let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments());
         let door = shared.door.clone();
         endpoint.set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
@@ -246,7 +246,7 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
     quic.max_early_data_size = u32::MAX;
     let quic = QuicServerConfig::try_from(quic)
         .map_err(|_| ServerError::System("the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned()))?;
-    let tcp = tls(&[&rustls::version::TLS13, &rustls::version::TLS12], &[b"h2", b"http/1.1"])?;
+    let tcp = tls(&[&rustls::version::TLS13, &rustls::version::TLS12], &[&b"h2"[..], &b"http/1.1"[..]])?;
     Ok((ServerConfig::with_crypto(Arc::new(quic)), TlsAcceptor::from(Arc::new(tcp))))
 }
 

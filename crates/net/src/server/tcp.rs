@@ -76,7 +76,11 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
         })
     };
     let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
-    let mut builder = Builder::new(TokioExecutor::new());
+    // By what the handshake settled, not by the first bytes: for those, a client could have one wait for ever.
+    let mut builder = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Builder::new(TokioExecutor::new()).http2_only(),
+        _ => Builder::new(TokioExecutor::new()).http1_only(),
+    };
     builder
         .http1()
         .timer(TokioTimer::new())
