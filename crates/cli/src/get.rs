@@ -1,11 +1,9 @@
 //! `bentpipe get`: a file over HTTP/3.
 
 use crate::args::Get;
-use crate::{FAILED, NOT_HELD, OK, USAGE, output};
+use crate::{FAILED, NOT_HELD, USAGE, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{
-    Client, ClientError, Download, DownloadError, Outcome, TokenFile, Trust, default_tokens, download,
-};
+use bentpipe_net::{Client, ClientError, Download, DownloadError, Outcome, TokenFile, Trust, default_tokens, download};
 use bentpipe_quic::memory::StoreError;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;

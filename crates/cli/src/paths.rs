@@ -15,7 +15,10 @@ use std::time::SystemTime;
 pub fn run(command: &Paths) -> Result<u8, LabError> {
     let (Paths::List { store, .. } | Paths::Forget { store, .. }) = command;
     let Some(file) = store.store.clone().or_else(default_store) else {
-        return Ok(output::refuse("neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store FILE", USAGE));
+        return Ok(output::refuse(
+            "neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store FILE",
+            USAGE,
+        ));
     };
     match answer(command, store, &file, Epoch::from(SystemTime::now())) {
         Ok(text) => output::print(&text),

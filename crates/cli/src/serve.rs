@@ -31,11 +31,7 @@ async fn serve(args: &Serve) -> Result<u8, (String, u8)> {
     }
     .map_err(|error| usage(&error))?;
     let fingerprint = certificate.fingerprint();
-    let limits = Limits {
-        connections: args.max_connections,
-        per_client: args.max_per_client,
-        ..Limits::default()
-    };
+    let limits = Limits { connections: args.max_connections, per_client: args.max_per_client, ..Limits::default() };
     let mut builder = Server::builder(&args.dir, certificate).listen(args.listen).limits(limits);
     if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store) {
         builder = builder.store(&store);

@@ -32,7 +32,13 @@ pub struct Serve {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4433")]
     pub listen: SocketAddr,
     /// Chain of certificates (PEM), the server's own first
-    #[arg(long, value_name = "FILE", requires = "key", required_unless_present = "self_signed", conflicts_with = "self_signed")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "key",
+        required_unless_present = "self_signed",
+        conflicts_with = "self_signed"
+    )]
     pub cert: Option<PathBuf>,
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]

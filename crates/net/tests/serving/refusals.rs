@@ -36,9 +36,7 @@ async fn a_header_that_is_too_large_is_refused_and_the_connection_stays() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_beyond_the_limits_are_refused_and_room_comes_back() {
-    for limits in
-        [Limits { connections: 2, ..Limits::default() }, Limits { per_client: 2, ..Limits::default() }]
-    {
+    for limits in [Limits { connections: 2, ..Limits::default() }, Limits { per_client: 2, ..Limits::default() }] {
         let place = Place::limited(limits).await;
         let clients = [place.client(), place.client()];
         for client in &clients {

@@ -1,7 +1,7 @@
 //! HTTP/1.1 and HTTP/2 beside HTTP/3, and the metrics.
 
 use super::Place;
-use bentpipe_net::{LogFormat, Limits};
+use bentpipe_net::{Limits, LogFormat};
 use bentpipe_units::Span;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -51,10 +51,8 @@ impl Write for Lines {
 async fn http1_serves_the_same_files_and_points_to_http3() {
     let lines = Lines::default();
     let sink = lines.clone();
-    let place = Place::with(|builder| {
-        builder.metrics(([127, 0, 0, 1], 0).into()).log(LogFormat::Json, Box::new(sink))
-    })
-    .await;
+    let place =
+        Place::with(|builder| builder.metrics(([127, 0, 0, 1], 0).into()).log(LogFormat::Json, Box::new(sink))).await;
     let request = "GET /hello.txt?secret=x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let answer = ask(&mut connect(&place).await, request).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
