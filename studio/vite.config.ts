@@ -75,7 +75,7 @@ const page: UserConfig = {
   },
   test: {
     projects: [
-      { test: { name: "unit", include: ["tests/*.unit.test.ts"] } },
+      { test: { name: "unit", include: ["tests/*.unit.test.ts"], testTimeout: 30_000 } },
       { test: { name: "page", include: ["tests/*.page.test.ts"], testTimeout: 90_000, hookTimeout: 90_000, fileParallelism: false } },
     ],
   },

@@ -1,3 +1,4 @@
+import { isOnlyTerminal, isTerminal } from "./capacity.ts";
 import { commonBeginning } from "./sky.ts";
 import { flowIn, runOf } from "./stats.ts";
 import type { LinkResult, Report, Trace, TraceLink } from "./types.ts";
@@ -22,13 +23,15 @@ export interface LinkRanking {
 /** Which links of a run are drawn. */
 export interface LinkChoice {
   links: TraceLink[];
+  /** Those that have capacity allocated to them, whatever links are drawn. */
+  terminals: TraceLink[];
   brief: (name: string) => string;
   /** Where there are more than can be looked at together: how many there are, whether all are drawn, which are in words. */
   many: { total: number; all: boolean; words: string } | null;
 }
 
 /** All links of a run, as they are drawn where they are few. */
-export const everyLink = (trace: Trace): LinkChoice => ({ links: trace.links, brief: (name) => name, many: null });
+export const everyLink = (trace: Trace): LinkChoice => ({ links: trace.links.filter((l) => !isOnlyTerminal(l)), terminals: trace.links.filter(isTerminal), brief: (name) => name, many: null });
 
 /** A flow by its name and visit. */
 interface Id {
@@ -66,7 +69,7 @@ function inTurn(lists: string[][]): string[] {
 export function rankLinks(report: Report, trace: Trace, flows: Id[]): LinkRanking {
   const run = runOf(report, trace);
   const results = new Map<string, LinkResult>(run?.links.map((l) => [l.name, l]));
-  const names = [...new Set([...results.keys(), ...trace.links.map((l) => l.name)])];
+  const names = [...new Set([...results.keys(), ...trace.links.flatMap((l) => (isOnlyTerminal(l) ? [] : [l.name]))])];
   if (names.length <= FEW_LINKS) return { order: names, carried: new Set(), many: false, brief: (name) => name };
   const use = (name: string): number => Math.round(100 * (results.get(name)?.utilisation ?? 0)) || 0;
   const drops = (name: string): number => results.get(name)?.dropped_queue ?? 0;
@@ -90,6 +93,7 @@ export function chooseLinks(report: Report, trace: Trace, flows: Id[], all: bool
   if (!many) return everyLink(trace);
   const found = new Map(trace.links.map((l) => [l.name, l]));
   const recorded = order.flatMap((name) => found.get(name) ?? []);
+  const { terminals } = everyLink(trace);
   // Where it is known what carried the flows' data, the rest is of others, or ACKs.
   const worth = carried.size > 0 ? recorded.filter((l) => carried.has(l.name) || l.name === order[0]) : recorded;
   const links = all ? recorded : worth.slice(0, BUSIEST);
@@ -97,5 +101,5 @@ export function chooseLinks(report: Report, trace: Trace, flows: Id[], all: bool
   const words = all
     ? `All ${recorded.length} links, the most used first.`
     : `The ${links.length < worth.length ? `${links.length} most used of ${worth.length}` : links.length} ${whose}.`;
-  return { links, brief, many: { total: recorded.length, all, words } };
+  return { links, terminals, brief, many: { total: recorded.length, all, words } };
 }

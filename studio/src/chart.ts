@@ -2,7 +2,7 @@ import uPlot from "uplot";
 import { drawBands, STRIP } from "./bands.ts";
 import { drawBars, RowPointer } from "./bars.ts";
 import { h } from "./dom.ts";
-import { byteScale, rateScale, stepDecimals } from "./format.ts";
+import { plotScale, stepDecimals } from "./format.ts";
 import { Legend } from "./legend.ts";
 import { drawLayer, drawMarks, drawReference, type Frame } from "./paint.ts";
 import type { Phases } from "./phases.ts";
@@ -23,6 +23,10 @@ export interface Layer {
   fill?: boolean;
   dash?: number[];
   width?: number;
+  /** Whether single samples are dots on the line, where there is room for them. */
+  points?: boolean;
+  /** Whether the axis leaves it where it is far above all others: at most half as high again. */
+  bounded?: boolean;
   shown: boolean;
 }
 
@@ -50,6 +54,8 @@ export interface PanelSpec {
   howto: string;
   /** What has to be known about this run's series in particular. */
   note?: string;
+  /** Why the plot begins folded, in words that stand beside its title; missing: it is open. */
+  folded?: string;
   /** In plots of links that are too many to be drawn together: how many there are, and whether all are drawn. */
   ofLinks?: { total: number; all: boolean };
   /** Objects instead of series. */
@@ -58,7 +64,7 @@ export interface PanelSpec {
 }
 
 function axisValues(unit: string, splits: number[], incr: number, hi: number): string[] {
-  const s = unit === "bytes" || unit === "B" ? byteScale(hi) : unit === "Mbps" ? rateScale(hi) : { unit, divisor: 1 };
+  const s = unit === "packets" ? { unit: "", divisor: 1 } : plotScale(unit, hi);
   const decimals = stepDecimals(incr / s.divisor);
   return splits.map((v) => `${(v / s.divisor).toFixed(decimals)}${s.unit ? `\u00a0${s.unit}` : ""}`);
 }
@@ -151,7 +157,9 @@ export class TimeChart {
   extent([a, b]: [number, number]): [number, number] {
     let lo = Infinity;
     let hi = -Infinity;
-    for (const { data, style, shown } of this.spec.layers) {
+    let over = -Infinity;
+    const open = this.spec.layers.some((l) => l.shown && !l.bounded);
+    for (const { data, style, shown, bounded } of this.spec.layers) {
       if (!shown || style === "rug") continue;
       let i0 = lowerBound(data.t, a + this.t0);
       let i1 = lowerBound(data.t, b + this.t0, i0);
@@ -159,10 +167,15 @@ export class TimeChart {
       // A line that comes in from the left has its level from the sample before.
       if ((style === "step" || style === "line") && i0 > 0) i0--;
       const e = extremes(data, i0, i1);
+      if (bounded && open) {
+        over = Math.max(over, e.max);
+        continue;
+      }
       if (e.min < lo) lo = e.min;
       if (e.max > hi) hi = e.max;
     }
     if (!(hi >= lo)) return [0, 1];
+    hi = Math.max(hi, Math.min(over, hi * 1.5));
     if (this.spec.zero || (lo >= 0 && lo < 0.15 * hi)) lo = Math.min(0, lo);
     const top = hi;
     for (const r of this.spec.references) if (r.value <= top * 1.5 && r.value > hi) hi = r.value;

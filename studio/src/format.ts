@@ -50,6 +50,23 @@ export function rateScale(maxMbps: number): Scale {
   return { unit: "kbps", divisor: 1e-3 };
 }
 
+/** Unit and divisor of a plot's axis that reaches up to `max`. */
+export function plotScale(unit: string, max: number): Scale {
+  switch (unit) {
+    case "bytes":
+    case "B":
+      return byteScale(max);
+    case "Mbps":
+      return rateScale(max);
+    case "kbps": {
+      const { unit: better, divisor } = rateScale(max / 1000);
+      return { unit: better, divisor: divisor * 1000 };
+    }
+    default:
+      return { unit, divisor: 1 };
+  }
+}
+
 /** Bytes with a suitable unit: 4.06 MB. */
 export function bytes(x: number): string {
   const s = byteScale(Math.abs(x));
@@ -67,12 +84,16 @@ export function unitValue(unit: string, v: number): string {
     case "bytes":
     case "B":
       return bytes(v);
-    case "Mbps": {
-      const s = rateScale(Math.abs(v));
+    case "Mbps":
+    case "kbps": {
+      const s = plotScale(unit, Math.abs(v));
       return `${significant(v / s.divisor)}\u00a0${s.unit}`;
     }
     case "ms":
       return ms(v);
+    case "packets":
+      // A number that may be a packet's, or an average of counts.
+      return Number.isInteger(v) ? count(v) : significant(v);
     default:
       return unit ? `${significant(v)}\u00a0${unit}` : significant(v);
   }
@@ -111,6 +132,16 @@ const LABELS: Record<string, string> = {
   first_byte_s: "Time to first byte",
   handshake_s: "Handshake time",
   flow_control_blocked_s: "Time blocked by flow control",
+  flow_control_blocked_longest_s: "Longest time blocked by flow control",
+  data_per_ack: "Data packets to an ACK",
+  bytes_sent: "Bytes with the data",
+  return_overhead_percent: "Return overhead",
+  return_acks: "Return packets that acknowledge",
+  return_acks_only: "Return packets that only acknowledge",
+  ack_frame_min_bytes: "Smallest ACK frame",
+  ack_frame_median_bytes: "Median ACK frame",
+  ack_frame_p99_bytes: "ACK frame, 99th percentile",
+  ack_frame_max_bytes: "Largest ACK frame",
   packets_sent: "Packets sent",
   packets_lost_policer: "Packets dropped by a policer",
   packets_lost_queue: "Packets dropped by a queue",
@@ -123,6 +154,12 @@ const LABELS: Record<string, string> = {
   "return_bytes.ip": "Return bytes, IP headers",
   "return_bytes.udp": "Return bytes, UDP headers",
   "return_bytes.quic": "Return bytes, QUIC",
+  "return_bytes.quic_header": "Return bytes, QUIC headers",
+  "return_bytes.ack": "Return bytes, ACK frames",
+  "return_bytes.credit": "Return bytes, credit",
+  "return_bytes.other": "Return bytes, other frames",
+  "return_bytes.padding": "Return bytes, padding",
+  "return_bytes.tag": "Return bytes, tags",
   "return_bytes.tcp": "Return bytes, TCP headers",
   "return_bytes.tcp_options": "Return bytes, TCP options",
   "return_bytes.tcp_payload": "Return bytes, TCP payload",
@@ -140,8 +177,8 @@ const MORE = new Set(["goodput_mbps", "aggregate_mbps", "jain", "share_ratio", "
 
 /** Looks a metric up; unknown names are made readable and take their unit from the ending. */
 export function metricOf(key: string): Metric {
-  const unit = Object.hasOwn(OTHER_UNITS, key) ? OTHER_UNITS[key]! : key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
-  const words = key.replace(/_(s|ms|mbps)$/, "").replaceAll("_", " ").replaceAll(".", " ");
+  const unit = Object.hasOwn(OTHER_UNITS, key) ? OTHER_UNITS[key]! : /_percent(\.|$)/.test(key) ? "%" : key.endsWith("_s") ? "s" : key.endsWith("_ms") ? "ms" : key.endsWith("_mbps") ? "Mbps" : /(^|_)bytes(_|$|\.)/.test(key) ? "B" : "";
+  const words = key.replace(/_(s|ms|mbps)$|_percent(?=\.|$)/, "").replaceAll("_", " ").replaceAll(".", " ");
   const label = Object.hasOwn(LABELS, key) ? LABELS[key]! : words.charAt(0).toUpperCase() + words.slice(1);
   const better = MORE.has(key) ? "higher" : unit === "s" || unit === "ms" || /lost/.test(key) ? "lower" : null;
   return { key, label, unit, better };

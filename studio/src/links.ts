@@ -1,16 +1,17 @@
 import type { LinkChoice } from "./busy.ts";
+import { CAPACITY_SERIES, capacityPanels } from "./capacity.ts";
 import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
 import { roleColour, variantColour, variantDash } from "./palette.ts";
 import type { SeriesCache } from "./series.ts";
 import type { TraceLink } from "./types.ts";
 
-const KNOWN_LINK = new Set(["throughput", "queue", "drops_policer", "drops_queue", "drops_loss"]);
+const KNOWN_LINK = new Set(["throughput", "queue", "drops_policer", "drops_queue", "drops_loss", ...CAPACITY_SERIES]);
 
 /** What all plots of a run have in common. */
 export type PanelBase = Omit<PanelSpec, "id" | "title" | "unit" | "layers" | "howto">;
 
 /** The plots of the links of a run. */
-export function linkPanels({ links, brief, many }: LinkChoice, cache: SeriesCache, base: PanelBase): PanelSpec[] {
+export function linkPanels({ links, terminals, brief, many }: LinkChoice, cache: SeriesCache, base: PanelBase): PanelSpec[] {
   const perLink = (key: string, style: Style, title: string, extra: Partial<Layer> = {}): Layer[] =>
     links.flatMap((l, i) => {
       const data = cache.get(l.series[key]);
@@ -24,6 +25,7 @@ export function linkPanels({ links, brief, many }: LinkChoice, cache: SeriesCach
   };
   const common: PanelBase = many ? { ...base, note: many.words, ofLinks: { total: many.total, all: many.all } } : base;
   const panels: PanelSpec[] = [
+    ...capacityPanels(terminals, links, cache, base),
     {
       ...common,
       id: "throughput",

@@ -6,7 +6,10 @@ import { dataSection } from "./exports.ts";
 import { flowKey, flowsOf } from "./flows.ts";
 import { header, themeToggle } from "./header.ts";
 import { embedded, normalise } from "./load.ts";
+import { ReturnSection } from "./returnsection.ts";
+import { hasReturnSide } from "./returnside.ts";
 import { resultsSection } from "./results.ts";
+import { SeriesSource } from "./series.ts";
 import { parseHash, Store } from "./state.ts";
 import { metricsOf } from "./stats.ts";
 import { tableSection } from "./table.ts";
@@ -39,12 +42,14 @@ function show(report: Report, traces: string | null): void {
   // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
   const measured = report.runs.length > 0 || report.summary.length > 0;
   const store = new Store(
-    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", links: "busy", zoom: null },
+    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", links: "busy", zoom: null, at: "", returnFlow: "", over: "", count: "bytes", overZoom: null },
     parseHash(location.hash),
   );
   if (!report.traces[store.state.run]) store.state.run = 0;
   if (!report.traces[store.state.versus]) store.state.versus = -1;
-  const series = new TraceSection(report, store, traces);
+  const source = traces === null ? null : new SeriesSource(traces);
+  const series = new TraceSection(report, store, source);
+  const back = hasReturnSide(report) ? new ReturnSection(report, store, source) : null;
   const results = resultsSection(report, store, (variant, point, run) => series.open(variant, point, run));
   const table = tableSection(report, store);
   const draw = (): void => {
@@ -57,12 +62,13 @@ function show(report: Report, traces: string | null): void {
   recolour = () => {
     draw();
     series.recolour();
+    back?.draw();
   };
   draw();
   replace(
     app,
-    topBar([...(measured ? ([["results", "Results"], ["table", "Table"]] as [string, string][]) : []), ["series", seriesTitle(report)], ["data", "Data"]]),
-    h("main", {}, header(report), measured && [results.el, table.el], series.el, dataSection(report)),
+    topBar([...(measured ? ([["results", "Results"], ["table", "Table"]] as [string, string][]) : []), ["series", seriesTitle(report)], ...(back ? ([["return", "Return link"]] as [string, string][]) : []), ["data", "Data"]]),
+    h("main", {}, header(report), measured && [results.el, table.el], series.el, back?.el, dataSection(report)),
     h("footer", {}, `Bentpipe ${report.version} · scenario ${report.scenario} · seed ${report.seed} · ${report.clock} clock`),
   );
 }

@@ -19,6 +19,9 @@ export interface Frame {
 const DOTS = 6_000;
 const MARKS = 2_000;
 
+/** Samples of a line are dots too where each has so many CSS pixels of the width. */
+const POINT_ROOM = 8;
+
 /** Opacity of the area under a line. */
 const FILL = 0.16;
 
@@ -45,6 +48,22 @@ function drawLine(f: Frame, layer: Layer): void {
   const [i0, i1] = windowOf(layer.data, f.x0, f.x1);
   if (i1 - i0 <= f.width * 1.5) drawSparse(f, layer, i0, i1);
   else drawDense(f, layer);
+  if (layer.points && i1 - i0 <= f.width / (POINT_ROOM * f.dpr)) drawPoints(f, layer, i0, i1);
+}
+
+/** A round dot at every sample of a line. */
+function drawPoints(f: Frame, { data: { t, v } }: Layer, i0: number, i1: number): void {
+  const { ctx, dpr } = f;
+  const r = 2.4 * dpr;
+  const path = new Path2D();
+  for (let i = i0; i < i1; i++) {
+    if (t[i]! < f.x0 || t[i]! > f.x1 || Number.isNaN(v[i]!)) continue;
+    const x = f.left + ((t[i]! - f.x0) / (f.x1 - f.x0)) * f.width;
+    const y = f.top + f.height - ((v[i]! - f.y0) / (f.y1 - f.y0)) * f.height;
+    path.moveTo(x + r, y);
+    path.arc(x, y, r, 0, 2 * Math.PI);
+  }
+  ctx.fill(path);
 }
 
 /** A line through every sample. */

@@ -22,6 +22,10 @@ export type Role =
   | "rtt"
   | "srtt"
   | "pacing"
+  | "credit"
+  | "requested"
+  | "allocated"
+  | "used"
   | "reference";
 
 const ROLES: Record<Role, [light: string, dark: string]> = {
@@ -38,6 +42,10 @@ const ROLES: Record<Role, [light: string, dark: string]> = {
   rtt: ["#5b97c9", "#3f82bd"],
   srtt: ["#c8500a", "#ff9559"],
   pacing: ["#00805f", "#3fd0a8"],
+  credit: ["#c8500a", "#ff9559"],
+  requested: ["#c8500a", "#ff9559"],
+  allocated: ["#0060a8", "#62b5ff"],
+  used: ["#00805f", "#3fd0a8"],
   reference: ["#6b7280", "#98a2ae"],
 };
 

@@ -1,11 +1,13 @@
 import { everyLink } from "./busy.ts";
 import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
+import { CREDIT_SERIES, creditPanel } from "./credit.ts";
 import { count } from "./format.ts";
 import { linkPanels, type PanelBase } from "./links.ts";
+import { RETURN_SERIES } from "./overlay.ts";
 import { roleColour, variantColour, type Role } from "./palette.ts";
 import { CAREFUL, kindsIn, phasesOf } from "./phases.ts";
 import { extentOf, type SeriesCache } from "./series.ts";
-import type { PathInfo, Trace, TraceFlow } from "./types.ts";
+import type { Flow, PathInfo, Trace, TraceFlow } from "./types.ts";
 import { Ways } from "./ways.ts";
 
 interface Plan {
@@ -17,11 +19,12 @@ interface Plan {
   fill?: boolean;
   dash?: number[];
   width?: number;
+  points?: boolean;
 }
 
 const SEQUENCE: Plan[] = [
   { key: "sent", name: "sent", title: "Packets sent, at their position among all bytes sent", style: "dots", role: "sent" },
-  { key: "acked", name: "acknowledged", title: "Position of the newest packet acknowledged, when the ACK reached the sender", style: "step", role: "acked", width: 2 },
+  { key: "acked", name: "acknowledged", title: "Position of the newest packet acknowledged, when the ACK reached the sender", style: "step", role: "acked", width: 2, points: true },
   { key: "received", name: "received", title: "Data delivered to the receiving application", style: "step", role: "received", width: 1.8 },
   { key: "lost", name: "declared lost", title: "Packets the sender declared lost, when it did", style: "cross", role: "lost", width: 1.8 },
   { key: "dropped_policer", name: "dropped by policer", title: "Packets that a policer dropped, when it did", style: "triangle", role: "dropped_policer" },
@@ -61,8 +64,8 @@ export function wayChanges(trace: Trace, flows: TraceFlow[]): PanelSpec["marks"]
 /** How to read numbers of hops. */
 export const HOPS = "Links on the way of the flow, from one end to the other. Where the number changes, so does the way; a way may change without it.";
 
-/** Series of a flow that have a plot of their own. */
-export const KNOWN = new Set([...SEQUENCE, ...WINDOW, ...RTT, ...PACING].map((p) => p.key));
+/** Series of a flow that have a plot of their own, here or in the section on the return link. */
+export const KNOWN = new Set([...[...SEQUENCE, ...WINDOW, ...RTT, ...PACING].map((p) => p.key), ...CREDIT_SERIES, ...RETURN_SERIES]);
 
 function layers(plans: Plan[], flow: TraceFlow, cache: SeriesCache): Layer[] {
   return plans.flatMap((p) => {
@@ -74,7 +77,7 @@ function layers(plans: Plan[], flow: TraceFlow, cache: SeriesCache): Layer[] {
 }
 
 function pick(p: Plan): Partial<Layer> {
-  return { ...(p.fill ? { fill: true } : {}), ...(p.dash ? { dash: p.dash } : {}), ...(p.width ? { width: p.width } : {}) };
+  return { ...(p.fill ? { fill: true } : {}), ...(p.dash ? { dash: p.dash } : {}), ...(p.width ? { width: p.width } : {}), ...(p.points ? { points: true } : {}) };
 }
 
 /** A level that is drawn where it is known. */
@@ -86,11 +89,9 @@ export function ofFirst(connections: number | undefined, rest = ""): Pick<PanelS
   return connections !== undefined && connections > 1 ? { note: `The sender's series are those of the first of ${count(connections)} connections${rest}.` } : {};
 }
 
-/**
- * The plots of one flow of one run, top to bottom; those without any series are left out. `connections` is how many the
- * flow took, `links` which links are drawn.
- */
-export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache, connections?: number, links = everyLink(trace)): PanelSpec[] {
+/** The plots of one flow of one run, top to bottom; those without any series are left out. `result` is what the flow measured, `links` which links are drawn. */
+export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefined, cache: SeriesCache, result?: Flow, links = everyLink(trace)): PanelSpec[] {
+  const connections = result?.connections;
   const marks = flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort((a, b) => a.t - b.t);
   const changes = wayChanges(trace, [flow]);
   const base: PanelBase = { references: [], marks: [...marks, ...changes].sort((a, b) => a.t - b.t), phases: null, labels: false, zero: true, height: 190 };
@@ -151,6 +152,7 @@ export function panelsOf(trace: Trace, flow: TraceFlow, path: PathInfo | undefin
       layers: pacing,
       howto: "How fast the sender lets packets out. Far above the link's rate, bursts pile up in the queue; below it, the link idles.",
     },
+    ...creditPanel(flow, result, path, cache, { ...base, ...ofFirst(connections) }),
   ];
   for (const key of Object.keys(flow.series)) {
     const data = KNOWN.has(key) ? null : cache.get(flow.series[key]);

@@ -20,9 +20,11 @@ const SHOWN = [
   "packets_lost_route",
   "packets_declared_lost",
   "flow_control_blocked_s",
+  "flow_control_blocked_longest_s",
   "pep_held_bytes",
   "pep_acks_dropped",
   "return_packets",
+  "data_per_ack",
 ] as const satisfies readonly (keyof Flow)[];
 
 function objects(flow: Flow): Child {
@@ -116,7 +118,9 @@ export function pathFacts(path: PathView): [string, string][] {
 
 /** Return bytes in words, the sum first; layers that the flow's transport does not have are left out. */
 export function layersOf(flow: Flow): [string, number][] {
-  const layers = Object.entries(flow.return_bytes).filter(([layer, n]) => n > 0 || layer === "total");
+  // Where all is known, the section on the return link has it.
+  const elsewhere = (flow.data_per_ack ?? null) !== null;
+  const layers = Object.entries(flow.return_bytes).filter(([layer, n]) => layer === "total" || (n > 0 && !elsewhere));
   return layers.sort(([a], [b]) => Number(b === "total") - Number(a === "total")).map(([layer, n]) => [metricOf(`return_bytes.${layer}`).label, n]);
 }
 

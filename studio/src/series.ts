@@ -1,5 +1,5 @@
 import type { Layer } from "./chart.ts";
-import { seriesAt } from "./decode.ts";
+import { inflateBase64, seriesAt } from "./decode.ts";
 import { pyramid, type Pyramid } from "./pyramid.ts";
 import type { SeriesRef } from "./types.ts";
 
@@ -25,6 +25,30 @@ export class SeriesCache {
       this.problems.push(error instanceof Error ? error.message : String(error));
       return null;
     }
+  }
+}
+
+/** The packed series of a report, unpacked once, for whoever asks first. */
+export class SeriesSource {
+  #cache: Promise<SeriesCache> | null = null;
+
+  /** `data` is base64 of a zlib stream. */
+  constructor(readonly data: string) {}
+
+  /** The series; `unpacking` is called where that takes a moment. */
+  async get(unpacking?: () => void): Promise<SeriesCache> {
+    this.#cache ??= this.#unpack(unpacking);
+    return this.#cache;
+  }
+
+  async #unpack(unpacking?: () => void): Promise<SeriesCache> {
+    unpacking?.();
+    // A frame for words to appear.
+    await new Promise((done) => setTimeout(done, 20));
+    const start = performance.now();
+    const blob = await inflateBase64(this.data);
+    performance.measure("bentpipe-unpack", { start, end: performance.now() });
+    return new SeriesCache(blob);
   }
 }
 

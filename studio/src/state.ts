@@ -16,38 +16,49 @@ export interface State {
   /** Which links are drawn where a run has many: those that matter most, or all. */
   links: "busy" | "all";
   zoom: [number, number] | null;
+  /** Of the section on the return link: key of the point, flow, variants drawn over each other by their indices ("": the usual ones), what packets are counted in, window. */
+  at: string;
+  returnFlow: string;
+  over: string;
+  count: "bytes" | "packets";
+  overZoom: [number, number] | null;
 }
+
+const TEXTS = ["metric", "flow", "point", "traceFlow", "at", "returnFlow", "over"] as const;
+const NUMBERS = ["run", "versus"] as const;
+const WORDS = { origin: ["flow", "run"], links: ["busy", "all"], picture: ["heat", "lines"], count: ["bytes", "packets"] } as const;
+const WINDOWS = ["zoom", "overZoom"] as const;
 
 /** Reads the part of the address after `#`; what is malformed is left out. */
 export function parseHash(hash: string): Partial<State> {
   const q = new URLSearchParams(hash.replace(/^#/, ""));
   const out: Partial<State> = {};
-  for (const key of ["metric", "flow", "point", "traceFlow"] as const) {
+  for (const key of TEXTS) {
     const value = q.get(key);
     if (value !== null) out[key] = value;
   }
-  for (const key of ["run", "versus"] as const) {
+  for (const key of NUMBERS) {
     const value = q.get(key);
     if (value !== null && /^-?\d{1,6}$/.test(value)) out[key] = Number(value);
   }
-  const origin = q.get("origin");
-  if (origin === "flow" || origin === "run") out.origin = origin;
-  const links = q.get("links");
-  if (links === "busy" || links === "all") out.links = links;
-  const picture = q.get("picture");
-  if (picture === "heat" || picture === "lines") out.picture = picture;
-  const zoom = q.get("zoom")?.split(",").map(Number);
-  if (zoom?.length === 2 && zoom.every(Number.isFinite) && zoom[1]! > zoom[0]!) out.zoom = [zoom[0]!, zoom[1]!];
+  for (const [key, allowed] of Object.entries(WORDS)) {
+    const value = allowed.find((word) => word === q.get(key));
+    if (value) Object.assign(out, { [key]: value });
+  }
+  for (const key of WINDOWS) {
+    const ends = q.get(key)?.split(",").map(Number);
+    if (ends?.length === 2 && ends.every(Number.isFinite) && ends[1]! > ends[0]!) out[key] = [ends[0]!, ends[1]!];
+  }
   return out;
 }
 
 /** Writes a state as the part of an address after `#`; what equals `usual` is left out. */
 export function formatHash(state: State, usual: State): string {
   const q = new URLSearchParams();
-  for (const key of ["metric", "flow", "picture", "point", "run", "versus", "traceFlow", "origin", "links"] as const) {
+  for (const key of [...TEXTS, ...NUMBERS, ...(Object.keys(WORDS) as (keyof typeof WORDS)[])]) {
     if (state[key] !== usual[key]) q.set(key, String(state[key]));
   }
-  if (state.zoom) q.set("zoom", state.zoom.map((x) => Number(x.toPrecision(8))).join(","));
+  for (const key of WINDOWS) if (state[key]) q.set(key, state[key].map((x) => Number(x.toPrecision(8))).join(","));
   return q.toString();
 }
 

@@ -24,11 +24,11 @@ export function pointKey(point: Point): string {
 
 const keys = new WeakMap<Point, string>();
 
-/** A swept key in words: its last part, or all of it where another key ends alike. */
+/** A swept key in words: its last part, with the direction where that is the return one, or all of it where another key ends alike. */
 export function keyLabel(key: string, among: string[]): string {
-  const last = key.split(".").at(-1)!;
+  const [last, before] = key.split(".").reverse() as [string, string?];
   const rival = among.some((other) => other !== key && other.split(".").at(-1) === last);
-  return (rival ? key : last).replaceAll("_", " ");
+  return (rival ? key : before === "return" ? `return ${last}` : last).replaceAll("_", " ");
 }
 
 /** A point in words. */
@@ -49,6 +49,12 @@ export function flowMetric(flow: Flow, metric: string): number | null {
   if (metric.startsWith("return_bytes.")) {
     const layer = metric.slice("return_bytes.".length);
     return Object.hasOwn(flow.return_bytes, layer) ? number(flow.return_bytes[layer]) : null;
+  }
+  const size = /^ack_frame_(min|median|p99|max)_bytes$/.exec(metric)?.[1] as "min" | "median" | "p99" | "max" | undefined;
+  if (size) return number(flow.ack_frame_bytes?.[size]);
+  if (metric.startsWith("return_overhead_percent.")) {
+    const part = flowMetric(flow, metric.replace("return_overhead_percent", "return_bytes"));
+    return part !== null && flow.bytes_sent ? (100 * part) / flow.bytes_sent : null;
   }
   return Object.hasOwn(flow, metric) ? number((flow as unknown as Record<string, unknown>)[metric]) : null;
 }

@@ -7,6 +7,9 @@ import { pointKey, pointLabel, type Group } from "./stats.ts";
 import type { Sweep } from "./sweep.ts";
 import type { Point } from "./types.ts";
 
+/** Variants that a plot of usual height has room for. */
+const CROWD = 5;
+
 /** What the panels of one sweep share. */
 interface Shared {
   sweep: Sweep;
@@ -105,14 +108,14 @@ export function fitting(centres: number[], widths: number[]): boolean[] {
 
 /** A panel with numbers along the axis: a line per variant. */
 function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
-  const { sweep, metric, scale, range, log } = shared;
+  const { sweep, metric, scale, range, log, indices } = shared;
   const plot = svg("svg", { class: "plot", role: "img", "aria-label": `Median ${metric.label} by ${sweep.name}` });
   const tip = h("div", { class: "tip", hidden: true });
   const cell = h("div", { class: "sweep-plot" }, plot, tip);
   let spots: Spot[] = [];
   listen(plot, tip, () => spots, shared);
   onWidth(cell, (width) => {
-    const height = 236;
+    const height = indices.length > CROWD ? 330 : 236;
     const [left, right, top, bottom] = [62, width - 14, 8, height - 40];
     plot.setAttribute("width", String(width));
     plot.setAttribute("height", String(height));
@@ -138,7 +141,7 @@ function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
     plot.append(svg("text", { class: "caption", x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, sweep.name + (sweep.log ? " (log scale)" : "")));
     const groups = points.map((p) => (p ? shared.groupsOf(p) : []));
     drawPublished(plot, groups, centres, y, left, right);
-    for (const index of shared.indices) {
+    for (const index of indices) {
       const dots = groups.flatMap((gs, i) => {
         const g = gs.find((c) => c.index === index);
         return g && g.median !== null ? [{ group: g, x: centres[i]!, y: y.px(g.median), apart: gap !== null && i === 0 }] : [];

@@ -1,17 +1,14 @@
 import { chooseLinks } from "./busy.ts";
-import { TimeChart, type PanelSpec } from "./chart.ts";
-import { inflateBase64 } from "./decode.ts";
-import { button, download, fileName, h, onWidth, replace, scrollTo, select } from "./dom.ts";
+import type { PanelSpec } from "./chart.ts";
+import { fileName, h, replace, scrollTo, select } from "./dom.ts";
 import { runFacts, sharingFacts } from "./runfacts.ts";
 import { panelsOf } from "./panels.ts";
-import { lowerBound } from "./pyramid.ts";
-import { extentOf, SeriesCache } from "./series.ts";
+import { GESTURES, PlotStack } from "./plotstack.ts";
+import { extentOf, type SeriesCache, type SeriesSource } from "./series.ts";
 import { SkyModel } from "./sky.ts";
 import { SkyPanel } from "./skypanel.ts";
 import type { State, Store } from "./state.ts";
 import { flowIn, pointKey, pointLabel, runOf } from "./stats.ts";
-import { delimited } from "./table.ts";
-import { Timeline } from "./timeline.ts";
 import { flowName, togetherPanels } from "./together.ts";
 import type { Report, Trace, TraceFlow } from "./types.ts";
 import { reachOf, waterfallPanel } from "./waterfall.ts";
@@ -52,41 +49,29 @@ interface Column {
 /** The section with the time series of one run, or of two side by side. */
 export class TraceSection {
   readonly el: HTMLElement;
-  readonly #timeline: Timeline;
+  readonly #plots: PlotStack;
   readonly #controls = h("div", { class: "controls" });
-  readonly #bar = h("div", { class: "timebar" });
-  readonly #where = h("span", { class: "where" });
-  readonly #cursor = h("span", { class: "where" });
   readonly #facts = h("div", { class: "run-facts" });
-  readonly #stack: HTMLElement;
   /** The plots, and the sky beside or above them. */
   readonly #body = h("div", {});
   #sky: SkyPanel | null = null;
   readonly #models = new Map<number, SkyModel>();
   readonly #said = h("p", { class: "note", role: "status", hidden: true });
-  #cache: Promise<SeriesCache> | null = null;
   #columns: Column[] = [];
   #build = 0;
-  #writing: ReturnType<typeof setTimeout> | undefined;
   #fresh = true;
 
   constructor(
     readonly report: Report,
     readonly store: Store,
-    readonly data: string | null,
+    readonly series: SeriesSource | null,
   ) {
-    this.#timeline = new Timeline(() => this.#tell());
-    this.#stack = h("div", { class: "stack", tabindex: 0, role: "group", "aria-label": "Time plots. Arrow keys move the window, plus and minus zoom, 0 shows everything, comma and full stop move the cursor.", keydown: (e: KeyboardEvent) => this.#key(e) });
-    replace(
-      this.#bar,
-      this.#where,
-      this.#cursor,
-      h("span", { class: "spacer" }),
-      button("−", () => this.#zoom(1.6), { "aria-label": "Zoom out", class: "square" }),
-      button("+", () => this.#zoom(1 / 1.6), { "aria-label": "Zoom in", class: "square" }),
-      button("Whole run", () => this.#timeline.show(this.#timeline.home)),
-      button("Save window as CSV", () => this.#save()),
-    );
+    this.#plots = new PlotStack({
+      moved: (cursor) => cursor !== null && this.#sky?.follow(cursor + (this.#columns[0]?.t0 ?? 0)),
+      zoomed: (zoom) => store.set({ zoom }),
+      file: () => fileName(report.scenario, this.#columns[0] ? traceLabel(report, this.#columns[0].trace) : "", "series.csv"),
+      beside: (id) => this.#linksBox(id),
+    });
     this.el = h(
       "section",
       { id: "series", "aria-labelledby": "series-title" },
@@ -94,22 +79,17 @@ export class TraceSection {
       this.#said,
       this.#facts,
     );
-    if (report.traces.length === 0 || !data) {
+    if (report.traces.length === 0 || !series) {
       this.#say("No time series were recorded with this report.");
       this.#controls.remove();
       return;
     }
-    this.el.append(
-      this.#bar,
-      h("p", { class: "howto gestures" }, "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to move, double-click for the whole run. From the keyboard: arrows, + and −, 0; comma and full stop move the cursor."),
-      this.#body,
-    );
-    this.#body.append(this.#stack);
+    this.el.append(this.#plots.bar, h("p", { class: "howto gestures" }, GESTURES), this.#body);
+    this.#body.append(this.#plots.el);
     store.on((changed) => {
       if (["run", "versus", "traceFlow", "origin"].some((k) => changed.has(k as keyof State))) void this.show();
       else if (changed.has("links")) void this.#relink();
     });
-    onWidth(this.#stack, () => this.#fit());
     // Unpacking waits until the reader comes near.
     const watch = new IntersectionObserver((entries) => {
       if (!entries.some((e) => e.isIntersecting)) return;
@@ -185,17 +165,7 @@ export class TraceSection {
     const build = ++this.#build;
     let cache: SeriesCache;
     try {
-      if (!this.#cache) {
-        this.#say("Unpacking the time series…");
-        // A frame for the words above to appear.
-        await new Promise((done) => setTimeout(done, 20));
-        const start = performance.now();
-        this.#cache = inflateBase64(this.data!).then((blob) => {
-          performance.measure("bentpipe-unpack", { start, end: performance.now() });
-          return new SeriesCache(blob);
-        });
-      }
-      cache = await this.#cache;
+      cache = await this.series!.get(() => this.#say("Unpacking the time series…"));
     } catch (error) {
       this.#say(`The time series could not be read: ${error instanceof Error ? error.message : String(error)}`);
       return;
@@ -231,9 +201,9 @@ export class TraceSection {
     const pad = (home[1] - home[0]) * 0.015 || 0.5;
     home = [home[0], home[1] + pad];
     full = [Math.min(full[0], home[0]), Math.max(full[1], home[1])];
-    const keep = this.#fresh ? state.zoom : state.zoom && !this.#timeline.atHome ? this.#timeline.view : null;
+    const keep = this.#fresh ? state.zoom : state.zoom && !this.#plots.timeline.atHome ? this.#plots.timeline.view : null;
     this.#fresh = false;
-    this.#timeline.reset(full, home, keep);
+    this.#plots.timeline.reset(full, home, keep);
     this.#raise(sky, [home[0], last]);
     this.#mount();
     replace(
@@ -254,14 +224,14 @@ export class TraceSection {
     const links = chooseLinks(this.report, trace, flows, this.store.state.links === "all");
     return this.#together
       ? togetherPanels(trace, path, cache, connections, links)
-      : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, connections, links)];
+      : [...waterfallPanel(results[0], flows[0]!), ...panelsOf(trace, flows[0]!, path, cache, results[0], links)];
   }
 
   /** Draws the plots with other links; the window, the sky and the facts stay. */
   async #relink(): Promise<void> {
     const build = this.#build;
-    const cache = await this.#cache;
-    if (!cache || build !== this.#build || this.#columns.length === 0) return;
+    const cache = await this.series!.get();
+    if (build !== this.#build || this.#columns.length === 0) return;
     for (const c of this.#columns) c.panels = this.#panels(c.trace, c.flows, cache);
     this.#mount();
   }
@@ -285,7 +255,7 @@ export class TraceSection {
     this.#sky?.destroy();
     this.#sky = null;
     const c = this.#columns[0];
-    this.#timeline.stays = model !== null;
+    this.#plots.timeline.stays = model !== null;
     const above = this.#columns.length > 1 || (this.#columns[0]?.panels.length ?? 0) <= FEW;
     this.#body.className = model ? `with-sky${above ? " above" : ""}` : "";
     if (!model || !c) return;
@@ -302,37 +272,19 @@ export class TraceSection {
     });
     this.#sky = sky;
     this.#body.prepend(sky.el);
-    sky.follow((this.#timeline.cursor ?? range[0] - c.t0) + c.t0);
+    sky.follow((this.#plots.timeline.cursor ?? range[0] - c.t0) + c.t0);
   }
 
   /** Moves the cursor of the plots to a time that was chosen at the sky; where it leaves their window, the window goes along. */
   #follow(time: number): void {
-    const [a, b] = this.#timeline.view;
-    if (time < a || time > b) this.#timeline.show([time, time + b - a]);
-    this.#timeline.point(time);
+    const [a, b] = this.#plots.timeline.view;
+    if (time < a || time > b) this.#plots.timeline.show([time, time + b - a]);
+    this.#plots.timeline.point(time);
   }
 
   #mount(): void {
-    for (const chart of this.#timeline.charts) chart.destroy();
-    this.#timeline.charts = [];
-    const ids = [...new Set(this.#columns.flatMap((c) => c.panels.map((p) => p.id)))];
-    const width = this.#columnWidth();
-    const two = this.#columns.length > 1;
-    const figures = ids.map((id) => {
-      const first = this.#columns.flatMap((c) => c.panels.filter((p) => p.id === id))[0]!;
-      const cells = this.#columns.map((c) => {
-        const spec = c.panels.find((p) => p.id === id);
-        const name = two && h("p", { class: "column-name" }, traceLabel(this.report, c.trace));
-        if (!spec) return h("div", { class: "cell" }, name, h("p", { class: "note" }, "This run has no such series."));
-        const chart = new TimeChart(spec, this.#timeline, c.t0, width);
-        this.#timeline.charts.push(chart);
-        return h("div", { class: "cell" }, name, chart.el, spec.note && h("p", { class: "howto chart-note" }, spec.note));
-      });
-      return h("figure", { class: "card panel", "data-panel": id }, h("div", { class: "panel-head" }, h("h3", {}, first.title), this.#linksBox(id)), h("div", { class: two ? "cells two" : "cells" }, cells), h("p", { class: "howto" }, first.howto));
-    });
     const from = this.store.state.origin === "run" ? "the run's beginning" : this.#together ? "the first packet of any flow" : "the flow's first packet";
-    replace(this.#stack, figures, h("p", { class: "howto axis-note" }, `Time counts from ${from}.`));
-    this.#fit();
+    this.#plots.mount(this.#columns.map((c) => ({ name: traceLabel(this.report, c.trace), t0: c.t0, panels: c.panels })), `Time counts from ${from}.`);
   }
 
   /** Whether all links are drawn, where a run has many. */
@@ -344,82 +296,17 @@ export class TraceSection {
       type: "checkbox",
       change: () => {
         // The plot that was clicked stays where it is, whatever those above it grow or shrink by.
-        const top = (): number => this.#stack.querySelector(`[data-panel="${CSS.escape(id)}"]`)?.getBoundingClientRect().top ?? 0;
+        const top = (): number => this.#plots.el.querySelector(`[data-panel="${CSS.escape(id)}"]`)?.getBoundingClientRect().top ?? 0;
         const before = top();
         const all = box.checked;
         this.store.set({ links: all ? "all" : "busy" });
         requestAnimationFrame(() => {
           scrollBy({ top: top() - before, behavior: "instant" });
-          this.#stack.querySelector<HTMLInputElement>(`[data-panel="${CSS.escape(id)}"] .panel-head input`)?.focus({ preventScroll: true });
+          this.#plots.el.querySelector<HTMLInputElement>(`[data-panel="${CSS.escape(id)}"] .panel-head input`)?.focus({ preventScroll: true });
         });
       },
     });
     box.checked = this.store.state.links === "all";
     return h("label", { class: "check" }, box, totals.length === 1 ? `all ${totals[0]} links` : "all links");
-  }
-
-  #columnWidth(): number {
-    const inside = this.#stack.clientWidth - 34;
-    const two = this.#columns.length > 1 && this.#stack.clientWidth >= 900;
-    return Math.max(200, Math.floor(two ? (inside - 24) / 2 : inside));
-  }
-
-  #fit(): void {
-    const width = this.#columnWidth();
-    for (const chart of this.#timeline.charts) chart.resize(width);
-    // Everything: this is also the last chance before printing.
-    if (this.#timeline.charts.length) this.#timeline.redraw(true);
-  }
-
-  #zoom(factor: number): void {
-    const [a, b] = this.#timeline.view;
-    this.#timeline.zoom(factor, this.#timeline.cursor ?? (a + b) / 2);
-  }
-
-  #key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || !(event.target === this.#stack)) return;
-    const [a, b] = this.#timeline.view;
-    const cursor = this.#timeline.cursor ?? (a + b) / 2;
-    const small = (b - a) / 100;
-    const acts: Record<string, () => void> = {
-      ArrowLeft: () => this.#timeline.pan(-0.15),
-      ArrowRight: () => this.#timeline.pan(0.15),
-      "+": () => this.#zoom(1 / 1.6),
-      "=": () => this.#zoom(1 / 1.6),
-      "-": () => this.#zoom(1.6),
-      "0": () => this.#timeline.show(this.#timeline.home),
-      ",": () => this.#timeline.point(Math.max(a, cursor - small)),
-      ".": () => this.#timeline.point(Math.min(b, cursor + small)),
-      Escape: () => this.#timeline.point(null),
-    };
-    const act = Object.hasOwn(acts, event.key) ? acts[event.key] : undefined;
-    if (!act) return;
-    event.preventDefault();
-    act();
-  }
-
-  /** Window and cursor in words; the address follows once the gesture is over. */
-  #tell(): void {
-    const { view, cursor, atHome } = this.#timeline;
-    const digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(view[1] - view[0]))));
-    this.#where.textContent = `${view[0].toFixed(digits)} to ${view[1].toFixed(digits)}\u00a0s`;
-    if (cursor !== null) this.#sky?.follow(cursor + (this.#columns[0]?.t0 ?? 0));
-    this.#cursor.textContent = cursor === null ? "" : `cursor ${cursor.toFixed(digits + 1)}\u00a0s`;
-    clearTimeout(this.#writing);
-    this.#writing = setTimeout(() => this.store.set({ zoom: atHome ? null : [view[0], view[1]] }), 150);
-  }
-
-  #save(): void {
-    const c = this.#columns[0];
-    if (!c) return;
-    const [a, b] = this.#timeline.view;
-    const lines: (string | number)[][] = [["plot", "series", "unit", "t_s", "value"]];
-    for (const p of c.panels) {
-      for (const { name, data } of p.layers) {
-        const end = lowerBound(data.t, b + c.t0);
-        for (let i = lowerBound(data.t, a + c.t0); i < end; i++) lines.push([p.id, name, p.unit, Number((data.t[i]! - c.t0).toFixed(9)), data.v[i]!]);
-      }
-    }
-    download(fileName(this.report.scenario, traceLabel(this.report, c.trace), "series.csv"), "text/csv", delimited(lines, ","));
   }
 }

@@ -95,8 +95,21 @@ export interface Flow {
   packets_lost_route?: number;
   packets_declared_lost: number;
   flow_control_blocked_s: number | null;
+  /** The longest of these times at a stretch; missing in results written before it was measured. */
+  flow_control_blocked_longest_s?: number | null;
   return_packets: number;
   return_bytes: Record<string, number>;
+  /** Bytes of the packets with data, and what goes against it in per cent of them; these and the next four are missing in results written before they were counted. */
+  bytes_sent?: number;
+  return_overhead_percent?: number | null;
+  /** Packets against the data that acknowledge, and of those, packets that do nothing else. */
+  return_acks?: number | null;
+  return_acks_only?: number | null;
+  /** Data packets received to one that acknowledges. */
+  data_per_ack?: number | null;
+  /** Sizes of ACK frames (QUIC), and of the options of segments that only acknowledge (TCP). */
+  ack_frame_bytes?: Distribution | null;
+  ack_option_bytes?: Distribution | null;
   /** The most a proxy held for one connection, and what its filter of ACKs did not pass on; null where none is passed. */
   pep_held_bytes?: number | null;
   pep_acks_dropped?: number | null;
@@ -108,6 +121,17 @@ export interface Flow {
   objects: { name: string; bytes: number; start_s: number; completion_s: number | null }[];
   /** Why the flow did not complete. */
   error?: string | null;
+}
+
+/** How often something had which size, in bytes. */
+export interface Distribution {
+  n: number;
+  min: number;
+  median: number;
+  p99: number;
+  max: number;
+  /** How many had each size; a size above 255 stands for all up to before its double. */
+  counts: Record<string, number>;
 }
 
 /** What both ends knew of the path: what was offered to the sender, what it found, what the receiver saw. */

@@ -7,7 +7,8 @@ import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts"
 import { matrixReport } from "./matrixfixture.ts";
 import { phaseReport } from "./phasefixture.ts";
 import { constellationReport, MANY, orbitReport } from "./skyfixture.ts";
-import { failedReport, lossReport } from "./sweepfixture.ts";
+import { returnReport } from "./returnfixture.ts";
+import { failedReport, lossReport, policySweep } from "./sweepfixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
 
 const dir = env["BENTPIPE_SHOTS"];
@@ -43,6 +44,9 @@ describe.skipIf(!dir)("screenshots", () => {
     { name: "odd-1000-light", make: oddReport, width: 1000, height: 800, dark: false, hash: "" },
     { name: "million-1280-light", make: () => millionReport(), width: 1280, height: 720, dark: false, hash: "" },
     { name: "losses-1440-light", make: () => lossReport(), width: 1440, height: 900, dark: false, hash: "" },
+    { name: "policies-1280-dark", make: policySweep, width: 1280, height: 720, dark: true, hash: "#metric=goodput_mbps" },
+    { name: "return-1440-light", make: () => returnReport(), width: 1440, height: 900, dark: false, hash: "" },
+    { name: "return-1280-dark", make: () => returnReport({ blocked: 0.8, terminals: ["t1", "t2", "t3"] }), width: 1280, height: 720, dark: true, hash: "#run=1" },
     { name: "failed-1280-dark", make: failedReport, width: 1280, height: 720, dark: true, hash: "" },
     { name: "geo-400-light", make: () => geoReport({ sizes: ["10 MB"] }), width: 400, height: 800, dark: false, hash: "" },
   ];

@@ -96,9 +96,9 @@ describe("loading", () => {
 });
 
 describe("the address", () => {
-  const usual: State = { picture: "" as const, metric: "completion_s", flow: "f", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", links: "busy", zoom: null };
+  const usual: State = { picture: "" as const, metric: "completion_s", flow: "f", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", links: "busy", zoom: null, at: "", returnFlow: "", over: "", count: "bytes", overZoom: null };
   it("round-trips a view", () => {
-    const state: State = { ...usual, metric: "a&b=c", run: 3, versus: 1, zoom: [1.5, 2.25] };
+    const state: State = { ...usual, metric: "a&b=c", run: 3, versus: 1, zoom: [1.5, 2.25], at: '[["rate","1 Mbps"]]', over: "0,2", count: "packets", overZoom: [0.5, 3] };
     expect({ ...usual, ...parseHash(`#${formatHash(state, usual)}`) }).toEqual(state);
     expect(formatHash(usual, usual)).toBe("");
   });

@@ -53,3 +53,11 @@ export function failedReport(): Fixture {
   report.summary = summarise(report.runs);
   return { report, blob: null };
 }
+
+/** Goodput by the rate of the return link, for eight ways to acknowledge: a narrow link holds up those that send much. */
+export function policySweep(): Fixture {
+  const sweep = [{ key: "path.return.rate", values: ["10 kbps", "25 kbps", "50 kbps", "100 kbps", "250 kbps", "500 kbps", "1 Mbps", "1.5 Mbps", "3 Mbps"] }];
+  const packets: Record<string, number> = { "1:2": 2, "1:10": 10, "1:32": 32, "1:64": 64, "rtt/4": 300, "rtt/8": 150, "rtt/16": 75, auto: 400 };
+  const kbps = (rate: string): number => parseFloat(rate) * (rate.endsWith("kbps") ? 1 : 1000);
+  return sweepReport(sweep, Object.keys(packets), 3, (p, v) => 16 / Math.min(40 - v, (kbps(p["path.return.rate"]!) * 20 * Object.values(packets)[v]!) / 1000));
+}

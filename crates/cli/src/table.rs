@@ -305,6 +305,8 @@ mod tests {
                     packets_lost_route: 0,
                     packets_declared_lost: 12,
                     flow_control_blocked: None,
+                    flow_control_blocked_longest: None,
+                    credit: None,
                     return_packets: 500,
                     return_bytes: ReturnBytes::default(),
                     acknowledgements: None,

@@ -136,7 +136,7 @@ fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made
     let schema = json(&bentpipe(Path::new("."), &["schema"]).stdout);
     assert!(schema["properties"]["path"].is_object() && schema["properties"]["variant"].is_object());
     let profiles = json(&bentpipe(Path::new("."), &["profiles", "--json"]).stdout);
-    assert_eq!(profiles.as_array().map(Vec::len), Some(12));
+    assert_eq!(profiles.as_array().map(Vec::len), Some(13));
     assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
     let all = json(&bentpipe(Path::new("."), &["controllers", "--json"]).stdout);
     let kinds: Vec<_> = all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();

@@ -494,7 +494,7 @@ fn of_hops() -> Vec<Case> {
             "an ACK ratio of none",
             after("[defaults]\nack = \"1:0\"\n"),
             11,
-            &["`1:0`", "allowed: \"stack\", or \"1:N\""],
+            &["`1:0`", "allowed: \"stack\", \"1:N\""],
         ),
         case(
             "a window of nothing",
@@ -549,6 +549,12 @@ fn of_hops() -> Vec<Case> {
             after("[[expect]]\nmetric = \"completion\"\nbelow = 1\n"),
             11,
             &["no metric is named `completion`", "allowed: `completion_s`"],
+        ),
+        case(
+            "an expectation of no layer",
+            after("[[expect]]\nmetric = \"return_bytes.syn\"\nbelow = 1\n"),
+            11,
+            &["no metric is named `return_bytes.syn`", "`return_bytes.ip`"],
         ),
         case(
             "an expectation without a condition",

@@ -38,7 +38,13 @@ pub struct Record {
     /// Time during which the sender had nothing left to send while its application was held up by flow control or
     /// the send buffer.
     pub window_blocked: Span,
+    /// The longest of that at a stretch, with nothing sent in between.
+    pub window_blocked_longest: Span,
+    /// Since when the application is held up, as far as it is not yet judged.
     blocked_since: Option<Time>,
+    /// When the present stretch of standing still began, where one is known.
+    standing_since: Option<Time>,
+    last_sent: Time,
     smoothed_rtt: Span,
     /// Position, in bytes sent, of each packet by its place in the order of sending. Only filled while recording.
     positions: Vec<u64>,
@@ -85,7 +91,10 @@ impl Record {
             rtt_sum: 0,
             rtt_min: u64::MAX,
             window_blocked: Span::ZERO,
+            window_blocked_longest: Span::ZERO,
             blocked_since: None,
+            standing_since: None,
+            last_sent: Time::ZERO,
             smoothed_rtt: Span::ZERO,
             positions: Vec::new(),
             series: record_series.then(SenderSeries::default),
@@ -120,6 +129,17 @@ impl Record {
         self.rtt_sum += other.rtt_sum;
         self.rtt_min = self.rtt_min.min(other.rtt_min);
         self.window_blocked += other.window_blocked;
+        self.window_blocked_longest = self.window_blocked_longest.max(other.window_blocked_longest);
+    }
+
+    /// The sender has stood still until `now`, since it last sent and its application was held up.
+    fn stood_still(&mut self, now: Time) {
+        let Some(since) = self.blocked_since else { return };
+        let since = since.max(self.last_sent);
+        let began = *self.standing_since.get_or_insert(since);
+        self.window_blocked += now.since(since);
+        self.window_blocked_longest = self.window_blocked_longest.max(now.since(began));
+        self.blocked_since = Some(now);
     }
 
     /// A round trip was measured: of an acknowledgement's newest packet, or of an echo.
@@ -154,7 +174,7 @@ impl Probe {
         let mut record = self.record();
         match (blocked, record.blocked_since) {
             (true, None) => record.blocked_since = Some(now),
-            (false, Some(_)) => record.blocked_since = None,
+            (false, Some(_)) => (record.blocked_since, record.standing_since) = (None, None),
             _ => {}
         }
     }
@@ -164,6 +184,7 @@ impl Probe {
         let mut record = self.record();
         if let Some(since) = record.blocked_since.take() {
             record.window_blocked += now.since(since);
+            record.window_blocked_longest = record.window_blocked_longest.max(now.since(since));
         }
         record.blocked_since = blocked.then_some(now);
     }
@@ -171,6 +192,11 @@ impl Probe {
     /// A packet was sent.
     pub fn sent(&self, now: Time, packet: &Packet) {
         let mut record = self.record();
+        if record.standing_since.is_some() {
+            record.stood_still(now);
+            record.standing_since = None;
+        }
+        record.last_sent = now;
         record.packets_sent += 1;
         record.bytes_sent += packet.bytes.get();
         let position = record.bytes_sent;
@@ -195,12 +221,13 @@ impl Probe {
     /// All that an acknowledgement covers was told; `app_limited` says whether sending last ended for want of data.
     pub fn acknowledgement_ended(&self, now: Time, app_limited: bool) {
         let mut record = self.record();
-        if let Some(since) = record.blocked_since {
-            // That nothing was left to send was the windows' doing, not the application's: `blocked_since` says so.
-            if app_limited {
-                record.window_blocked += now.since(since);
-            }
-            record.blocked_since = Some(now);
+        if app_limited {
+            // That nothing was left to send was the windows' doing, not the application's: `blocked_since` says so. Until the last packet
+            // left there was something; acknowledgements may be far between.
+            record.stood_still(now);
+        } else {
+            record.standing_since = None;
+            record.blocked_since = record.blocked_since.map(|_| now);
         }
     }
 
@@ -257,4 +284,67 @@ pub const UNPACED: Span = Span::from_millis(1);
 pub fn pacing_rate(controller: &dyn Controller, smoothed_rtt: Span) -> Rate {
     let span = if smoothed_rtt.is_zero() { UNPACED } else { smoothed_rtt };
     controller.pacing_rate().unwrap_or_else(|| Rate::over(controller.window(), span).mul_f64(PACING_GAIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn send(probe: &Probe, ms: u64) {
+        let now = at(ms);
+        probe.sent(now, &crate::Ledger::new().send(now, Bytes::new(1000)));
+    }
+
+    fn figures(probe: &Probe) -> (Span, Span) {
+        let record = probe.record();
+        (record.window_blocked, record.window_blocked_longest)
+    }
+
+    #[test]
+    fn a_sender_stands_still_from_its_last_packet_until_its_next() {
+        let probe = Probe::new(false);
+        send(&probe, 0);
+        probe.writers_blocked(true, at(0));
+        send(&probe, 70);
+        for ms in [100, 150] {
+            probe.acknowledgement_ended(at(ms), true);
+        }
+        assert_eq!(figures(&probe), (Span::from_millis(80), Span::from_millis(80)));
+        send(&probe, 180);
+        probe.acknowledgement_ended(at(200), true);
+        assert_eq!(figures(&probe), (Span::from_millis(130), Span::from_millis(110)));
+    }
+
+    #[test]
+    fn a_sender_that_paces_or_waits_for_its_congestion_window_does_not_stand_still_for_credit() {
+        let probe = Probe::new(false);
+        probe.writers_blocked(true, at(0));
+        send(&probe, 10);
+        probe.acknowledgement_ended(at(60), false);
+        send(&probe, 60);
+        assert_eq!(figures(&probe), (Span::ZERO, Span::ZERO));
+    }
+
+    #[test]
+    fn an_application_without_more_to_write_is_not_held_up() {
+        let probe = Probe::new(false);
+        send(&probe, 0);
+        probe.writers_blocked(true, at(0));
+        probe.writers_blocked(false, at(0));
+        probe.acknowledgement_ended(at(100), true);
+        assert_eq!(figures(&probe), (Span::ZERO, Span::ZERO));
+    }
+
+    #[test]
+    fn stretches_of_a_peers_window_are_told_apart() {
+        let probe = Probe::new(false);
+        for (ms, blocked) in [(0, true), (30, false), (40, true), (90, false)] {
+            probe.held_back(blocked, at(ms));
+        }
+        assert_eq!(figures(&probe), (Span::from_millis(80), Span::from_millis(50)));
+    }
 }

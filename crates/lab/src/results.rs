@@ -113,6 +113,15 @@ pub struct Flow {
     pub packets_declared_lost: u64,
     /// Time that the sender had data but no credit.
     pub flow_control_blocked_s: Option<f64>,
+    /// The longest of that at a stretch. Results written before this was measured do not have it.
+    #[serde(default)]
+    pub flow_control_blocked_longest_s: Option<f64>,
+    /// The most that the data's receiver held and its application had not taken; QUIC only.
+    #[serde(default)]
+    pub receive_held_most: Option<u64>,
+    /// The most that it had promised: the limit announced less what its application had taken; QUIC only.
+    #[serde(default)]
+    pub receive_window_most: Option<u64>,
     /// Packets against the data.
     pub return_packets: u64,
     /// Bytes of those by layer (headers, then what QUIC filled) and in total.
@@ -282,7 +291,7 @@ pub struct Comparison {
 type Reader = fn(&Flow) -> Option<f64>;
 
 /// Every metric of a whole flow, by the name that scenarios and results use.
-pub const METRICS: [(&str, Reader); 25] = [
+pub const METRICS: [(&str, Reader); 28] = [
     ("completion_s", |flow| flow.completion_s),
     ("goodput_mbps", |flow| flow.goodput_mbps),
     ("first_byte_s", |flow| flow.first_byte_s),
@@ -295,6 +304,9 @@ pub const METRICS: [(&str, Reader); 25] = [
     ("packets_lost_route", |flow| Some(flow.packets_lost_route as f64)),
     ("packets_declared_lost", |flow| Some(flow.packets_declared_lost as f64)),
     ("flow_control_blocked_s", |flow| flow.flow_control_blocked_s),
+    ("flow_control_blocked_longest_s", |flow| flow.flow_control_blocked_longest_s),
+    ("receive_held_most", |flow| flow.receive_held_most.map(|bytes| bytes as f64)),
+    ("receive_window_most", |flow| flow.receive_window_most.map(|bytes| bytes as f64)),
     ("return_packets", |flow| Some(flow.return_packets as f64)),
     ("return_bytes", |flow| Some(flow.return_bytes.total as f64)),
     ("return_overhead_percent", |flow| flow.return_overhead_percent),
@@ -362,6 +374,9 @@ impl Flow {
             packets_lost_route: flow.packets_lost_route,
             packets_declared_lost: flow.packets_declared_lost,
             flow_control_blocked_s: seconds(flow.flow_control_blocked),
+            flow_control_blocked_longest_s: seconds(flow.flow_control_blocked_longest),
+            receive_held_most: flow.credit.map(|credit| credit.held_most.get()),
+            receive_window_most: flow.credit.map(|credit| credit.window_most.get()),
             return_packets: flow.return_packets,
             return_bytes: ReturnBytes::new(&flow.return_bytes),
             return_overhead_percent: percent(flow.return_bytes.total, flow.bytes_sent),

@@ -134,6 +134,8 @@ pub fn flow_outcome(
         packets_lost_route: 0,
         packets_declared_lost: 1,
         flow_control_blocked: None,
+        flow_control_blocked_longest: None,
+        credit: None,
         return_packets: bytes / 2800,
         return_bytes: ReturnBytes { ip: 20, udp: 8, quic: 40, total: 68, ..ReturnBytes::default() },
         acknowledgements: None,

@@ -460,7 +460,8 @@ impl<P> Link<P> {
     }
 
     /// A packet leaves the link's transmitting end at `at`: past the loss processes, onto its way.
-    #[inline]
+    // A call of its own costs plain links 18 instructions a packet, one in forty.
+    #[inline(always)]
     fn depart(&mut self, at: Time, held: Held<P>) {
         // Every process sees every packet, so that none depends on what others lose.
         let mut cause = None;

@@ -2,7 +2,9 @@
 
 use crate::arrivals::Arrivals;
 use crate::clock::Clock;
+use crate::credit::{Credit, CreditReport};
 use crate::endpoint::Task;
+use crate::settings::CreditRule;
 use crate::token::Tokens;
 use bentpipe_congestion::Saved;
 use bentpipe_congestion::resume::Knowledge;
@@ -53,27 +55,6 @@ pub(crate) struct State {
     tokens: Option<(Tokens, bool)>,
     arrivals: Arrivals,
     credit: Credit,
-}
-
-/// The connection's flow-control window, and what is withheld of it.
-#[derive(Default)]
-struct Credit {
-    /// The window that the connection was configured with, where it was told.
-    window: u64,
-    /// Bytes that wait behind holes.
-    waiting: u64,
-}
-
-impl Credit {
-    /// Changes of what waits that are worth telling the stack of: a sixteenth of the window.
-    fn is_worth(&self, change: u64) -> bool {
-        change > self.window / 16
-    }
-
-    /// The window without what waits, and never without room for a packet.
-    fn left(&self) -> u64 {
-        self.window.saturating_sub(self.waiting).max(1500)
-    }
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
@@ -193,36 +174,37 @@ impl Conn {
     /// `present` one changes nothing; a stream's own window stays what it was, since QUIC's stack has no way to change it.
     pub(crate) fn raise_receive_window(&self, window: Size, present: Size) {
         if window > present {
-            let mut state = self.lock();
-            state.credit.window = window.get();
-            state.apply_credit();
+            let State { credit, quic, .. } = &mut *self.lock();
+            credit.raise(window, quic);
         }
     }
 
-    /// Tells the flow-control window that the connection was configured with. Bytes that wait behind a hole are read from the stack at once (the
-    /// [`Reassembler`](crate::Reassembler) says why), and the stack takes that for consumed; from now on they are withheld from the connection's
-    /// window until they are in order, as a receiver that reads in order would do. A stream's own window cannot be steered so.
-    pub fn withhold_credit(&self, connection_window: u64) {
-        self.lock().credit.window = connection_window;
+    /// Tells the flow-control window that the connection was configured with, and how credit is to grow from there ([`crate::credit`]). Bytes that
+    /// wait behind a hole are read from the stack at once (the [`Reassembler`](crate::Reassembler) says why), and the stack takes that for
+    /// consumed; from now on they are withheld from the connection's window until they are in order, as a receiver that reads in order
+    /// would do. A stream's own window cannot be steered so.
+    pub fn govern_credit(&self, connection_window: Size, rule: &CreditRule) {
+        self.lock().credit.govern(connection_window, rule);
     }
 
-    /// The connection's flow-control window, where it was told.
+    /// The largest flow-control window that the connection may come to, where it was told.
     pub(crate) fn receive_window(&self) -> u64 {
-        self.lock().credit.window
+        self.lock().credit.bound()
     }
 
     /// A reader that had `told` of bytes behind a hole holds `waiting` of them now.
     pub(crate) fn waits(&self, told: &mut u64, waiting: u64) {
-        if *told == waiting {
-            return;
+        if *told != waiting {
+            let State { credit, quic, .. } = &mut *self.lock();
+            credit.waits(told, waiting, quic);
         }
-        let mut state = self.lock();
-        if state.credit.window == 0 || (waiting > 0 && !state.credit.is_worth(waiting.abs_diff(*told))) {
-            return;
+    }
+
+    /// An application has taken `bytes` in order, or will never take them.
+    pub(crate) fn consumed(&self, bytes: u64) {
+        if bytes > 0 {
+            self.lock().credit.consumed(bytes);
         }
-        state.credit.waiting = state.credit.waiting.saturating_sub(*told).saturating_add(waiting);
-        *told = waiting;
-        state.apply_credit();
     }
 
     /// The peer's address as it is now, where the connection has one.
@@ -344,7 +326,7 @@ impl Conn {
         }
     }
 
-    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at most about `limit` bytes.
+    /// Hands every piece that has arrived to `sink(offset, bytes)`, in the order of arrival, at most `limit` bytes.
     /// Waits where nothing is there.
     pub(crate) fn poll_read(
         &self,
@@ -355,7 +337,14 @@ impl Conn {
     ) -> Poll<Result<Read, StreamFailure>> {
         use noq_proto::ReadError;
         let mut state = self.lock();
-        let mut taken = 0u64;
+        let room = {
+            let State { credit, quic, now, .. } = &mut *state;
+            credit.room(*now, quic)
+        };
+        if room == 0 {
+            return Poll::Ready(Err(StreamFailure::Overfull));
+        }
+        let (limit, mut taken) = (limit.min(room), 0u64);
         let outcome = {
             let mut stream = state.quic.recv_stream(id);
             let Ok(mut chunks) = stream.read(false) else {
@@ -365,7 +354,7 @@ impl Conn {
                 if taken >= limit {
                     break Some(Ok(Read::More));
                 }
-                match chunks.next(usize::MAX) {
+                match chunks.next(usize::try_from(limit - taken).unwrap_or(usize::MAX)) {
                     Ok(Some(chunk)) => {
                         taken += chunk.bytes.len() as u64;
                         sink(chunk.offset, chunk.bytes);
@@ -377,6 +366,7 @@ impl Conn {
                 }
             }
         };
+        state.credit.read(taken);
         match outcome {
             Some(result) => Poll::Ready(result),
             None => {
@@ -403,7 +393,12 @@ impl Conn {
             }
         };
         match found {
-            Some(bytes) => Poll::Ready(bytes),
+            Some(bytes) => {
+                let taken = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+                state.credit.read(taken);
+                state.credit.consumed(taken);
+                Poll::Ready(bytes)
+            }
             None if state.closed.is_some() => Poll::Ready(None),
             None => {
                 state.streams.entry(id).or_default().read = Some(cx.waker().clone());
@@ -443,6 +438,8 @@ pub(crate) enum StreamFailure {
     Terminated(u64),
     /// The stream was finished, stopped or reset on this side.
     Closed,
+    /// More waits behind holes than the peer was ever allowed to send at a time.
+    Overfull,
 }
 
 fn wait(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
@@ -452,13 +449,6 @@ fn wait(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
 }
 
 impl State {
-    /// Lets the peer send what the window has left.
-    fn apply_credit(&mut self) {
-        if let Ok(window) = VarInt::from_u64(self.credit.left()) {
-            self.quic.set_receive_window(window);
-        }
-    }
-
     /// Turns the transport's events into wake-ups. Called by the endpoint after every input.
     pub fn dispatch_events(&mut self) {
         while let Some(event) = self.quic.poll() {
@@ -553,10 +543,26 @@ impl State {
         self.quic.rtt(PathId::ZERO).map(Span::from)
     }
 
+    /// What comes of the credit that is given is noted there.
+    pub fn watch_credit(&mut self, report: CreditReport) {
+        self.credit.watch(report);
+    }
+
+    /// Has the stack announce the credit that is due. To be called before anything is sent.
+    pub fn settle_credit(&mut self) {
+        self.credit.settle(self.now, &mut self.quic);
+    }
+
+    /// When that is due, if nothing happens before.
+    pub fn credit_due(&self) -> Option<Time> {
+        self.credit.due()
+    }
+
     /// A datagram of `bytes` has arrived.
     pub fn arrived(&mut self, bytes: u64) {
         if let Some(rtt) = self.smoothed_rtt() {
             self.arrivals.on_datagram(self.now, bytes, rtt);
+            self.credit.arrived(self.now, bytes, rtt);
         }
     }
 

@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::ack::{Acknowledger, Outlet};
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
+use crate::credit::CreditReport;
 use crate::gate::StartTicket;
 use crate::packets::Watch;
 use crate::qlog::QlogSink;
@@ -80,6 +81,10 @@ pub struct Attached {
     pub acknowledger: Option<Acknowledger>,
     /// Counts its packets.
     pub account: Option<Account>,
+    /// Notes the credit that it gives.
+    pub credit: Option<CreditReport>,
+    /// Notes the credit that it gets.
+    pub credit_heard: Option<CreditReport>,
 }
 
 /// How often the memory of paths learns what a connection has observed.
@@ -213,7 +218,10 @@ impl Endpoint {
     }
 
     fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, mut attached: Attached, now: Time) {
-        let outlet = Outlet::new(attached.watch.take(), attached.acknowledger.take(), attached.account.take());
+        let outlet = Outlet::new(&mut attached);
+        if let Some(credit) = &attached.credit {
+            conn.lock().watch_credit(credit.clone());
+        }
         let tasks = FuturesUnordered::new();
         if let Some(tokens) = &attached.tokens {
             conn.lock().set_tokens(tokens.clone());
@@ -432,6 +440,7 @@ impl Endpoint {
             };
             let mut state = entry.conn.lock();
             state.now = now;
+            state.settle_credit();
             let start = buffer.len();
             while let Some(transmit) = state.quic.poll_transmit(instant, self.max_segments, buffer) {
                 if let Some(transmit) = entry.outlet.pass(now, convert(&transmit), start, buffer) {
@@ -446,7 +455,8 @@ impl Endpoint {
             entry.queued = false;
             let blocked = state.writers_blocked();
             let timeout = state.quic.poll_timeout().map(|at| self.clock.time(at));
-            let timeout = timeout.into_iter().chain(entry.outlet.due()).min().map(|at| at.max(now));
+            let timeout =
+                timeout.into_iter().chain(entry.outlet.due()).chain(state.credit_due()).min().map(|at| at.max(now));
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);

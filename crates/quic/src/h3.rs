@@ -69,6 +69,9 @@ fn stream_error(failure: StreamFailure) -> StreamErrorIncoming {
             StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
         }
         StreamFailure::Terminated(error_code) => StreamErrorIncoming::StreamTerminated { error_code },
+        StreamFailure::Overfull => {
+            StreamErrorIncoming::Unknown("more waits behind holes than the windows allow".into())
+        }
         StreamFailure::Closed => StreamErrorIncoming::Unknown("the stream is closed on this side".into()),
     }
 }
@@ -182,6 +185,7 @@ pub struct RecvStream {
 impl Drop for RecvStream {
     fn drop(&mut self) {
         self.conn.waits(&mut self.told, 0);
+        self.conn.consumed(self.reader.held());
     }
 }
 
@@ -205,6 +209,7 @@ impl quic::RecvStream for RecvStream {
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         loop {
             if let Some(bytes) = self.reader.pop() {
+                self.conn.consumed(bytes.len() as u64);
                 return Poll::Ready(Ok(Some(bytes)));
             }
             if self.ended {

@@ -10,6 +10,7 @@
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
 //! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`Account`] counts what did;
+//! - [`credit`] decides what a peer may send, and when it hears so;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
 
@@ -19,6 +20,7 @@ mod adapter;
 mod arrivals;
 mod clock;
 mod conn;
+pub mod credit;
 mod endpoint;
 mod gate;
 mod h3;
@@ -41,6 +43,7 @@ pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::Conn;
+pub use crate::credit::{CreditFigures, CreditReport};
 pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, Task, Transmit};
 pub use crate::gate::{StartGate, StartTicket};
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};

@@ -21,6 +21,7 @@ pub struct RawStream {
 impl Drop for RawStream {
     fn drop(&mut self) {
         self.conn.waits(&mut self.told, 0);
+        self.conn.consumed(self.reader.held());
     }
 }
 
@@ -29,6 +30,7 @@ fn describe(failure: &StreamFailure) -> String {
     match failure {
         StreamFailure::Connection(error) => error.to_string(),
         StreamFailure::Terminated(code) => format!("stream ended by the peer with code {code}"),
+        StreamFailure::Overfull => "more waits behind holes than the windows allow".to_owned(),
         StreamFailure::Closed => "stream closed on this side".to_owned(),
     }
 }
@@ -84,6 +86,7 @@ impl RawStream {
         poll_fn(|cx| {
             loop {
                 if let Some(bytes) = self.reader.pop() {
+                    self.conn.consumed(bytes.len() as u64);
                     return Poll::Ready(Ok(Some(bytes)));
                 }
                 if self.ended {

@@ -1,7 +1,7 @@
 //! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
 
 use crate::ack::{AckBy, AckRule, Auto};
-use bentpipe_congestion::{ParameterError, Prepared, Recipe};
+use bentpipe_congestion::{ParameterError, Prepared, Recipe, Saved};
 use bentpipe_units::{Bytes, Ratio, Span};
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
@@ -60,10 +60,25 @@ pub struct CreditRule {
     pub tuned: bool,
     /// The largest window that tuning may reach.
     pub most: Bytes,
-    /// Share of the window that must be consumed before an update leaves: an eighth where the stack decides.
+    /// Share of the window that must be consumed, or gained by tuning, before an update leaves: an eighth where the stack decides.
     pub after: Ratio,
     /// An update leaves at least this often while anything was consumed; none: only the share counts.
     pub every: Option<Span>,
+}
+
+impl CreditRule {
+    /// Windows that follow the path, up to 64 MB (850 Mbps over 600 ms). Credit that waits for a sixteenth of the window is late by an eighth of what arrives in
+    /// a round trip, since such a window is two of them: a sender that doubles has room for that. 50 ms as "QUIC & Satellite Return Link" (Fairhurst, Custura,
+    /// Jones) suggests, so that what a trickle uses, and what a lost update said, is not missing for long.
+    pub fn tuned() -> Self {
+        let after = Ratio::new(1.0 / 16.0).unwrap_or_default();
+        Self { tuned: true, after, every: Some(Span::from_millis(50)), ..Self::default() }
+    }
+
+    /// Whether the stack can do what it says by itself.
+    pub(crate) fn is_stack(&self) -> bool {
+        !self.tuned && self.every.is_none() && self.after == Self::default().after
+    }
 }
 
 impl Default for CreditRule {
@@ -221,7 +236,26 @@ impl Settings {
         } else {
             config.mtu_discovery_config(None);
         }
-        if let (AckRule::Every(packets), AckBy::Sender) = (self.ack, self.ack_by) {
+        self.ask(&mut config, None);
+        Ok(config)
+    }
+
+    /// What a sender asks of its peer's acknowledgements, put into `config`. `saved`: what it remembers of the path.
+    ///
+    /// A ratio where that is the policy. With `auto`, of which a peer need know nothing, one that leaves twice as many ACKs a round trip of the remembered
+    /// window as our own receiver sends at most, so that it takes nothing from that, and never sparser than 1:10, what an initial window bursts anyway; nothing where no
+    /// path is remembered, since the ratio is fixed for the connection.
+    pub fn ask(&self, config: &mut TransportConfig, saved: Option<&Saved>) {
+        let every = match (self.ack, self.ack_by) {
+            (AckRule::Every(packets), AckBy::Sender) => Some(packets),
+            (AckRule::Auto, _) => saved.filter(|saved| saved.is_usable()).and_then(|saved| {
+                let packets = saved.window.get() as f64 / f64::from(self.initial_mtu);
+                let every = (packets / (2.0 * self.ack_auto.most.max(1.0))).min(10.0) as u32;
+                (every > 2).then_some(every)
+            }),
+            _ => None,
+        };
+        if let Some(packets) = every {
             let mut frequency = AckFrequencyConfig::default();
             // The frame's threshold counts the packets that may pass *without* an ACK: one less than the ratio.
             frequency
@@ -229,7 +263,6 @@ impl Settings {
                 .max_ack_delay(Some(self.max_ack_delay.into()));
             config.ack_frequency_config(Some(frequency));
         }
-        Ok(config)
     }
 
     /// What makes controllers, checked.
@@ -252,6 +285,18 @@ mod tests {
     fn a_window_beyond_a_quic_integer_is_refused_with_its_value() {
         let settings = Settings { stream_window: Bytes::MAX, ..Settings::default() };
         assert!(settings.transport().unwrap_err().to_string().contains("18446744073709551615"));
+    }
+
+    #[test]
+    fn auto_asks_for_few_acknowledgements_only_of_a_path_that_it_remembers_as_long() {
+        let asks = |window| {
+            let saved = Saved { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None };
+            let mut config = TransportConfig::default();
+            Settings { ack: AckRule::Auto, ..Settings::default() }.ask(&mut config, Some(&saved));
+            !format!("{config:?}").contains("ack_frequency_config: None")
+        };
+        assert!(asks(18_000_000));
+        assert!(!asks(0) && !asks(200_000));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! defaults: `forward` (Mbps), `megabytes`, `rtt` (ms), `queue` and `forward_queue` (`"1 BDP"`, `"30 packets"`), `return` (kbps, a list with commas),
 //! `beside` (`none`, `cbr`: half of the return link, or `tcp`: an upload), `falls` (seconds after which a tenth of the return link is left), `loss`
 //! (of the forward link), `congestion`, `start`, `stock` (`newreno`, `cubic`, `bbr`: the stack's own sender), `policies` (a list with semicolons), and
-//! `first`, `most`, `least`, `inflation`, `up`, `down`, `pings` of `auto`.
+//! `first`, `most`, `least`, `share_of`, `inflation`, `up`, `down`, `ceiling`, `caution` (s), `pings` of `auto`.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
@@ -48,6 +48,9 @@ impl Options {
             inflation: self.number("inflation", default.inflation)?,
             up: self.number("up", default.up)?,
             down: self.number("down", default.down)?,
+            share: self.number("share_of", default.share)?,
+            ceiling: self.number("ceiling", default.ceiling)?,
+            caution: Span::from_secs_f64(self.number("caution", default.caution.as_secs_f64())?),
             pings: self.number("pings", default.pings as f64)? as u64,
         })
     }

@@ -16,7 +16,7 @@ pub const SERVER_NAME: &str = "server.test";
 /// The client's application: asks for everything as soon as what it comes after is complete.
 pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     conn.batch_writes(settings.send_window.get());
-    conn.withhold_credit(settings.connection_window.get());
+    conn.govern_credit(settings.connection_window, &settings.credit);
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
@@ -30,7 +30,7 @@ pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
 /// The server's application: answers until the connection ends.
 pub fn server(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     conn.batch_writes(settings.send_window.get());
-    conn.withhold_credit(settings.connection_window.get());
+    conn.govern_credit(settings.connection_window, &settings.credit);
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),

@@ -3,6 +3,7 @@
 use crate::spec::Direction;
 use bentpipe_link::Counters;
 use bentpipe_orbit::Node;
+use bentpipe_quic::CreditFigures;
 use bentpipe_quic::account::{Layers, Sizes};
 use bentpipe_quic::congestion::Saved;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
@@ -210,6 +211,10 @@ pub struct FlowOutcome {
     pub packets_declared_lost: u64,
     /// Time the sender stood still because of flow control or its send buffer.
     pub flow_control_blocked: Option<Span>,
+    /// The longest of that at a stretch.
+    pub flow_control_blocked_longest: Option<Span>,
+    /// What the data's receiver held and promised, where it speaks QUIC.
+    pub credit: Option<CreditFigures>,
     /// Datagrams that the data's receiver sent.
     pub return_packets: u64,
     /// Their bytes.

@@ -82,12 +82,13 @@ fn tcp() -> Stack {
     }))
 }
 
-/// Layers add up, on both floors, and so do the packets of each.
+/// Layers add up to the bytes, and what was seen inside packets to the packets outside.
 fn check(flow: &FlowOutcome) {
     let bytes = &flow.return_bytes;
     let told = flow.acknowledgements.as_ref().unwrap();
     assert_eq!(bytes.ip, flow.return_packets * 20);
-    assert!(told.only <= told.packets && told.data <= flow.packets_sent, "{told:?}");
+    // Several packets share a datagram in the handshake only.
+    assert!(told.only <= told.packets && told.data < flow.packets_sent + 10, "{told:?}");
     if flow.transport == "tcp" {
         assert_eq!(bytes.ip + bytes.tcp + bytes.options + bytes.payload, bytes.total);
         assert_eq!((bytes.tcp, bytes.quic), (flow.return_packets * 20, 0));
@@ -97,7 +98,6 @@ fn check(flow: &FlowOutcome) {
     assert_eq!(bytes.ip + bytes.udp + bytes.quic, bytes.total);
     let inside = [bytes.quic_header, bytes.ack, bytes.credit, bytes.other, bytes.padding, bytes.tag];
     assert_eq!((inside.iter().sum::<u64>(), bytes.unseen), (bytes.quic, 0), "{bytes:?}");
-    // Several packets share a datagram in the handshake only.
     assert_eq!(bytes.tag % 16, 0);
     assert!((flow.return_packets..flow.return_packets + 10).contains(&(bytes.tag / 16)), "{bytes:?}");
     let sizes = told.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
@@ -164,7 +164,8 @@ fn series_tell_the_same_as_the_counts() {
         let per_ack = &series(&outcome, "data_per_ack").points;
         assert!(per_ack.iter().all(|&(_, value)| (0.0..=10.0).contains(&value)), "{per_ack:?}");
         let mean = told.data as f64 / told.packets as f64;
-        assert!((1.5..2.1).contains(&mean), "{mean}");
+        // Two, and one while something is missing.
+        assert!((1.0..2.1).contains(&mean), "{mean}");
         if flow.transport == "quic" {
             assert_eq!(sum("ack_frame_bytes"), flow.return_bytes.ack as f64);
             assert_eq!(series(&outcome, "ack_frame_bytes").points.len() as u64, told.packets);

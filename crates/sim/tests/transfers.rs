@@ -4,7 +4,7 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::Recipe;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -273,6 +273,36 @@ fn small_windows_stop_the_sender_and_the_time_is_counted() {
     assert!(seconds(flow.flow_control_blocked) > 0.5 * seconds(flow.completion), "{:?}", flow.flow_control_blocked);
     let free = run(&geo(vec![visit(2_000_000, Handshake::OneRtt)]));
     assert!(seconds(free.flows[0].flow_control_blocked) < 0.01, "{:?}", free.flows[0].flow_control_blocked);
+}
+
+#[test]
+fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
+    for loss in ["", "loss = 0.01\n"] {
+        let mut spec = geo(vec![visit(20_000_000, Handshake::OneRtt)]);
+        spec.hops[0].forward = direction(50, 325, &format!("{loss}queue = \"1 BDP\""));
+        let free = run(&spec);
+        let settings = spec.flows[0].stack.quic_mut().unwrap();
+        settings.credit = CreditRule::tuned();
+        settings.stream_window = settings.credit.most;
+        settings.connection_window = Bytes::new(64_000);
+        let outcome = run(&spec);
+        spec.trace = true;
+        let again = run(&spec);
+        assert_eq!(format!("{:?}", outcome.flows), format!("{:?}", again.flows), "recorded or not");
+        let series = &again.trace.unwrap().flows[0].series;
+        for name in ["credit", "credit_at_sender", "consumed"] {
+            let found = series.iter().find(|series| series.name == name).unwrap();
+            assert!(found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1), "{name}");
+        }
+        let flow = &outcome.flows[0];
+        assert!(seconds(flow.completion) < 1.02 * seconds(free.flows[0].completion), "{:?}", flow.completion);
+        assert!(seconds(flow.flow_control_blocked_longest) < 0.65, "{:?}", flow.flow_control_blocked_longest);
+        let product = Rate::from_mbps(50).bytes_in(flow.rtt_p99.unwrap());
+        let factor = if loss.is_empty() { 2.0 } else { 4.0 };
+        let credit = flow.credit.unwrap();
+        assert!(credit.window_most <= product.mul_f64(factor), "{} of {product}", credit.window_most);
+        assert!(credit.held_most <= credit.window_most, "{credit:?}");
+    }
 }
 
 #[test]

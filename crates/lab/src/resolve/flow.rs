@@ -4,10 +4,10 @@ use super::path::Resolved;
 use super::tcp::tcp;
 use crate::error::Problem;
 use crate::profiles::queue_bytes;
-use crate::scenario::{Direction, Flow, Scenario, Spoken, Transport, VisitSection, Window, Workload};
+use crate::scenario::{ConnectionWindow, Direction, Flow, Scenario, Spoken, Transport, VisitSection, Window, Workload};
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{Datagrams, FlowSpec, Object, Stack, Visit};
 use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -42,6 +42,7 @@ pub(super) fn flow(
 ) -> Result<FlowSpec, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
     let spoken = keys.spoken()?;
+    let acknowledges = keys.acknowledges(spoken)?;
     let datagrams = matches!(spoken, Spoken::Cbr | Spoken::Ping);
     let keys = if datagrams { &Transport::default() } else { keys };
     let mut visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
@@ -60,7 +61,7 @@ pub(super) fn flow(
             }
             Stack::Datagrams(sent)
         }
-        Spoken::Quic(http) => Stack::quic(settings(keys, http, sizes, mtu)),
+        Spoken::Quic(http) => Stack::quic(settings(keys, http, acknowledges, sizes, mtu)?),
         Spoken::Tcp(version) => {
             let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
             Stack::Tcp(Box::new(tcp(keys, version, sizes, path, scenario, objects)?))
@@ -160,7 +161,22 @@ pub(super) fn stream_windows(keys: &Transport, sizes: Sizes, mtu: Bytes) -> (Byt
     let preset = keys.windows.map(|name| name.preset());
     let stream = preset.map_or(sizes.auto(), |preset| preset.stream_window);
     let connection = preset.map_or(sizes.auto(), |preset| preset.connection_window);
-    (sizes.window(keys.stream_window, stream, mtu), sizes.window(keys.connection_window, connection, mtu))
+    (
+        sizes.window(keys.stream_window, stream, mtu),
+        sizes.window(keys.connection_window.map(ConnectionWindow::given), connection, mtu),
+    )
+}
+
+/// How QUIC's credit grows.
+fn credit(keys: &Transport) -> CreditRule {
+    let tuned = keys.connection_window == Some(ConnectionWindow::Tuned);
+    let default = if tuned { CreditRule::tuned() } else { CreditRule::default() };
+    CreditRule {
+        tuned,
+        most: keys.window_most.as_ref().map_or(default.most, |most| *most.get_ref()),
+        after: keys.credit_after.as_ref().map_or(default.after, |after| *after.get_ref()),
+        every: keys.credit_every.as_ref().map(|every| *every.get_ref()).or(default.every),
+    }
 }
 
 /// Initial window in packets.
@@ -169,28 +185,52 @@ pub(super) fn initial_window(keys: &Transport, default: u32) -> u32 {
     window.map_or(default, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX))
 }
 
-fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings {
+fn settings(
+    keys: &Transport,
+    http: Http,
+    (ack, ack_by): (AckRule, AckBy),
+    sizes: Sizes,
+    mtu: Bytes,
+) -> Result<Settings, Problem> {
     let largest = payload(mtu);
     let discovery = keys.mtu_discovery.unwrap_or(false);
     let default = Settings::default();
     // Without discovery the path's size is known; with it, it starts from what every path carries (RFC 9000 §14).
     let initial = keys.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
-    let (stream_window, mut connection_window) = stream_windows(keys, sizes, mtu);
-    if matches!((keys.connection_window, keys.windows), (None, None) | (Some(Window::Auto), _)) {
+    let (mut stream_window, mut connection_window) = stream_windows(keys, sizes, mtu);
+    let credit = credit(keys);
+    if credit.tuned {
+        connection_window = keys.window_first.as_ref().map_or(default.connection_window, |first| *first.get_ref());
+        if connection_window > credit.most {
+            let place = keys.window_first.as_ref().or(keys.window_most.as_ref()).map_or(0..0, Spanned::span);
+            let message = format!(
+                "a window cannot begin at {connection_window} and grow to {}; allowed: a `window_first` up to `window_most`",
+                credit.most
+            );
+            return Err(Problem::new(place, message));
+        }
+        if keys.stream_window.is_none() {
+            // The stack cannot change it later: it is the connection's that limits.
+            stream_window = credit.most;
+        }
+    } else if matches!(
+        (keys.connection_window, keys.windows),
+        (None, None) | (Some(ConnectionWindow::Given(Window::Auto)), _)
+    ) {
         // What waits behind a hole for the round trip of its repair is withheld from it: once more what fits, or `auto` would limit.
         connection_window = connection_window.mul_f64(1.5);
     }
-    Settings {
+    Ok(Settings {
         congestion: recipe(keys, sizes, mtu),
         resume_via: keys.resume_via.unwrap_or_default(),
         http,
         pacing: keys.pacing.unwrap_or(true),
-        ack: keys.ack.unwrap_or_default(),
-        ack_by: keys.ack_by.unwrap_or(keys.ack.unwrap_or_default().by()),
+        ack,
+        ack_by,
         ack_auto: default.ack_auto,
         stock: None,
-        credit: default.credit,
+        credit,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
         initial_rtt: keys.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
         initial_window: initial_window(keys, default.initial_window),
@@ -200,7 +240,7 @@ fn settings(keys: &Transport, http: Http, sizes: Sizes, mtu: Bytes) -> Settings 
         initial_mtu: initial,
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: default.idle_timeout,
-    }
+    })
 }
 
 fn payload(mtu: Bytes) -> u16 {

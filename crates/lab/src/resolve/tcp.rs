@@ -47,7 +47,10 @@ pub(super) fn tcp(
         receive_buffer_start: default.receive_buffer_start.min(receive_buffer),
         autotune: keys.receive_autotune.unwrap_or(true),
         send_buffer: sizes.window(keys.send_window, sizes.auto(), mtu),
-        ack: AckPolicy { coalesce: keys.coalesce.filter(|span| !span.is_zero()), ..ack(keys.ack, keys.max_ack_delay) },
+        ack: AckPolicy {
+            coalesce: keys.coalesce.filter(|span| !span.is_zero()),
+            ..ack(keys.ack.as_ref(), keys.max_ack_delay)
+        },
         ecn: keys.ecn.unwrap_or(false),
         idle_restart: keys.idle_restart.unwrap_or(true),
         ..default
@@ -66,12 +69,24 @@ fn segment(mtu: Bytes) -> u32 {
     Segment::payload_of(u32::try_from(mtu.get()).unwrap_or(u32::MAX))
 }
 
-/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise. Others are QUIC's.
-fn ack(rule: Option<AckRule>, delay: Option<Span>) -> AckPolicy {
+/// `1:N` is an acknowledgement for N segments; what a Linux host does otherwise. Others are QUIC's, and refused before.
+fn ack(rule: Option<&Spanned<AckRule>>, delay: Option<Span>) -> AckPolicy {
     let default = AckPolicy { delay: delay.unwrap_or(AckPolicy::default().delay), ..AckPolicy::default() };
-    match rule.unwrap_or_default() {
-        AckRule::Every(every) => AckPolicy { every, ..default },
-        AckRule::Stack | AckRule::Stepwise { .. } | AckRule::PerRoundTrip(_) | AckRule::Auto => default,
+    match rule.map(Spanned::get_ref) {
+        Some(&AckRule::Every(every)) => AckPolicy { every, ..default },
+        _ => default,
+    }
+}
+
+/// When the proxy acknowledges.
+fn proxied(section: &PepSection) -> Result<Option<&Spanned<AckRule>>, Problem> {
+    match &section.ack {
+        Some(rule) if !matches!(rule.get_ref(), AckRule::Stack | AckRule::Every(_)) => {
+            let message =
+                format!("`{}` is a policy of QUIC; allowed for a proxy: \"stack\" or \"1:N\"", rule.get_ref());
+            Err(Problem::new(rule.span(), message))
+        }
+        rule => Ok(rule.as_ref()),
     }
 }
 
@@ -138,7 +153,7 @@ fn pep(
             .initial_window
             .as_ref()
             .map_or(Settings::default().initial_window, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX)),
-        ack: ack(section.ack, None),
+        ack: ack(proxied(section)?, None),
         buffer: sizes.window(section.buffer, sizes.auto(), mtu),
         ack_filter: section.ack_filter.as_ref().map(|interval| *interval.get_ref()),
         failure: section.fails_at.map(|at| Failure { at, manner: section.failure.unwrap_or_default() }),

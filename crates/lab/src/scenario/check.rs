@@ -335,6 +335,16 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
     if let Some(connections) = &keys.connections {
         between("connections", connections, 1, 64)?;
     }
+    for window in [&keys.window_first, &keys.window_most].into_iter().flatten() {
+        size_above_zero(window)?;
+    }
+    if let Some(after) = keys.credit_after.as_ref().filter(|after| after.get_ref().is_zero()) {
+        let message = "`credit_after` of 0 would announce every byte; allowed: above 0, up to 1 or \"100 %\"";
+        return Err(Problem::new(after.span(), message));
+    }
+    if let Some(every) = &keys.credit_every {
+        above_zero("credit_every", every)?;
+    }
     keys.spoken()?;
     parameters(keys.parameters.as_ref())?;
     if let Some(payload) = &keys.initial_mtu {
@@ -399,16 +409,9 @@ fn metric(scenario: &Scenario, given: &Spanned<String>, flow: Option<&Spanned<St
             Err(Problem::not_one_of(given.span(), "metric of all flows together", given.get_ref(), together))
         }
         _ => {
-            if LayerMetric::named(given.get_ref()).is_none() {
-                known(
-                    "metric",
-                    Some(given),
-                    &each
-                        .chain(["return_bytes.LAYER", "return_overhead_percent.LAYER"])
-                        .chain(together)
-                        .collect::<Vec<_>>(),
-                )?;
-            }
+            let layers: Vec<String> = LayerMetric::names().collect();
+            let all = each.chain(layers.iter().map(String::as_str)).chain(together);
+            known("metric", Some(given), &all.collect::<Vec<_>>())?;
             known("flow", flow, &flow_names(scenario))
         }
     }

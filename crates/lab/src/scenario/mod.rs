@@ -23,7 +23,7 @@ pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub(crate) use transport::Spoken;
 pub use transport::{Hints, HttpKind, PepMode, Transport, TransportKind};
-pub use window::Window;
+pub use window::{ConnectionWindow, Window};
 pub use workload::{Direction, Flow, Object, VisitSection, Workload};
 
 use bentpipe_link::DirectionPatch;

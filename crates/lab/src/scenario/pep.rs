@@ -30,7 +30,8 @@ pub struct PepSection {
     /// Most data held for one connection and direction; `auto`, twice the bandwidth-delay product and the queue, where left out.
     pub buffer: Option<Window>,
     /// When the proxy itself acknowledges: `stack` (every other segment) or `1:N`.
-    pub ack: Option<AckRule>,
+    #[schemars(with = "Option<AckRule>")]
+    pub ack: Option<Spanned<AckRule>>,
     /// Pure acknowledgements that enter the hop's return link: one of each connection in this time. None are held where left out.
     #[schemars(with = "Option<Span>")]
     pub ack_filter: Option<Spanned<Span>>,

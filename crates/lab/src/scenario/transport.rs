@@ -1,8 +1,8 @@
 //! The keys that say how a flow is transported, shared by `[defaults]`, `[[variant]]` and `[[flow]]`.
 
 use crate::error::Problem;
-use bentpipe_quic::Http;
 use bentpipe_quic::congestion::recipe::{HintUse, Parameters};
+use bentpipe_quic::{AckBy, AckRule, Http};
 use bentpipe_tcp::http::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,9 +51,11 @@ macro_rules! keys {
             /// How a server that resumes knows the path: `store`, it remembers; `token`, its client keeps it in a sealed token.
             pub resume_via: Option<bentpipe_quic::ResumeVia>,
             /// When the receiver acknowledges: `stack`, `1:N`, `1:2 for 100, then 1:10`, `rtt/4` or `auto`.
-            pub ack: Option<bentpipe_quic::AckRule>,
+            #[schemars(with = "Option<bentpipe_quic::AckRule>")]
+            pub ack: Option<serde_spanned::Spanned<bentpipe_quic::AckRule>>,
             /// Who decides that: `sender`, who can ask for `1:N` only, or `receiver`, for all of them.
-            pub ack_by: Option<bentpipe_quic::AckBy>,
+            #[schemars(with = "Option<bentpipe_quic::AckBy>")]
+            pub ack_by: Option<serde_spanned::Spanned<bentpipe_quic::AckBy>>,
             /// Longest time that an acknowledgement is held back.
             pub max_ack_delay: Option<bentpipe_units::Span>,
             /// Round-trip time assumed before the first sample.
@@ -75,8 +77,20 @@ macro_rules! keys {
             pub windows: Option<bentpipe_tcp::http::WindowsName>,
             /// Flow-control window of a stream of HTTP/2 or QUIC.
             pub stream_window: Option<crate::scenario::Window>,
-            /// Flow-control window of an HTTP/2 or QUIC connection.
-            pub connection_window: Option<crate::scenario::Window>,
+            /// Flow-control window of an HTTP/2 or QUIC connection; `tuned` (QUIC) follows what arrives.
+            pub connection_window: Option<crate::scenario::ConnectionWindow>,
+            /// Where a tuned window begins, which goes into the handshake; 1.25 MB where left out.
+            #[schemars(with = "Option<bentpipe_units::Bytes>")]
+            pub window_first: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
+            /// What a tuned window may grow to; 64 MB where left out.
+            #[schemars(with = "Option<bentpipe_units::Bytes>")]
+            pub window_most: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
+            /// Share of a QUIC connection's window that is consumed before the sender hears of new credit; an eighth where left out, a sixteenth of a tuned one.
+            #[schemars(with = "Option<bentpipe_units::Ratio>")]
+            pub credit_after: Option<serde_spanned::Spanned<bentpipe_units::Ratio>>,
+            /// And it hears of it at least this often while anything is consumed; 50 ms with a tuned window, otherwise only the share counts.
+            #[schemars(with = "Option<bentpipe_units::Span>")]
+            pub credit_every: Option<serde_spanned::Spanned<bentpipe_units::Span>>,
             /// Most data that the sender holds unacknowledged.
             pub send_window: Option<crate::scenario::Window>,
             /// What TCP's receive buffer may grow to, of which half is window, as with Linux; `6 MiB` is Linux' default, `auto` never limits.
@@ -106,8 +120,8 @@ macro_rules! keys {
                     handshake: self.handshake,
                     resume: self.resume,
                     resume_via: self.resume_via,
-                    ack: self.ack,
-                    ack_by: self.ack_by,
+                    ack: self.ack.clone(),
+                    ack_by: self.ack_by.clone(),
                     max_ack_delay: self.max_ack_delay,
                     initial_rtt: self.initial_rtt.clone(),
                     initial_window: self.initial_window.clone(),
@@ -118,6 +132,10 @@ macro_rules! keys {
                     windows: self.windows,
                     stream_window: self.stream_window,
                     connection_window: self.connection_window,
+                    window_first: self.window_first.clone(),
+                    window_most: self.window_most.clone(),
+                    credit_after: self.credit_after.clone(),
+                    credit_every: self.credit_every.clone(),
                     send_window: self.send_window,
                     receive_buffer: self.receive_buffer,
                     receive_autotune: self.receive_autotune,
@@ -152,8 +170,8 @@ impl Transport {
             handshake: self.handshake.or(base.handshake),
             resume: self.resume.or(base.resume),
             resume_via: self.resume_via.or(base.resume_via),
-            ack: self.ack.or(base.ack),
-            ack_by: self.ack_by.or(base.ack_by),
+            ack: self.ack.clone().or_else(|| base.ack.clone()),
+            ack_by: self.ack_by.clone().or_else(|| base.ack_by.clone()),
             max_ack_delay: self.max_ack_delay.or(base.max_ack_delay),
             initial_rtt: self.initial_rtt.clone().or_else(|| base.initial_rtt.clone()),
             initial_window: self.initial_window.clone().or_else(|| base.initial_window.clone()),
@@ -162,6 +180,10 @@ impl Transport {
             mtu_discovery: self.mtu_discovery.or(base.mtu_discovery),
             stream_window: self.stream_window.or(base.stream_window),
             connection_window: self.connection_window.or(base.connection_window),
+            window_first: self.window_first.clone().or_else(|| base.window_first.clone()),
+            window_most: self.window_most.clone().or_else(|| base.window_most.clone()),
+            credit_after: self.credit_after.clone().or_else(|| base.credit_after.clone()),
+            credit_every: self.credit_every.clone().or_else(|| base.credit_every.clone()),
             send_window: self.send_window.or(base.send_window),
             max_window: self.max_window.or(base.max_window),
             windows: self.windows.or(base.windows),
@@ -282,6 +304,38 @@ impl Transport {
             (Some(TransportKind::Ping), _) => Spoken::Ping,
         };
         Ok(spoken)
+    }
+}
+
+impl Transport {
+    /// When receivers acknowledge, and who decides it, over `spoken`.
+    ///
+    /// # Errors
+    /// A policy that the transport does not have, or that a sender cannot ask for.
+    pub(crate) fn acknowledges(&self, spoken: Spoken) -> Result<(AckRule, AckBy), Problem> {
+        let rule = self.ack.as_ref().map_or_else(AckRule::default, |rule| *rule.get_ref());
+        let by = self.ack_by.as_ref().map_or(rule.by(), |by| *by.get_ref());
+        let fail = |place: Option<std::ops::Range<usize>>, message: String| {
+            Err(Problem::new(place.unwrap_or_default(), message))
+        };
+        let place = self.ack.as_ref().map(Spanned::span);
+        let asked = matches!(rule, AckRule::Stack | AckRule::Every(_));
+        match (spoken, &self.ack_by) {
+            (Spoken::Tcp(_), Some(by)) => fail(
+                Some(by.span()),
+                "`ack_by` is for QUIC: a TCP receiver decides by itself; allowed: nothing".to_owned(),
+            ),
+            (Spoken::Tcp(_), None) if !asked => {
+                fail(place, format!("`{rule}` is a policy of QUIC; allowed for TCP: \"stack\" or \"1:N\""))
+            }
+            (Spoken::Quic(_), Some(_)) if by == AckBy::Sender && !asked && rule != AckRule::Auto => fail(
+                place,
+                format!(
+                    "a sender cannot ask for `{rule}`; allowed with ack_by = \"sender\": \"stack\", \"1:N\" or \"auto\""
+                ),
+            ),
+            _ => Ok((rule, by)),
+        }
     }
 }
 

@@ -57,6 +57,57 @@ impl<'de> Deserialize<'de> for Window {
     }
 }
 
+/// The flow-control window of a connection: any window, or one that finds its size by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ConnectionWindow {
+    /// `"tuned"`: follows what arrives.
+    Tuned,
+    /// As of a stream.
+    Given(Window),
+}
+
+impl ConnectionWindow {
+    /// The window, where it is given; a tuned one never limits either.
+    pub fn given(self) -> Window {
+        match self {
+            Self::Tuned => Window::Auto,
+            Self::Given(window) => window,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ConnectionWindow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = ConnectionWindow;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "`tuned`, {ALLOWED}")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ConnectionWindow, E> {
+                match text.trim() {
+                    "tuned" => Ok(ConnectionWindow::Tuned),
+                    text => text
+                        .parse()
+                        .map(ConnectionWindow::Given)
+                        .map_err(|error| E::custom(format!("{error}; or `tuned`"))),
+                }
+            }
+        }
+        deserializer.deserialize_str(V)
+    }
+}
+
+impl JsonSchema for ConnectionWindow {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ConnectionWindow".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let given = generator.subschema_for::<Window>();
+        schemars::json_schema!({ "anyOf": [{ "const": "tuned" }, given] })
+    }
+}
+
 impl JsonSchema for Window {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Window".into()
@@ -80,6 +131,17 @@ mod tests {
         assert_eq!("auto".parse(), Ok(Window::Auto));
         assert_eq!("64 kB".parse(), Ok(Window::Bytes(Bytes::new(64_000))));
         assert_eq!("0.5 BDP".parse(), Ok(Window::Bdp(0.5)));
+    }
+
+    #[test]
+    fn only_a_connections_window_is_tuned() {
+        let read = |text: &str| {
+            ConnectionWindow::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text))
+        };
+        assert_eq!(read("tuned"), Ok(ConnectionWindow::Tuned));
+        assert_eq!(read("2 BDP"), Ok(ConnectionWindow::Given(Window::Bdp(2.0))));
+        assert!(read("0 kB").unwrap_err().to_string().contains("`tuned`"));
+        assert!("tuned".parse::<Window>().is_err());
     }
 
     #[test]

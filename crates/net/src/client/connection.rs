@@ -206,7 +206,7 @@ impl Connection {
 /// The application inside the connection.
 async fn serve(conn: Conn, mut asks: mpsc::Receiver<Ask>, server: String) {
     conn.batch_writes(Settings::default().send_window.get());
-    conn.withhold_credit(WINDOW.get());
+    conn.govern_credit(WINDOW, &Settings::default().credit);
     let built = h3::client::builder().build(Http3::new(conn.clone(), WINDOW.get())).await;
     let Ok((mut connection, requests)) = built else { return };
     loop {

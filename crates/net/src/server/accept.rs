@@ -6,7 +6,7 @@ use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
 use bentpipe_quic::token::Tokens;
 use bentpipe_quic::{
-    Accept, Attached, MakeController, Probe, Remembered, Settings, SettingsError, Task, controller_factory,
+    Accept, Attached, Conn, MakeController, Probe, Remembered, Settings, SettingsError, Task, controller_factory,
 };
 use bentpipe_units::Bytes;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -46,8 +46,9 @@ impl Tuning {
         self.settings.stream_window.get()
     }
 
-    pub fn connection_window(&self) -> u64 {
-        self.settings.connection_window.get()
+    /// Has a connection give credit as configured.
+    pub fn govern_credit(&self, conn: &Conn) {
+        conn.govern_credit(self.settings.connection_window, &self.settings.credit);
     }
 }
 

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
 pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffer: u64) {
     conn.batch_writes(buffer);
-    conn.withhold_credit(shared.tuning.connection_window());
+    shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
     conn.spawn(async move {

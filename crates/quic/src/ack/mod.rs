@@ -16,6 +16,8 @@
 mod auto;
 mod outlet;
 mod rule;
+#[cfg(test)]
+mod tests;
 mod trips;
 mod unreported;
 
@@ -79,7 +81,7 @@ impl Acknowledger {
     pub fn received(&mut self, now: Time, packet: &PacketSeen, seen: Circumstances) {
         self.smoothed_rtt = seen.smoothed_rtt.or(self.smoothed_rtt);
         self.unreported.received(now, packet, seen.marked);
-        self.pace.received(now, packet);
+        self.pace.received(now, packet, seen.smoothed_rtt);
     }
 
     /// What becomes of `packet`, which only acknowledges.

@@ -2,7 +2,8 @@
 
 use super::{Acknowledger, Circumstances, Verdict};
 use crate::account::Account;
-use crate::endpoint::Transmit;
+use crate::credit::CreditReport;
+use crate::endpoint::{Attached, Transmit};
 use crate::packets::{PacketSeen, Space, Watch};
 use bentpipe_units::{Span, Time};
 
@@ -12,6 +13,8 @@ pub(crate) struct Outlet {
     watch: Option<Watch>,
     acknowledger: Option<Acknowledger>,
     account: Option<Account>,
+    credit: Option<CreditReport>,
+    credit_heard: Option<CreditReport>,
     held: Option<Held>,
     /// Whether the datagram that arrived last was marked CE.
     marked: bool,
@@ -29,9 +32,18 @@ struct Held {
 }
 
 impl Outlet {
-    /// An outlet that passes everything where there is no `watch`.
-    pub fn new(watch: Option<Watch>, acknowledger: Option<Acknowledger>, account: Option<Account>) -> Self {
-        Self { watch, acknowledger, account, held: None, marked: false, packets: Vec::new() }
+    /// An outlet that passes everything where there is no watch. Takes what it needs out of `attached`.
+    pub fn new(attached: &mut Attached) -> Self {
+        Self {
+            watch: attached.watch.take(),
+            acknowledger: attached.acknowledger.take(),
+            account: attached.account.take(),
+            credit: attached.credit.clone(),
+            credit_heard: attached.credit_heard.take(),
+            held: None,
+            marked: false,
+            packets: Vec::new(),
+        }
     }
 
     /// When what is held leaves at the latest.
@@ -56,6 +68,9 @@ impl Outlet {
         for packet in &self.packets {
             if let Some(account) = &self.account {
                 account.received(now, packet);
+            }
+            if let (Some(credit), Some(limit)) = (&self.credit_heard, packet.frames.max_data) {
+                credit.heard(now, limit);
             }
             if let Some(acknowledger) = &mut self.acknowledger {
                 acknowledger.received(now, packet, seen);
@@ -110,6 +125,9 @@ impl Outlet {
     fn left(&mut self, now: Time, packet: &PacketSeen) {
         if let Some(account) = &self.account {
             account.sent(now, packet);
+        }
+        if let (Some(credit), Some(limit)) = (&self.credit, packet.frames.max_data) {
+            credit.announced(now, limit);
         }
         if let Some(acknowledger) = &mut self.acknowledger {
             acknowledger.left(now, packet);

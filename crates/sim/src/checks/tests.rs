@@ -56,6 +56,8 @@ fn outcome() -> FlowOutcome {
         packets_lost_route: 0,
         packets_declared_lost: 0,
         flow_control_blocked: None,
+        flow_control_blocked_longest: None,
+        credit: None,
         return_packets: 1000,
         return_bytes: ReturnBytes::default(),
         acknowledgements: None,

@@ -9,6 +9,7 @@ use crate::outcome::{
 use crate::progress::Progress;
 use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
+use bentpipe_quic::CreditReport;
 use bentpipe_quic::account::Layers;
 use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
@@ -91,6 +92,8 @@ pub struct Told<'a> {
     pub pep: Option<PepOutcome>,
     /// How the data's receiver acknowledged.
     pub returned: Returned,
+    /// Notes of the credit that the data's receiver gave.
+    pub credit: Option<CreditReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
 }
@@ -213,8 +216,7 @@ impl Course {
             return;
         }
         if shared.trace {
-            let returned = std::mem::take(&mut told.returned.series);
-            self.results.traces.push(trace(&self.spec.name, &visit, now, told.handshake, told.record, returned));
+            self.results.traces.push(trace(&self.spec.name, &visit, now, &mut told));
         }
         let outcome = self.outcome(&visit, now, shared, &told);
         self.results.outcomes.push(outcome);
@@ -267,6 +269,8 @@ impl Course {
             packets_lost_route: counts.lost_route,
             packets_declared_lost: record.packets_declared_lost,
             flow_control_blocked: Some(record.window_blocked),
+            flow_control_blocked_longest: Some(record.window_blocked_longest),
+            credit: told.credit.as_ref().map(CreditReport::figures),
             return_packets: counts.return_packets,
             return_bytes: counts.return_bytes,
             acknowledgements: told.returned.acknowledgements.clone(),
@@ -355,16 +359,11 @@ fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
     bins.map(|(bin, bytes)| (Time::ZERO + RETURN_BIN * bin as u64, rate(bytes))).collect()
 }
 
-/// The series of a visit that ends; `returned` are those of the way against its data.
-fn trace(
-    name: &str,
-    visit: &UnderWay,
-    now: Time,
-    handshake: Option<Time>,
-    record: &mut Record,
-    returned: Vec<Series>,
-) -> FlowTrace {
-    let sender = record.series.take().unwrap_or_default();
+/// The series of a visit that ends.
+fn trace(name: &str, visit: &UnderWay, now: Time, told: &mut Told<'_>) -> FlowTrace {
+    let sender = told.record.series.take().unwrap_or_default();
+    let credit = told.credit.as_ref().and_then(CreditReport::take_series).unwrap_or_default();
+    let returned = std::mem::take(&mut told.returned.series);
     let counts = &visit.counts;
     let received = visit.progress.state().series.take().unwrap_or_default();
     let mut series = Vec::new();
@@ -392,9 +391,12 @@ fn trace(
         "kbps",
         counts.return_bins.as_ref().map(|bins| return_rate(bins, visit.start)).unwrap_or_default(),
     );
+    add("credit", "bytes", credit.announced);
+    add("credit_at_sender", "bytes", credit.heard);
+    add("consumed", "bytes", credit.consumed);
     series.extend(returned.into_iter().filter(|series| !series.points.is_empty()));
     let mut marks = Vec::new();
-    if let Some(at) = handshake {
+    if let Some(at) = told.handshake {
         marks.push((at, "handshake complete".to_owned()));
     }
     if let Some(at) = visit.progress.state().first_byte {

@@ -124,6 +124,7 @@ impl Flow for DatagramFlow {
             path: PathOutcome::default(),
             pep: None,
             returned: Returned::default(),
+            credit: None,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);

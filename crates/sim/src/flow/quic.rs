@@ -22,8 +22,8 @@ use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
 use bentpipe_quic::{
-    Accept, AckBy, Attached, Conn, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController, Probe,
-    Remembered, ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+    Accept, AckBy, Attached, Conn, CreditReport, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController,
+    Probe, Remembered, ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -73,6 +73,8 @@ struct Running {
     notes: Option<PathNotes>,
     /// What became of the client's token, where tokens are exchanged.
     verdict: Option<Verdict>,
+    /// Notes of the credit for the data.
+    credit: CreditReport,
     /// The server's connection, once there is one.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
@@ -235,7 +237,7 @@ impl QuicFlow {
     fn endpoint_parts(
         &self,
         side: Side,
-        probe: &Probe,
+        (probe, credit): (&Probe, &CreditReport),
         sink: Option<&QlogSink>,
         accounts: &Accounts,
         now: Time,
@@ -268,10 +270,12 @@ impl QuicFlow {
             .transpose()
             .map_err(|error| SimError::Spec(error.to_string()))?;
         let notes = remembered.as_ref().map(Remembered::notes);
+        let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
+        settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
             (Side::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
             (Side::Client, _) if by_token => {
-                let windows = ClientWindows { present: settings.connection_window, most: ClientWindows::MOST };
+                let windows = ClientWindows { present: settings.connection_window, most: settings.credit.most };
                 Some(Tokens::client(&host.kept, &self.course.spec.server, windows))
             }
             _ => None,
@@ -307,6 +311,8 @@ impl QuicFlow {
             watch,
             acknowledger,
             account,
+            credit: receives.then(|| credit.clone()),
+            credit_heard: (!receives).then(|| credit.clone()),
         };
         Ok((transport, attached))
     }
@@ -337,6 +343,7 @@ impl Flow for QuicFlow {
         let trace = shared.trace && visit.reported;
         let record = |direction| Probe::new(trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
+        let credit = CreditReport::new(self.settings.connection_window, trace);
         let sinks = (shared.qlog && visit.reported).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))
@@ -346,7 +353,7 @@ impl Flow for QuicFlow {
 
         let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
         let (transport, attached) =
-            self.endpoint_parts(Side::Server, &server_probe, server_sink, &accounts, now, shared)?;
+            self.endpoint_parts(Side::Server, (&server_probe, &credit), server_sink, &accounts, now, shared)?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
         if let Some(watch) = &attached.watch {
@@ -369,7 +376,7 @@ impl Flow for QuicFlow {
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
         let (transport, attached) =
-            self.endpoint_parts(Side::Client, &client_probe, client_sink, &accounts, now, shared)?;
+            self.endpoint_parts(Side::Client, (&client_probe, &credit), client_sink, &accounts, now, shared)?;
         let Client { crypto, initial_cids } = &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
         let crypto = attached.watch.as_ref().map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
         let mut config = ClientConfig::new(crypto);
@@ -393,7 +400,7 @@ impl Flow for QuicFlow {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
-        self.running = Some(Running { conn, probe, notes, verdict, server_conn, sinks, accounts });
+        self.running = Some(Running { conn, probe, notes, verdict, credit, server_conn, sinks, accounts });
         Ok(())
     }
 
@@ -415,6 +422,7 @@ impl Flow for QuicFlow {
             path: running.path(direction),
             pep: None,
             returned: running.accounts.returned(),
+            credit: Some(running.credit.clone()),
             qlog,
         };
         self.course.end(now, shared, told);

@@ -261,6 +261,7 @@ impl Flow for TcpFlow {
             },
             pep: self.lines.pep_outcome(running.starting.direction),
             returned,
+            credit: None,
             qlog: Vec::new(),
         };
         self.course.end(now, shared, told);

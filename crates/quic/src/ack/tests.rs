@@ -1,0 +1,305 @@
+//! Policies, one behaviour each, and what all of them keep on random histories.
+
+use super::*;
+use crate::packets::Frames;
+use proptest::prelude::*;
+
+const RTT: Span = Span::from_millis(600);
+const MAX_ACK_DELAY: Span = Span::from_millis(25);
+const MILLISECOND: Span = Span::from_millis(1);
+
+fn data(number: u64) -> PacketSeen {
+    let frames = Frames { stream: 1400, eliciting: true, ..Frames::default() };
+    PacketSeen { space: Space::Data, number, header: 11, tag: 16, frames }
+}
+
+fn ack(number: u64, acknowledges: u64) -> PacketSeen {
+    let frames = Frames { ack: 8, acknowledges: Some(acknowledges), ranges: 1, ..Frames::default() };
+    PacketSeen { space: Space::Data, number, header: 11, tag: 16, frames }
+}
+
+/// A receiver beyond its handshake, whose stack answers every other packet, every gap, and what has waited for 25 ms.
+struct Receiver {
+    policy: Acknowledger,
+    now: Time,
+    largest: u64,
+    unanswered: u64,
+    oldest: Time,
+    /// The number that the ACK which is held acknowledges.
+    held: Option<u64>,
+    number: u64,
+    /// What ACKs acknowledged, and when they left.
+    left: Vec<(Time, u64)>,
+}
+
+impl Receiver {
+    fn new(rule: &str) -> Self {
+        Self {
+            policy: Acknowledger::new(rule.parse().unwrap(), MAX_ACK_DELAY),
+            now: Time::from_secs(1),
+            largest: 0,
+            unanswered: 0,
+            oldest: Time::ZERO,
+            held: None,
+            number: 0,
+            left: Vec::new(),
+        }
+    }
+
+    /// A receiver that has measured a round trip on an ample return link.
+    fn measured() -> Self {
+        let mut receiver = Self::new("auto");
+        let seen = Circumstances { marked: false, smoothed_rtt: Some(RTT) };
+        let mut ping = ack(0, 0);
+        ping.frames.eliciting = true;
+        receiver.policy.received(receiver.now, &data(0), seen);
+        receiver.policy.left(receiver.now, &ping);
+        receiver.now += RTT;
+        receiver.policy.received(receiver.now, &ack(0, 0), seen);
+        receiver
+    }
+
+    fn arrives_as(&mut self, packet: &PacketSeen, marked: bool) {
+        let prompt = packet.number != self.largest + 1 || packet.frames.immediate || marked;
+        self.largest = self.largest.max(packet.number);
+        self.policy.received(self.now, packet, Circumstances { marked, smoothed_rtt: Some(RTT) });
+        if self.held.is_some() {
+            assert!(self.policy.until() <= self.now + MAX_ACK_DELAY, "held beyond its bound");
+        }
+        if self.unanswered == 0 {
+            self.oldest = self.now;
+        }
+        self.unanswered += 1;
+        if prompt || self.unanswered > 1 {
+            self.stack_answers();
+        }
+    }
+
+    fn arrives(&mut self, number: u64) {
+        self.arrives_as(&data(number), false);
+    }
+
+    fn stack_answers(&mut self) {
+        self.unanswered = 0;
+        self.number += 1;
+        match self.policy.verdict(self.now, &ack(self.number, self.largest)) {
+            Verdict::Send => self.leaves(self.largest),
+            Verdict::Hold(until) => {
+                assert!(until > self.now && until <= self.now + MAX_ACK_DELAY);
+                self.held = Some(self.largest);
+            }
+        }
+    }
+
+    fn leaves(&mut self, acknowledges: u64) {
+        self.held = None;
+        self.policy.left(self.now, &ack(self.number, acknowledges));
+        self.left.push((self.now, acknowledges));
+    }
+
+    /// Lets time pass.
+    fn wait(&mut self, span: Span) {
+        let end = self.now + span;
+        loop {
+            let timer = (self.unanswered > 0).then_some(self.oldest + MAX_ACK_DELAY);
+            let release = self.held.map(|_| self.policy.until().max(self.now));
+            let Some(next) = timer.into_iter().chain(release).min().filter(|&next| next <= end) else { break };
+            self.now = next;
+            if timer == Some(next) {
+                self.stack_answers();
+            } else if let Some(acknowledges) = self.held {
+                self.leaves(acknowledges);
+            }
+        }
+        self.now = end;
+    }
+
+    fn stream(&mut self, packets: u64, spacing: Span) {
+        for _ in 0..packets {
+            self.arrives(self.largest + 1);
+            self.wait(spacing);
+        }
+    }
+}
+
+#[test]
+fn one_for_ten_leaves_with_every_tenth_packet() {
+    let mut receiver = Receiver::new("1:10");
+    receiver.stream(100, MILLISECOND);
+    let numbers: Vec<u64> = receiver.left.iter().map(|&(_, number)| number).collect();
+    assert_eq!(numbers, (1..=10).map(|tens| tens * 10).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_slow_stream_is_acknowledged_within_the_maximum_delay() {
+    let mut receiver = Receiver::new("1:64");
+    receiver.stream(200, Span::from_millis(4));
+    let gaps = receiver.left.windows(2).map(|pair| pair[1].0.since(pair[0].0));
+    assert!(gaps.max().unwrap() <= MAX_ACK_DELAY + Span::from_millis(8));
+}
+
+#[test]
+fn stepwise_is_dense_at_first_and_sparse_after() {
+    let mut receiver = Receiver::new("1:2 for 100, then 1:10");
+    receiver.stream(200, MILLISECOND);
+    let early = receiver.left.iter().filter(|&&(_, number)| number <= 100).count();
+    assert_eq!((early, receiver.left.len() - early), (50, 10));
+}
+
+#[test]
+fn a_fraction_of_the_round_trip_is_the_time_between_two() {
+    let mut receiver = Receiver::new("rtt/4");
+    receiver.stream(6000, MILLISECOND / 5);
+    // 1.2 s of packets at 150 ms.
+    assert!((7..=8).contains(&receiver.left.len()), "{}", receiver.left.len());
+}
+
+#[test]
+fn auto_is_one_for_two_while_few_packets_are_in_flight() {
+    let mut receiver = Receiver::measured();
+    // 60 packets a round trip.
+    receiver.stream(120, Span::from_millis(10));
+    assert_eq!(receiver.left.len(), 60);
+}
+
+#[test]
+fn auto_is_so_many_a_round_trip_while_many_are() {
+    let mut receiver = Receiver::measured();
+    // 6,000 packets a round trip.
+    receiver.stream(12_000, MILLISECOND / 10);
+    let most = Auto::default().most as usize;
+    assert!((2 * most - 4..=2 * most + 1).contains(&receiver.left.len()), "{}", receiver.left.len());
+}
+
+#[test]
+fn auto_acknowledges_the_first_packets_of_a_burst_at_once() {
+    let mut receiver = Receiver::new("auto");
+    receiver.stream(2, Span::ZERO);
+    assert_eq!(receiver.left, [(Time::from_secs(1), 2)]);
+    receiver.stream(8, Span::ZERO);
+    receiver.wait(RTT);
+    assert_eq!(receiver.left.last().map(|&(_, number)| number), Some(10));
+    assert_eq!(receiver.left.len(), 2);
+}
+
+#[test]
+fn a_gap_is_reported_at_once_and_by_auto_within_its_interval() {
+    for rule in ["1:64", "rtt/4", "1:2 for 10, then 1:64", "auto"] {
+        let mut receiver = Receiver::new(rule);
+        receiver.stream(20, MILLISECOND / 10);
+        let before = receiver.now;
+        receiver.arrives(receiver.largest + 3);
+        let gap = receiver.largest;
+        receiver.wait(RTT / 40);
+        let (left, number) = receiver.left.last().copied().unwrap();
+        assert_eq!(number, gap, "{rule}");
+        assert!(rule == "auto" || left == before, "{rule}: {left}");
+    }
+}
+
+#[test]
+fn a_mark_after_packets_without_is_reported_at_once_and_the_next_is_not() {
+    let mut receiver = Receiver::new("1:64");
+    receiver.stream(3, MILLISECOND);
+    receiver.arrives_as(&data(4), true);
+    assert_eq!(receiver.left.len(), 1);
+    receiver.arrives_as(&data(5), true);
+    assert_eq!(receiver.left.len(), 1);
+}
+
+#[test]
+fn a_sender_that_asks_is_answered_at_once() {
+    for rule in ["1:64", "rtt/4", "auto"] {
+        let mut receiver = Receiver::new(rule);
+        receiver.stream(21, MILLISECOND / 10);
+        let mut packet = data(receiver.largest + 1);
+        packet.frames.immediate = true;
+        receiver.arrives_as(&packet, false);
+        assert_eq!(receiver.left.last(), Some(&(receiver.now, receiver.largest)), "{rule}");
+    }
+}
+
+#[test]
+fn nothing_is_held_before_the_handshake_is_complete() {
+    let mut policy = Acknowledger::new("1:64".parse().unwrap(), MAX_ACK_DELAY);
+    policy.received(Time::ZERO, &data(1), Circumstances::default());
+    assert_eq!(policy.verdict(Time::ZERO, &ack(0, 1)), Verdict::Send);
+}
+
+#[test]
+fn auto_thins_its_acks_where_the_round_trip_shows_a_queue_and_comes_back() {
+    let mut policy = Acknowledger::new(AckRule::Auto, MAX_ACK_DELAY);
+    let mut now = Time::ZERO;
+    let mut ping = |policy: &mut Acknowledger, number: u64, trip: Span| {
+        let mut sent = ack(number, number);
+        sent.frames.eliciting = true;
+        policy.left(now, &sent);
+        now += trip;
+        policy.received(now, &ack(number, number), Circumstances { marked: false, smoothed_rtt: Some(RTT) });
+        // What the pace is after that, as the time to the next ACK.
+        policy.left(now, &ack(number, number));
+        policy.pace.next(RTT).since(now)
+    };
+    // As of 280 kbps, of which ACKs may take 40 %: 131 a round trip, and 13 on a tenth of it.
+    let handshake = RTT + Span::from_millis(33);
+    policy.received(Time::ZERO, &data(0), Circumstances { marked: false, smoothed_rtt: Some(handshake) });
+    ping(&mut policy, 1, RTT);
+    let dense = ping(&mut policy, 2, RTT);
+    let mut sparse = dense;
+    for number in 3..8 {
+        sparse = ping(&mut policy, number, RTT * 2);
+    }
+    assert!(sparse >= dense * 4, "{dense} to {sparse}");
+    for number in 8..60 {
+        sparse = ping(&mut policy, number, RTT);
+    }
+    assert!(sparse <= dense, "{dense} to {sparse}");
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Packet { skip: u64, marked: bool, immediate: bool },
+    Old(u64),
+    Wait(u64),
+}
+
+fn history() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        8 => (prop_oneof![20 => Just(0u64), 1 => 1u64..5], prop::bool::weighted(0.02), prop::bool::weighted(0.02))
+            .prop_map(|(skip, marked, immediate)| Event::Packet { skip, marked, immediate }),
+        1 => (0u64..50).prop_map(Event::Old),
+        6 => (0u64..3_000_000).prop_map(Event::Wait),
+        1 => (0u64..100_000_000).prop_map(Event::Wait),
+    ];
+    prop::collection::vec(event, 1..400)
+}
+
+fn rules() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["stack", "1:2", "1:10", "1:64", "1:2 for 100, then 1:10", "rtt/4", "rtt/16", "auto"])
+}
+
+proptest! {
+    // That nothing is held beyond its bound is asserted at each arrival and each verdict.
+    #[test]
+    fn whatever_arrives_is_acknowledged_once_packets_are_silent(rule in rules(), history in history()) {
+        let mut receiver = Receiver::new(rule);
+        for event in history {
+            match event {
+                Event::Packet { skip, marked, immediate } => {
+                    let mut packet = data(receiver.largest + 1 + skip);
+                    packet.frames.immediate = immediate;
+                    receiver.arrives_as(&packet, marked);
+                    if skip > 0 && packet.number > skip + 1 && rule != "auto" {
+                        prop_assert_eq!(receiver.left.last(), Some(&(receiver.now, receiver.largest)));
+                    }
+                }
+                Event::Old(back) => receiver.arrives(receiver.largest.saturating_sub(back)),
+                Event::Wait(nanos) => receiver.wait(Span::from_secs_f64(nanos as f64 / 1e9)),
+            }
+        }
+        let newest = receiver.now;
+        receiver.wait(Span::from_secs(1));
+        prop_assert_eq!(receiver.left.last().map_or(0, |&(_, number)| number), receiver.largest);
+        prop_assert!(receiver.left.last().is_none_or(|&(left, _)| left <= newest + MAX_ACK_DELAY));
+    }
+}

@@ -1,0 +1,181 @@
+//! Credit carried out: by the stack's own rule or by ours.
+
+use super::promise::LEAST;
+use super::{CreditReport, Promise};
+use crate::settings::CreditRule;
+use bentpipe_units::{Bytes, Span, Time};
+use noq_proto::{Connection, VarInt};
+
+/// The credit that a connection gives its peer.
+#[derive(Debug, Default)]
+pub(crate) struct Credit {
+    keeper: Keeper,
+    /// Bytes taken from the stack.
+    read: u64,
+    /// Of those, what the application has taken.
+    consumed: u64,
+    report: Option<CreditReport>,
+}
+
+/// Who decides what is announced when.
+#[derive(Debug, Default)]
+enum Keeper {
+    /// Nobody has said anything: the stack.
+    #[default]
+    Untold,
+    /// The stack: each eighth of the window.
+    Stack {
+        /// The window that the connection was configured with.
+        window: u64,
+        /// Bytes that wait behind holes, which the stack takes for consumed.
+        waiting: u64,
+    },
+    /// The rule.
+    Rule {
+        promise: Box<Promise>,
+        /// The window that the stack was told last.
+        told: u64,
+        /// Bytes that wait behind holes.
+        waiting: u64,
+    },
+}
+
+impl Credit {
+    /// Says what the connection was configured with: `window`, and how it is announced.
+    pub fn govern(&mut self, window: Bytes, rule: &CreditRule) {
+        let told = window.get();
+        self.keeper = if rule.is_stack() {
+            Keeper::Stack { window: told, waiting: 0 }
+        } else {
+            Keeper::Rule { promise: Box::new(Promise::new(*rule, window)), told, waiting: 0 }
+        };
+    }
+
+    /// Lets `report` know what comes.
+    pub fn watch(&mut self, report: CreditReport) {
+        self.report = Some(report);
+    }
+
+    /// The largest window that it may come to, where it was told.
+    pub fn bound(&self) -> u64 {
+        match &self.keeper {
+            Keeper::Untold => 0,
+            Keeper::Stack { window, .. } => *window,
+            Keeper::Rule { promise, .. } => promise.bound(),
+        }
+    }
+
+    /// Lets the window grow to `window`, where it is smaller.
+    pub fn raise(&mut self, raised: Bytes, quic: &mut Connection) {
+        match &mut self.keeper {
+            Keeper::Untold => {
+                self.keeper = Keeper::Stack { window: raised.get(), waiting: 0 };
+            }
+            Keeper::Stack { window, .. } => *window = (*window).max(raised.get()),
+            Keeper::Rule { promise, .. } => promise.raise(raised),
+        }
+        self.tell(quic);
+    }
+
+    /// `bytes` arrived from the network.
+    pub fn arrived(&mut self, now: Time, bytes: u64, smoothed_rtt: Span) {
+        if let Keeper::Rule { promise, .. } = &mut self.keeper {
+            promise.arrived(now, bytes, smoothed_rtt);
+        }
+    }
+
+    /// What may be taken from the stack now: nothing where too much is held, and no more at a time than it can be told of before it takes that for
+    /// consumed and lets the peer send on.
+    pub fn room(&mut self, now: Time, quic: &mut Connection) -> u64 {
+        self.settle(now, quic);
+        match &self.keeper {
+            Keeper::Rule { promise, told, .. } => {
+                let debt = promise.limit().saturating_sub(promise.total_read()).saturating_sub(*told);
+                promise.room().min(debt.max(LEAST))
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// `bytes` were taken from the stack.
+    pub fn read(&mut self, bytes: u64) {
+        self.read += bytes;
+        if let Keeper::Rule { promise, .. } = &mut self.keeper {
+            promise.read(bytes);
+        }
+        self.moved();
+    }
+
+    /// Of those, the application has taken `bytes`, or has no use for them.
+    pub fn consumed(&mut self, bytes: u64) {
+        self.consumed += bytes;
+        if let Keeper::Rule { promise, .. } = &mut self.keeper {
+            promise.consumed(bytes);
+        }
+        self.moved();
+    }
+
+    fn moved(&self) {
+        if let Some(report) = &self.report {
+            report.moved(self.read.saturating_sub(self.consumed), self.consumed);
+        }
+    }
+
+    /// A reader that had `told` of bytes behind a hole holds `now` of them.
+    pub fn waits(&mut self, told: &mut u64, now: u64, quic: &mut Connection) {
+        let total = |waiting: u64, told: u64| waiting.saturating_sub(told).saturating_add(now);
+        match &mut self.keeper {
+            Keeper::Untold => {}
+            // Worth telling the stack of: a sixteenth of the window.
+            Keeper::Stack { window, waiting } if now == 0 || now.abs_diff(*told) > *window / 16 => {
+                *waiting = total(*waiting, *told);
+                *told = now;
+                self.tell(quic);
+            }
+            Keeper::Stack { .. } => {}
+            Keeper::Rule { promise, waiting, .. } => {
+                *waiting = total(*waiting, *told);
+                *told = now;
+                promise.waits(*waiting);
+            }
+        }
+    }
+
+    /// Lets the stack go on with the window less what waits, and never without room for a packet.
+    fn tell(&self, quic: &mut Connection) {
+        if let Keeper::Stack { window, waiting } = &self.keeper {
+            set(quic, window.saturating_sub(*waiting).max(1500));
+        }
+    }
+
+    /// Announces what is due, and lets the stack rest. To be called before anything is sent.
+    pub fn settle(&mut self, now: Time, quic: &mut Connection) {
+        let Keeper::Rule { promise, told, .. } = &mut self.keeper else { return };
+        // What the stack has announced by itself, were it to have come so far.
+        promise.surpassed(promise.total_read().saturating_add(*told));
+        let before = promise.limit();
+        if let Some(limit) = promise.poll(now) {
+            *told = told.saturating_add(limit - before);
+            set(quic, *told);
+        }
+        let rest = promise.rest();
+        if rest < *told {
+            *told = rest;
+            set(quic, rest);
+        }
+    }
+
+    /// When [`Credit::settle`] is due.
+    pub fn due(&self) -> Option<Time> {
+        match &self.keeper {
+            Keeper::Rule { promise, .. } => promise.due(),
+            _ => None,
+        }
+    }
+}
+
+fn set(quic: &mut Connection, window: u64) {
+    if let Ok(window) = VarInt::from_u64(window) {
+        quic.set_receive_window(window);
+    }
+}
