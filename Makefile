@@ -57,6 +57,7 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim
 	cargo run --release --locked -p bentpipe-orbit --example steps
 	scripts/bench-process
+	cargo run --release --locked -p bentpipe-emu --example speed
 
 validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps
 	$(BENTPIPE) run scenarios/validation/square-root.toml --out $(OUT)/square-root

@@ -90,7 +90,10 @@ fn auto_needs_no_wide_return_link() {
 fn a_return_link_that_falls_to_a_tenth_does_not_stop_auto() {
     let falls = r#"rate = { schedule = [{ at = "0 s", rate = "300 kbps" }, { at = "2.5 s", rate = "30 kbps" }] }"#;
     let (steady, fallen) = (download("auto", "", (300, ""), |_| {}), download("auto", "", (300, falls), |_| {}));
-    assert!(seconds(&fallen) < seconds(&steady) * 1.35, "{} s and {} s", seconds(&fallen), seconds(&steady));
+    let stack = download("stack", "", (300, falls), |_| {});
+    // What was on its way when the link fell takes ten times as long: neither is free of that.
+    assert!(seconds(&fallen) < seconds(&steady) * 1.4, "{} s and {} s", seconds(&fallen), seconds(&steady));
+    assert!(seconds(&fallen) < seconds(&stack) * 1.05, "{} s and {} s", seconds(&fallen), seconds(&stack));
 }
 
 #[test]

@@ -277,8 +277,9 @@ fn small_windows_stop_the_sender_and_the_time_is_counted() {
 
 #[test]
 fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
+    // 10 MB are over before slow start has filled the queue: nothing is lost but at random.
     for loss in ["", "loss = 0.01\n"] {
-        let mut spec = geo(vec![visit(20_000_000, Handshake::OneRtt)]);
+        let mut spec = geo(vec![visit(10_000_000, Handshake::OneRtt)]);
         spec.hops[0].forward = direction(50, 325, &format!("{loss}queue = \"1 BDP\""));
         let free = run(&spec);
         let settings = spec.flows[0].stack.quic_mut().unwrap();
@@ -295,9 +296,11 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
             assert!(found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1), "{name}");
         }
         let flow = &outcome.flows[0];
-        assert!(seconds(flow.completion) < 1.02 * seconds(free.flows[0].completion), "{:?}", flow.completion);
+        // The last round trip of slow start asks for more than the path carries, and does not get all of it.
+        assert!(seconds(flow.completion) < 1.03 * seconds(free.flows[0].completion), "{:?}", flow.completion);
         assert!(seconds(flow.flow_control_blocked_longest) < 0.65, "{:?}", flow.flow_control_blocked_longest);
         let product = Rate::from_mbps(50).bytes_in(flow.rtt_p99.unwrap());
+        assert_eq!(flow.packets_lost_queue, 0);
         let factor = if loss.is_empty() { 2.0 } else { 4.0 };
         let credit = flow.credit.unwrap();
         assert!(credit.window_most <= product.mul_f64(factor), "{} of {product}", credit.window_most);

@@ -1,6 +1,7 @@
 //! Ratios of power in decibels, and how fast they change.
 
 use crate::UnitError;
+use crate::parse::{as_text, number_and_unit};
 
 /// Nothing on a satellite path is further from one: a bound that keeps typing errors out.
 const MOST: f64 = 300.0;
@@ -8,14 +9,9 @@ const RANGE: &str = "-300 to 300";
 
 /// `text` as a number with `unit` after it.
 fn parse(text: &str, unit: &'static str, kind: &'static str, example: &'static str) -> Result<f64, UnitError> {
-    let trimmed = text.trim();
-    let end =
-        trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_'))).unwrap_or(trimmed.len());
-    let (number, found) = trimmed.split_at(end);
-    let value: f64 =
-        number.replace('_', "").parse().map_err(|_| UnitError::NoNumber { text: text.to_owned(), example })?;
-    if found.trim() != unit {
-        let (text, unit, allowed) = (text.to_owned(), found.trim().to_owned(), unit.to_owned());
+    let (value, found) = number_and_unit(text, example)?;
+    if found != unit {
+        let (text, unit, allowed) = (text.to_owned(), found.to_owned(), unit.to_owned());
         return Err(UnitError::Unit { text, unit, kind, allowed });
     }
     if !(-MOST..=MOST).contains(&value) {
@@ -43,26 +39,7 @@ macro_rules! level {
                 std::fmt::Display::fmt(self, f)
             }
         }
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visitor;
-                impl serde::de::Visitor<'_> for Visitor {
-                    type Value = $type;
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(f, "a {} such as \"{}\"", $kind, $example)
-                    }
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-                deserializer.deserialize_str(Visitor)
-            }
-        }
+        as_text!($type, $kind, $example);
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()

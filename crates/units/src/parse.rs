@@ -63,16 +63,7 @@ impl Kind {
 
     /// The value of `text` in base units, rounded to the nearest integer.
     pub fn parse(&self, text: &str) -> Result<u64, UnitError> {
-        let trimmed = text.trim();
-        let end = trimmed
-            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_')))
-            .unwrap_or(trimmed.len());
-        let (number, unit) = trimmed.split_at(end);
-        let value: f64 = number
-            .replace('_', "")
-            .parse()
-            .map_err(|_| UnitError::NoNumber { text: text.to_owned(), example: self.example })?;
-        let unit = unit.trim();
+        let (value, unit) = number_and_unit(text, self.example)?;
         let found = self.units.iter().find(|candidate| candidate.names.contains(&unit)).ok_or_else(|| {
             UnitError::Unit { text: text.to_owned(), unit: unit.to_owned(), kind: self.name, allowed: self.allowed() }
         })?;
@@ -99,6 +90,43 @@ impl Kind {
     }
 }
 
+/// The number that `text` begins with, and the unit after it.
+pub(crate) fn number_and_unit<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), UnitError> {
+    let trimmed = text.trim();
+    let end =
+        trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_'))).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(end);
+    let value = number.replace('_', "").parse().map_err(|_| UnitError::NoNumber { text: text.to_owned(), example })?;
+    Ok((value, unit.trim()))
+}
+
+/// Implements serde for a type that is written and read as text; `$kind` and `$example` are for errors.
+macro_rules! as_text {
+    ($type:ident, $kind:expr, $example:expr) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl serde::de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(f, "a {} such as \"{}\"", $kind, $example)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Visitor)
+            }
+        }
+    };
+}
+pub(crate) use as_text;
+
 /// Implements `FromStr`, `Display`, `Debug`, serde and JSON Schema for a `u64` newtype with a [`Kind`].
 macro_rules! quantity {
     ($type:ident, $kind:expr, $pattern:literal) => {
@@ -118,26 +146,7 @@ macro_rules! quantity {
                 f.write_str(&$kind.print(self.0))
             }
         }
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visitor;
-                impl serde::de::Visitor<'_> for Visitor {
-                    type Value = $type;
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(f, "a {} such as \"{}\"", $kind.name, $kind.example)
-                    }
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-                deserializer.deserialize_str(Visitor)
-            }
-        }
+        $crate::parse::as_text!($type, $kind.name, $kind.example);
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()

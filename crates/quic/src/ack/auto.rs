@@ -32,13 +32,13 @@ pub struct Auto {
 impl Default for Auto {
     fn default() -> Self {
         Self {
-            first: 40.0,
+            first: 56.0,
             most: 64.0,
             least: 6.0,
             share: 0.4,
             inflation: 0.125,
             up: 1.5,
-            down: 0.5,
+            down: 0.125,
             ceiling: 0.75,
             caution: Span::from_secs(10),
             pings: 4,

@@ -90,9 +90,11 @@ impl Acknowledger {
             return Verdict::Send;
         }
         self.unreported.answered();
-        let Some(smoothed_rtt) = self.smoothed_rtt else { return Verdict::Send };
+        if self.smoothed_rtt.is_none() {
+            return Verdict::Send;
+        }
         let until = self.until();
-        if until <= now || self.is_due(smoothed_rtt) { Verdict::Send } else { Verdict::Hold(until) }
+        if until <= now || self.is_due() { Verdict::Send } else { Verdict::Hold(until) }
     }
 
     /// When an ACK that is held leaves at the latest.
@@ -116,8 +118,7 @@ impl Acknowledger {
     }
 
     /// Whether so much has arrived that an ACK leaves at once.
-    fn is_due(&self, smoothed_rtt: Span) -> bool {
-        let _ = smoothed_rtt;
+    fn is_due(&self) -> bool {
         let unreported = &self.unreported;
         let prompt = unreported.event() || unreported.asked();
         match self.rule {

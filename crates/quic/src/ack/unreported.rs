@@ -60,13 +60,11 @@ impl Unreported {
         let largest = self.largest_eliciting.unwrap_or_default();
         if acknowledges >= largest {
             (self.packets, self.oldest) = (0, None);
+            (self.event, self.asked) = (false, false);
         } else {
             // It was made before the newest arrived.
             self.packets = self.packets.min(largest - acknowledges);
             self.oldest = self.oldest.map(|_| self.newest);
-        }
-        if Some(acknowledges) >= self.largest_eliciting {
-            (self.event, self.asked) = (false, false);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Flow-control credit: what a receiver lets its peer send (RFC 9000 §4), and when it says so.
 //!
 //! Two can decide. **The stack**, where a [`CreditRule`](crate::CreditRule) asks for nothing of its own: it announces each eighth of a fixed window. Or
-//! the rule: [`Promise`] keeps the account of one connection and says which limit is due when; it knows no stack. [`Credit`] carries
+//! the rule: [`Promise`] keeps the account of one connection and says which limit is due when; it knows no stack. `Credit` carries
 //! either out, and [`CreditReport`] writes down what came of it.
 //!
 //! Only the connection's limit (MAX_DATA) can be steered: the stack has no way to change a stream's window after the start, so streams

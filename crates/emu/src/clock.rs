@@ -1,0 +1,76 @@
+//! The one place of this crate that looks at a clock, and waits by one.
+#![allow(clippy::disallowed_methods)]
+
+use crate::EmuError;
+use bentpipe_units::{Span, Time};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId as ProcessorClock, clock_gettime};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// The wall clock of one emulation: time since its beginning.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    begin: Instant,
+}
+
+impl Clock {
+    /// A clock that begins now.
+    pub fn start() -> Self {
+        Self { begin: Instant::now() }
+    }
+
+    /// The time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        // Nanoseconds of 584 years.
+        Time::from_nanos(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Waits without asking anything of anyone.
+pub fn pause(span: Span) {
+    std::thread::sleep(Duration::from_nanos(span.as_nanos()));
+}
+
+/// Processor time that the calling thread has used.
+pub fn thread_time() -> Span {
+    clock_gettime(ProcessorClock::CLOCK_THREAD_CPUTIME_ID)
+        .map_or(Span::ZERO, |time| Span::from_nanos(Duration::from(time).as_nanos() as u64))
+}
+
+/// Wakes a thread at a time, or earlier when there is something to read.
+///
+/// A timer of its own, since the timeout of `ppoll` may be late by a thousandth of its length for threads without real-time priority
+/// (`select_estimate_accuracy` in the kernel), which is 300 us for a satellite's delay.
+#[derive(Debug)]
+pub struct Alarm {
+    timer: TimerFd,
+}
+
+impl Alarm {
+    /// An alarm that is not set.
+    pub fn new() -> Result<Self, EmuError> {
+        TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
+            .map(|timer| Self { timer })
+            .map_err(|error| EmuError::system("timerfd_create", error))
+    }
+
+    /// Returns after `span` at the latest, as soon as one of `inputs` can be read, or when a signal comes.
+    pub fn wait(&self, span: Span, inputs: &[BorrowedFd<'_>]) -> Result<(), EmuError> {
+        // Zero would switch the timer off.
+        let span = Duration::from_nanos(span.as_nanos().max(1));
+        self.timer
+            .set(Expiration::OneShot(TimeSpec::from_duration(span)), TimerSetTimeFlags::empty())
+            .map_err(|error| EmuError::system("timerfd_settime", error))?;
+        let timer = self.timer.as_fd();
+        let mut fds: Vec<PollFd<'_>> =
+            inputs.iter().chain([&timer]).map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+        match ppoll(&mut fds, None, None) {
+            Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+            Err(error) => Err(EmuError::system("ppoll", error)),
+        }
+    }
+}

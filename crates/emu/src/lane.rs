@@ -1,0 +1,196 @@
+//! One direction of the path: its links one after the other, driven by times that a wall clock says.
+//!
+//! A state machine without a clock. However late it is called, each link sees every packet at the very time at which the link before let it go, so that a
+//! thread that oversleeps delays packets, and changes neither what is lost nor the rate that follows.
+
+use bentpipe_link::{Counters, DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_units::Time;
+
+/// What travels, and for or from which terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load<P> {
+    /// The terminal's number.
+    pub terminal: usize,
+    /// What is carried.
+    pub payload: P,
+}
+
+/// A packet in a lane.
+pub type Carried<P> = Packet<Load<P>>;
+
+/// What a lane tells of a packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome<P> {
+    /// It has come through.
+    Out {
+        /// When it should have left.
+        at: Time,
+        /// It, with its terminal.
+        packet: Carried<P>,
+    },
+    /// A link has lost it, and counted it.
+    Lost(DropCause, Carried<P>),
+}
+
+/// A hop in one direction.
+#[derive(Debug)]
+struct Stage<P> {
+    /// One that all terminals share, or one for each.
+    links: Vec<Link<Load<P>>>,
+    names: Vec<String>,
+    shared: bool,
+}
+
+/// The links of one direction, in the order in which packets pass them.
+#[derive(Debug)]
+pub struct Lane<P> {
+    stages: Vec<Stage<P>>,
+}
+
+impl<P> Lane<P> {
+    /// A lane for so many terminals without a hop yet: what enters leaves at once.
+    pub fn new() -> Self {
+        Self { stages: Vec::new() }
+    }
+
+    /// Adds a hop behind those there are. Links are named as in simulations, `name` and `#terminal` where terminals do not share it, so that they draw from the same
+    /// random streams.
+    pub fn push(&mut self, model: &DirectionModel, context: &LinkContext, terminals: usize, shared: bool) {
+        let (copies, ports) = if shared { (1, terminals) } else { (terminals, 1) };
+        let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
+        let names: Vec<String> = (0..copies).map(name).collect();
+        let link = |name: &String| Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports);
+        self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared });
+    }
+
+    /// Takes a packet at `now`, which never runs backwards. What the first link refuses is told at once.
+    pub fn enqueue(&mut self, now: Time, packet: Carried<P>) -> Option<Outcome<P>> {
+        self.enter(0, now, packet)
+    }
+
+    /// When something comes out, or is lost; perhaps an earlier time. `None` while nothing will happen unless a packet comes.
+    pub fn next_output(&self) -> Option<Time> {
+        self.stages.iter().flat_map(|stage| &stage.links).filter_map(Link::next_output).min()
+    }
+
+    /// Tells of the next packet that came out or was lost by `now`, in order of time. Call until `None`.
+    pub fn poll(&mut self, now: Time) -> Option<Outcome<P>> {
+        loop {
+            let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
+            match self.stages[place].links[index].poll(at) {
+                None => {}
+                Some(Event::Lost { cause, packet, .. }) => return Some(Outcome::Lost(cause, packet)),
+                Some(Event::Delivered { packet, .. }) => {
+                    if let Some(outcome) = self.enter(place + 1, at, packet) {
+                        return Some(outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What each link has counted so far, its books brought up to `now`.
+    pub fn counters(&mut self, now: Time) -> Vec<(String, Counters)> {
+        let links = self.stages.iter_mut().flat_map(|stage| stage.links.iter_mut().zip(&stage.names));
+        links
+            .map(|(link, name)| {
+                link.settle(now);
+                (name.clone(), *link.counters())
+            })
+            .collect()
+    }
+
+    /// The earliest deadline, with the stage and the link that has it.
+    fn first_due(&self) -> Option<(Time, usize, usize)> {
+        let links =
+            self.stages.iter().enumerate().flat_map(|(place, stage)| {
+                stage.links.iter().enumerate().map(move |(index, link)| (place, index, link))
+            });
+        links.filter_map(|(place, index, link)| Some((link.next_deadline()?, place, index))).min()
+    }
+
+    fn enter(&mut self, place: usize, at: Time, packet: Carried<P>) -> Option<Outcome<P>> {
+        let Some(stage) = self.stages.get_mut(place) else { return Some(Outcome::Out { at, packet }) };
+        let terminal = packet.payload.terminal;
+        let (index, port) = if stage.shared { (0, terminal) } else { (terminal, 0) };
+        match stage.links[index].enqueue(at, port, packet) {
+            Enqueue::Queued => None,
+            Enqueue::Dropped(cause, packet) => Some(Outcome::Lost(cause, packet)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_link::{DirectionConfig, Ecn};
+    use bentpipe_units::{Rate, Span};
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    /// Two hops, of which terminals share the second.
+    fn lane() -> Lane<u64> {
+        let mut lane = Lane::new();
+        for (name, mbps, delay_ms, shared) in [("near", 12, 3, false), ("far", 24, 300, true)] {
+            let config = DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms));
+            let model = config.load(Path::new(".")).expect("a direction");
+            let context = LinkContext { rtt: Span::from_millis(606), seed: 1, run: 0, name: name.to_owned() };
+            lane.push(&model, &context, 2, shared);
+        }
+        lane
+    }
+
+    fn packet(number: u64, terminal: usize) -> Carried<u64> {
+        Packet { bytes: 1500, ecn: Ecn::NotEct, payload: Load { terminal, payload: number } }
+    }
+
+    fn out(lane: &mut Lane<u64>, now: Time, all: &mut Vec<(Time, usize, u64)>) {
+        while let Some(outcome) = lane.poll(now) {
+            let Outcome::Out { at, packet } = outcome else { panic!("nothing is lost here") };
+            all.push((at, packet.payload.terminal, packet.payload.payload));
+        }
+    }
+
+    #[test]
+    fn a_packet_takes_the_sum_of_its_hops() {
+        let mut lane = lane();
+        assert!(lane.enqueue(Time::ZERO, packet(1, 1)).is_none());
+        let mut all = Vec::new();
+        while let Some(at) = lane.next_output() {
+            out(&mut lane, at, &mut all);
+        }
+        // 1500 bytes: 1 ms at 12 Mbps, half of it at 24 Mbps.
+        assert_eq!(all, [(Time::from_nanos(304_500_000), 1, 1)]);
+        let counters = lane.counters(Time::from_millis(400));
+        let names: Vec<&str> = counters.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["near#0", "near#1", "far"]);
+        assert_eq!(counters.iter().map(|(_, counters)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+    }
+
+    proptest! {
+        /// What a late thread does to deadlines: nothing.
+        #[test]
+        fn deadlines_do_not_depend_on_when_it_is_polled(
+            gaps_us in prop::collection::vec(0u64..3000, 1..60),
+            naps_us in prop::collection::vec(1u64..50_000, 1..20),
+        ) {
+            let play = |naps: &mut dyn FnMut() -> u64| {
+                let (mut lane, mut all, mut now_us, mut woken_us) = (lane(), Vec::new(), 0, 0);
+                for (number, gap) in gaps_us.iter().enumerate() {
+                    now_us += gap;
+                    while woken_us < now_us {
+                        out(&mut lane, Time::from_nanos(woken_us * 1000), &mut all);
+                        woken_us += naps();
+                    }
+                    let number = number as u64;
+                    assert!(lane.enqueue(Time::from_nanos(now_us * 1000), packet(number, (number % 2) as usize)).is_none());
+                    woken_us = woken_us.max(now_us);
+                }
+                out(&mut lane, Time::from_millis(10_000), &mut all);
+                all
+            };
+            let mut naps = naps_us.iter().copied().cycle();
+            prop_assert_eq!(play(&mut || 1000), play(&mut || naps.next().unwrap_or(1)));
+        }
+    }
+}

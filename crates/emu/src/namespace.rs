@@ -1,0 +1,171 @@
+//! Network namespaces without names: they last as long as something holds them, and nothing of them can be left behind.
+
+use crate::EmuError;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::unistd::{getgid, getuid};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const NEEDED: &str = "root (CAP_SYS_ADMIN), or user namespaces (user.max_user_namespaces above 0, and where there are \
+                      they kernel.unprivileged_userns_clone = 1 and kernel.apparmor_restrict_unprivileged_userns = 0)";
+
+/// By what right namespaces are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The process may: it is root, or has CAP_SYS_ADMIN.
+    Privileged,
+    /// The process is now in a user namespace of its own, in which it may.
+    UserNamespace,
+}
+
+/// Sees to it that this process may make network namespaces: where it has no CAP_SYS_ADMIN, it moves into a user namespace of its own, in which
+/// its user and group are the ones they were, and in which programs it runs have no more rights than before.
+///
+/// # Errors
+/// The machine does not allow user namespaces; or the process has more than one thread, in which case it cannot move: call this first.
+pub fn prepare() -> Result<Access, EmuError> {
+    if has_admin() {
+        return Ok(Access::Privileged);
+    }
+    let refused = |source: std::io::Error| EmuError::NotPermitted { what: "a user namespace", source, needed: NEEDED };
+    let (user, group) = (getuid(), getgid());
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| refused(error.into()))?;
+    // user_namespaces(7): without CAP_SETGID outside, groups can be mapped only once setgroups is denied.
+    let maps = [
+        ("/proc/self/setgroups", "deny".to_owned()),
+        ("/proc/self/uid_map", format!("{user} {user} 1")),
+        ("/proc/self/gid_map", format!("{group} {group} 1")),
+    ];
+    for (file, text) in maps {
+        std::fs::write(file, text).map_err(refused)?;
+    }
+    Ok(Access::UserNamespace)
+}
+
+/// Whether the calling thread has CAP_SYS_ADMIN (number 21, linux/capability.h) in its user namespace.
+pub fn has_admin() -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << 21) != 0)
+}
+
+/// A network namespace, held by a file descriptor: it is gone when the last clone is dropped and the last program in it has ended, or when the
+/// process that holds it dies, however it dies.
+#[derive(Debug, Clone)]
+pub struct Namespace {
+    file: Arc<File>,
+}
+
+impl Namespace {
+    /// A new one, with nothing in it but a loopback interface that is down.
+    ///
+    /// # Errors
+    /// The process may not.
+    pub fn new() -> Result<Self, EmuError> {
+        let made = on_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| EmuError::NotPermitted {
+                what: "a network namespace",
+                source: error.into(),
+                needed: NEEDED,
+            })?;
+            // Of this thread: that of the process is the host's.
+            let file = "/proc/thread-self/ns/net";
+            File::open(file).map_err(|error| EmuError::system(file, error))
+        })?;
+        Ok(Self { file: Arc::new(made?) })
+    }
+
+    /// Moves the calling thread into it, for good: sockets that it opens from now on are there.
+    ///
+    /// # Errors
+    /// The process may not.
+    pub fn enter(&self) -> Result<(), EmuError> {
+        setns(&*self.file, CloneFlags::CLONE_NEWNET).map_err(|error| EmuError::system("setns", error))
+    }
+
+    /// What `work` returns on a thread inside the namespace. Sockets that it opens stay in there, wherever they are used.
+    ///
+    /// # Errors
+    /// The process may not.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
+        on_thread(|| self.enter().map(|()| work()))?
+    }
+
+    /// Whether a program in it waits for connections or datagrams: a TCP socket that listens, or any UDP socket.
+    ///
+    /// # Errors
+    /// The process may not.
+    pub fn is_listening(&self) -> Result<bool, EmuError> {
+        let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        self.inside(|| {
+            ["tcp", "tcp6"].iter().any(|name| listens(&table(name)))
+                || ["udp", "udp6"].iter().any(|name| table(name).lines().count() > 1)
+        })
+    }
+
+    /// Sets a parameter of the namespace, by its name in sysctl(8): `net.ipv4.tcp_rmem`.
+    ///
+    /// # Errors
+    /// A name that is not one of `net.`, or that the kernel does not know in a namespace; a value that it refuses.
+    pub fn set(&self, key: &str, value: &str) -> Result<(), EmuError> {
+        let file = parameter(key)?;
+        self.inside(|| std::fs::write(&file, value))?
+            .map_err(|error| EmuError::system(format!("{key} = {value}"), error))
+    }
+}
+
+/// Whether a table of TCP sockets (proc_net_tcp.rst in the kernel) has one in state `TCP_LISTEN`, which is 10.
+fn listens(table: &str) -> bool {
+    table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+}
+
+/// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the host's.
+fn parameter(key: &str) -> Result<PathBuf, EmuError> {
+    let fine =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let mut parts = key.split(['.', '/']);
+    if parts.next() != Some("net") || !parts.clone().all(fine) || parts.clone().count() < 2 {
+        return Err(EmuError::Spec {
+            what: format!("`{key}` is no parameter of a network namespace"),
+            allowed: "names that begin with `net.`, such as net.ipv4.tcp_rmem".to_owned(),
+        });
+    }
+    Ok(parts.fold(Path::new("/proc/sys/net").to_owned(), |path, part| path.join(part)))
+}
+
+/// What `work` returns on a thread of its own, which may change namespaces and then ends.
+pub(crate) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| EmuError::system("a thread", error))?;
+        thread.join().map_err(|_| EmuError::system("a thread in a namespace", std::io::Error::other("it panicked")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_socket_that_listens_counts() {
+        let table = |state: &str| {
+            format!(
+                "  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F90 00000000:0000 {state} 00000000:00000000\n"
+            )
+        };
+        assert!(listens(&table("0A")));
+        assert!(!listens(&table("01")));
+        assert!(!listens(""));
+    }
+
+    #[test]
+    fn parameters_of_the_host_are_refused() {
+        assert!(parameter("net.ipv4.tcp_rmem").is_ok_and(|file| file == Path::new("/proc/sys/net/ipv4/tcp_rmem")));
+        for key in
+            ["kernel.hostname", "net", "net.ipv4", "net.ipv4.", "net...vm.x", "net/../kernel/hostname", "/net/x/y", ""]
+        {
+            assert!(parameter(key).is_err(), "{key}");
+        }
+    }
+}

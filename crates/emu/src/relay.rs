@@ -1,0 +1,172 @@
+//! A TCP port of the far side that leads to a service outside the namespaces.
+//!
+//! Connections end at the far side and go on from there in the host's network, through sockets like any program's: what crosses the path is TCP between the client's kernel
+//! and that of the far side, and the host's configuration is not touched.
+
+use crate::{EmuError, Namespace};
+use std::io;
+use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Connections at the same time; more are closed at once, and counted. Each takes two threads and 32 kB.
+const MOST: usize = 256;
+/// How long the service may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A port at work. Dropped, it takes no more connections; those there are end with the namespaces.
+#[derive(Debug)]
+pub struct Relay {
+    shared: Arc<Shared>,
+    /// How to wake the thread that waits for connections.
+    far_side: Namespace,
+    address: SocketAddr,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    open: AtomicUsize,
+    taken: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What a [`Relay`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RelayReport {
+    /// Connections taken.
+    pub taken: u64,
+    /// Connections closed at once, since there were 256.
+    pub refused: u64,
+    /// Connections taken whose service could not be reached.
+    pub failed: u64,
+}
+
+impl Relay {
+    /// Leads connections to `port` of `far_side` to `target`, a `host:port` that is looked up for each connection.
+    ///
+    /// # Errors
+    /// A port that is taken, or a target that leads nowhere now.
+    pub fn start(far_side: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
+        let what = |error| EmuError::system(format!("forwarding port {port} to {target}"), error);
+        target.to_socket_addrs().map_err(what)?;
+        // Both families: IPV6_V6ONLY is off in a new namespace; without IPv6, IPv4 alone.
+        let bind =
+            || TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
+        let listener = far_side.inside(bind)?.map_err(what)?;
+        let port = listener.local_addr().map_err(what)?.port();
+        let relay = Self {
+            shared: Arc::default(),
+            far_side: far_side.clone(),
+            address: SocketAddr::from(([127, 0, 0, 1], port)),
+        };
+        let (shared, target) = (Arc::clone(&relay.shared), target.to_owned());
+        std::thread::Builder::new()
+            .name("relay".to_owned())
+            .spawn(move || take_all(&listener, &shared, &target))
+            .map_err(|error| EmuError::system("a thread", error))?;
+        Ok(relay)
+    }
+
+    /// The port, where 0 was asked for.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// What it has done so far.
+    pub fn report(&self) -> RelayReport {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        RelayReport {
+            taken: of(&self.shared.taken),
+            refused: of(&self.shared.refused),
+            failed: of(&self.shared.failed),
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // A connection of our own ends the wait for one.
+        let address = self.address;
+        let _ = self.far_side.inside(|| TcpStream::connect_timeout(&address, Duration::from_secs(1)));
+    }
+}
+
+fn take_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
+    for stream in listener.incoming() {
+        if shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(stream) = stream else {
+            // Too many files open, most likely: a connection that ends makes room.
+            crate::clock::pause(bentpipe_units::Span::from_millis(10));
+            continue;
+        };
+        if shared.open.load(Ordering::Relaxed) >= MOST {
+            shared.refused.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        shared.taken.fetch_add(1, Ordering::Relaxed);
+        let place = Place::new(shared);
+        let target = target.to_owned();
+        let carry = move || {
+            if carry(&stream, &target).is_err() {
+                place.0.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        if std::thread::Builder::new().name("relayed".to_owned()).spawn(carry).is_err() {
+            shared.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One of the [`MOST`] places, given back when dropped.
+struct Place(Arc<Shared>);
+
+impl Place {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Carries one connection until both directions have ended. An error only where the service could not be reached.
+fn carry(near: &TcpStream, target: &str) -> io::Result<()> {
+    let far = connect(target)?;
+    let _ = (near.set_nodelay(true), far.set_nodelay(true));
+    let copied = std::thread::scope(|scope| {
+        std::thread::Builder::new().spawn_scoped(scope, || copy(near, &far))?;
+        copy(&far, near);
+        Ok(())
+    });
+    // Without a thread for the other direction there is no connection.
+    copied.inspect_err(|_| drop(near.shutdown(Shutdown::Both)))
+}
+
+/// One direction, until its end, which is passed on; after an error both directions end.
+fn copy(mut from: &TcpStream, mut to: &TcpStream) {
+    match io::copy(&mut from, &mut to) {
+        Ok(_) => drop(to.shutdown(Shutdown::Write)),
+        Err(_) => drop((from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both))),
+    }
+}
+
+fn connect(target: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in target.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

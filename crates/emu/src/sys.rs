@@ -1,0 +1,74 @@
+//! System calls that no crate in use here wraps: the ioctls of TUN devices, and real-time priority.
+//!
+//! Unsafe for that reason alone. Every call hands the kernel a file descriptor that it borrows, or none, and a value on the stack that outlives
+//! the call and has the size that the kernel reads.
+#![allow(unsafe_code)]
+
+use nix::libc;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// `struct ifreq` as `TUNSETIFF` reads it: the name, then flags in a union of 24 bytes.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    flags: libc::c_short,
+    rest: [u8; 22],
+}
+
+mod ioctls {
+    // `_IOW('T', n, int)`, whatever the argument is (linux/if_tun.h).
+    nix::ioctl_write_ptr_bad!(set_interface, nix::request_code_write!(b'T', 202, 4), super::InterfaceRequest);
+    nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, 4));
+}
+
+/// TCP and UDP checksums may be left to us (linux/if_tun.h).
+const TUN_F_CSUM: libc::c_int = 0x01;
+const TUN_F_TSO4: libc::c_int = 0x02;
+const TUN_F_TSO6: libc::c_int = 0x04;
+const TUN_F_TSO_ECN: libc::c_int = 0x08;
+const TUN_F_USO4: libc::c_int = 0x20;
+const TUN_F_USO6: libc::c_int = 0x40;
+
+/// Makes the open `/dev/net/tun` the TUN device `name` of the calling thread's network namespace: IP packets without an Ethernet
+/// header, each behind a `virtio_net_hdr` of 10 bytes.
+pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let mut request = InterfaceRequest {
+        name: [0; libc::IFNAMSIZ],
+        flags: (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short,
+        rest: [0; 22],
+    };
+    // The last byte stays zero.
+    let room = libc::IFNAMSIZ - 1;
+    request.name.iter_mut().take(room).zip(name.bytes()).for_each(|(to, from)| *to = from);
+    // SAFETY: see the module's documentation.
+    unsafe { ioctls::set_interface(fd.as_raw_fd(), &request) }?;
+    Ok(())
+}
+
+/// Lets the kernel hand over super-packets of TCP, and of UDP where it can (Linux 6.2), with checksums that are not complete.
+pub fn offload(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+    // SAFETY: the argument is a number.
+    let all = unsafe { ioctls::set_offload(fd.as_raw_fd(), tcp | TUN_F_USO4 | TUN_F_USO6) };
+    if all.is_err() {
+        // SAFETY: the argument is a number.
+        unsafe { ioctls::set_offload(fd.as_raw_fd(), tcp) }?;
+    }
+    Ok(())
+}
+
+/// Gives the calling thread a real-time priority (`SCHED_FIFO`), low among those there are.
+pub fn realtime() -> io::Result<()> {
+    const PRIORITY: libc::c_int = 10;
+    // A padded struct on some systems.
+    // SAFETY: all zeroes is a value of it.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = PRIORITY;
+    // Programs that it starts do not inherit it.
+    // SAFETY: see the module's documentation; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

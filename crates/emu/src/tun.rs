@@ -1,0 +1,110 @@
+//! A TUN device: the interface through which a namespace sees the path.
+
+use crate::netlink::Netlink;
+use crate::{EmuError, Namespace, sys};
+use nix::libc;
+use nix::net::if_::if_nametoindex;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// What interfaces are called, in every namespace.
+pub const NAME: &str = "bentpipe";
+/// Packets, or super-packets, that wait for the emulator at most; more are dropped by the kernel, which counts them. A hundred times what a
+/// thread without real-time priority leaves waiting, and 30 ms of the smallest packets: our choice.
+const RING: u32 = 8192;
+
+/// A TUN device, held by its file: it is gone when that is closed.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+}
+
+impl Tun {
+    /// Makes one in `namespace` with these addresses, through which the networks `to` (address and bits) are reached from the address of their family.
+    pub fn new(namespace: &Namespace, mtu: u32, addresses: &[IpAddr], to: &[(IpAddr, u8)]) -> Result<Self, EmuError> {
+        namespace.inside(|| {
+            let device = "/dev/net/tun";
+            let mut options = OpenOptions::new();
+            let options = options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+            let file = options.open(device).map_err(|source| EmuError::NotPermitted {
+                what: device,
+                source,
+                needed: "the tun module (`modprobe tun`); in a container also the device, such as `--device /dev/net/tun`",
+            })?;
+            let failed = |what: &str, error: io::Error| EmuError::system(format!("{what} on {device}"), error);
+            sys::attach_tun(file.as_fd(), NAME).map_err(|error| failed("TUNSETIFF", error))?;
+            sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
+            let index = if_nametoindex(NAME).map_err(|error| failed("if_nametoindex", error.into()))?;
+            let mut netlink = Netlink::open()?;
+            // The loopback interface is the first of every namespace.
+            netlink.up(1, None)?;
+            // No link-local address, and with it none of what kernels say to routers. A kernel without IPv6 has no such file.
+            let quiet = format!("/proc/sys/net/ipv6/conf/{NAME}/addr_gen_mode");
+            let has_v6 = match std::fs::write(&quiet, "1") {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                // A read-only /proc: link-local chatter is counted and not carried.
+                _ => true,
+            };
+            netlink.up(index, Some((mtu, RING)))?;
+            let is_there = |address: &IpAddr| address.is_ipv4() || has_v6;
+            for address in addresses.iter().copied().filter(is_there) {
+                netlink.address(index, address)?;
+                for (network, bits) in to.iter().filter(|(network, _)| network.is_ipv4() == address.is_ipv4()) {
+                    netlink.route(index, *network, *bits, address)?;
+                }
+            }
+            Ok(Self { file })
+        })?
+    }
+
+    /// The next packet that the namespace sent, behind its `virtio_net_hdr`; none where nothing waits.
+    #[inline]
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match (&self.file).read(buffer) {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Hands the namespace a packet behind its `virtio_net_hdr`. Whoever calls does what the kernel does to receive it.
+    #[inline]
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        (&self.file).write(packet).map(drop)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// What the interface of `namespace` has dropped because nobody read it in time.
+pub fn ring_drops(namespace: &Namespace) -> Result<u64, EmuError> {
+    let file = "/proc/thread-self/net/dev";
+    let text = namespace.inside(|| std::fs::read_to_string(file))?.map_err(|error| EmuError::system(file, error))?;
+    dropped(&text).ok_or_else(|| EmuError::system(file, io::Error::from(io::ErrorKind::InvalidData)))
+}
+
+/// The column `drop` of what was transmitted, of our interface.
+fn dropped(table: &str) -> Option<u64> {
+    let row = table.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'))?;
+    row.split_whitespace().nth(11)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn drops_are_those_of_our_interface_on_its_way_out() {
+        let table = "Inter-|   Receive                                                |  Transmit\n \
+                     face |bytes    packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed\n    \
+                     lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+                     bentpipe: 0 0 0 7 0 0 0 0 84 1 0 42 0 0 0 0\n";
+        assert_eq!(super::dropped(table), Some(42));
+        assert_eq!(super::dropped(&table.replace("bentpipe", "bent")), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! The thread of one direction: reads packets, puts them through the lane, writes them when they are due.
+
+use crate::clock::{Alarm, Clock, thread_time};
+use crate::lane::{Lane, Load, Outcome};
+use crate::pace::{Idle, Pace};
+use crate::report::{DirectionReport, Late, LinkReport};
+use crate::segment::{self, HEADER, LARGEST, Refused};
+use crate::tun::Tun;
+use crate::{EmuError, Settings, sys};
+use bentpipe_link::{Ecn, Packet};
+use bentpipe_units::{Span, Time};
+use nix::sys::prctl::set_timerslack;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How long a thread sleeps at most, so that it notices when it is to stop.
+const NAP: Span = Span::from_millis(50);
+/// Packets written before reading has its turn again, and reads before writing has: so that neither waits long for the other.
+const WRITES: usize = 64;
+const READS: usize = 32;
+/// What a packet costs beside its bytes: the allocation, and its places in queues. An estimate.
+const OVERHEAD: u64 = 160;
+
+/// Says for which terminal a packet to an address is.
+pub type TerminalOf = fn(IpAddr, usize) -> Option<usize>;
+
+/// One direction, before it begins.
+pub struct Worker {
+    pub name: &'static str,
+    pub lane: Lane<Box<[u8]>>,
+    pub inputs: Vec<Arc<Tun>>,
+    pub outputs: Vec<Arc<Tun>>,
+    /// Towards terminals, by address; none towards the server, where the input says which terminal it was.
+    pub terminal_of: Option<TerminalOf>,
+    pub terminals: usize,
+    pub settings: Settings,
+    pub clock: Clock,
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What a direction has counted, and what it works with.
+struct State {
+    report: DirectionReport,
+    late: Late,
+    /// Memory of packets in the lane.
+    held: u64,
+    buffer: Vec<u8>,
+}
+
+impl Worker {
+    /// Works until it is told to stop.
+    pub fn run(mut self) -> Result<DirectionReport, EmuError> {
+        // Both make it more precise, and neither is needed.
+        let _ = set_timerslack(1);
+        let without_realtime = match (self.settings.realtime, sys::realtime()) {
+            (false, _) => Some("not asked for".to_owned()),
+            (true, Ok(())) => None,
+            (true, Err(error)) => Some(error.to_string()),
+        };
+        let mut state = State::new(self.name, without_realtime);
+        let alarm = Alarm::new()?;
+        let inputs = std::mem::take(&mut self.inputs);
+        let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|tun| tun.as_fd()).collect();
+        let mut pace = Pace::new(self.settings.spin, self.clock.now());
+        loop {
+            let more = self.write(&mut state);
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut idle = !more;
+            for (index, tun) in inputs.iter().enumerate() {
+                idle &= !self.read(tun, index, &mut state)?;
+            }
+            let now = self.clock.now();
+            if !idle {
+                pace.work(now);
+                if let Some(breath) = pace.breath(now) {
+                    alarm.wait(breath, &[])?;
+                    pace.slept(self.clock.now());
+                }
+                continue;
+            }
+            let due = self.lane.next_output().map_or(NAP, |at| at.since(now)).min(NAP);
+            // Spinning is asking for input until it is due.
+            if let Idle::Sleep(span) = pace.idle(now, due) {
+                alarm.wait(span, &waiting)?;
+                pace.slept(self.clock.now());
+            }
+        }
+        // What came before the end is in the books, whatever becomes of it.
+        for (index, tun) in inputs.iter().enumerate() {
+            while self.read(tun, index, &mut state)? {}
+        }
+        Ok(self.sum_up(state))
+    }
+
+    /// Writes what is due; true where there is more.
+    fn write(&mut self, state: &mut State) -> bool {
+        let mut now = self.clock.now();
+        for _ in 0..WRITES {
+            let Some(outcome) = self.lane.poll(now) else { return false };
+            if let Outcome::Out { at, .. } = &outcome {
+                now = self.clock.now();
+                state.late.record(now.since(*at));
+            }
+            self.settle(outcome, state);
+        }
+        true
+    }
+
+    /// A packet leaves the books.
+    fn settle(&self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
+        let report = &mut state.report;
+        match outcome {
+            Outcome::Lost(_, packet) => {
+                report.lost += 1;
+                state.held -= cost(&packet);
+            }
+            Outcome::Out { packet, .. } => {
+                state.held -= cost(&packet);
+                let Packet { bytes, ecn, payload: Load { terminal, payload: mut whole } } = packet;
+                if ecn == Ecn::Ce && segment::ecn(&whole[HEADER..]) != Ecn::Ce {
+                    segment::mark_ce(&mut whole[HEADER..]);
+                }
+                let output = if self.outputs.len() == 1 { &self.outputs[0] } else { &self.outputs[terminal] };
+                match output.write(&whole) {
+                    Ok(()) => {
+                        report.packets_written += 1;
+                        report.bytes_written += u64::from(bytes);
+                    }
+                    Err(_) => report.dropped_write += 1,
+                }
+            }
+        }
+    }
+
+    /// Reads what waits at one input; true where there was something.
+    fn read(&mut self, tun: &Tun, input: usize, state: &mut State) -> Result<bool, EmuError> {
+        // Taken out, so that the packets in it can be looked at while the books are changed.
+        let mut buffer = std::mem::take(&mut state.buffer);
+        let mut some = false;
+        for _ in 0..READS {
+            let read = tun.read(&mut buffer).map_err(|error| EmuError::system("a read from a TUN device", error))?;
+            let Some(length) = read else { break };
+            some = true;
+            let now = self.clock.now();
+            let packets = segment::packets(&buffer[..length], |packet| self.take(now, input, packet, state));
+            if let Err(refused) = packets {
+                state.report.packets_read += 1;
+                state.report.bytes_read += length.saturating_sub(HEADER) as u64;
+                match refused {
+                    Refused::Local => state.report.not_carried += 1,
+                    Refused::Malformed => state.report.malformed += 1,
+                }
+            }
+            if self.lane.next_output().is_some_and(|at| at <= now) {
+                break;
+            }
+        }
+        state.buffer = buffer;
+        Ok(some)
+    }
+
+    /// A packet enters the path.
+    fn take(&mut self, now: Time, input: usize, whole: Box<[u8]>, state: &mut State) {
+        let packet = &whole[HEADER..];
+        let bytes = packet.len() as u32;
+        state.report.packets_read += 1;
+        state.report.bytes_read += u64::from(bytes);
+        let terminal = match self.terminal_of {
+            None => Some(input),
+            Some(of) => segment::ends(packet).and_then(|(_, to)| of(to, self.terminals)),
+        };
+        let Some(terminal) = terminal else {
+            state.report.unroutable += 1;
+            return;
+        };
+        let packet = Packet { bytes, ecn: segment::ecn(packet), payload: Load { terminal, payload: whole } };
+        let held = state.held + cost(&packet);
+        if held > self.settings.memory.get() {
+            state.report.dropped_memory += 1;
+            return;
+        }
+        state.held = held;
+        if let Some(outcome) = self.lane.enqueue(now, packet) {
+            if let Outcome::Out { at, .. } = &outcome {
+                state.late.record(now.since(*at));
+            }
+            self.settle(outcome, state);
+        }
+    }
+
+    fn sum_up(mut self, state: State) -> DirectionReport {
+        let counters = self.lane.counters(self.clock.now());
+        let links: Vec<LinkReport> =
+            counters.into_iter().map(|(name, counters)| LinkReport { name, counters }).collect();
+        DirectionReport {
+            processor: thread_time(),
+            in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),
+            lateness: state.late.sum_up(),
+            links,
+            ..state.report
+        }
+    }
+}
+
+impl State {
+    fn new(name: &'static str, without_realtime: Option<String>) -> Self {
+        let report = DirectionReport {
+            name,
+            without_realtime,
+            processor: Span::ZERO,
+            packets_read: 0,
+            bytes_read: 0,
+            packets_written: 0,
+            bytes_written: 0,
+            lost: 0,
+            not_carried: 0,
+            malformed: 0,
+            unroutable: 0,
+            dropped_memory: 0,
+            dropped_write: 0,
+            dropped_ring: 0,
+            in_flight: 0,
+            lateness: crate::Lateness::default(),
+            links: Vec::new(),
+        };
+        Self { report, late: Late::new(), held: 0, buffer: vec![0; LARGEST] }
+    }
+}
+
+/// Memory that a packet in the lane takes.
+fn cost(packet: &Packet<Load<Box<[u8]>>>) -> u64 {
+    packet.payload.payload.len() as u64 + OVERHEAD
+}
