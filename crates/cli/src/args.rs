@@ -203,7 +203,7 @@ pub struct Run {
     /// Runs of each variant at each point, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub repeat: Option<u64>,
-    /// Runs at the same time [default: one for each processor]
+    /// Runs at the same time [default: one for each processor; one under the wall clock]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Run directory to write, or the directory of run directories where there are several files [default: out/NAME]
@@ -356,6 +356,8 @@ pub struct Orbit {
 pub enum Clock {
     /// Deterministic simulation, as fast as the processor allows
     Virtual,
+    /// Real time: the kernel's own TCP over emulated links, between network namespaces. Needs root or user namespaces
+    Wall,
 }
 
 #[cfg(test)]
