@@ -3,8 +3,9 @@
 //! A state machine without a clock. However late it is called, each link sees every packet at the very time at which the link before let it go, so that a
 //! thread that oversleeps delays packets, and changes neither what is lost nor the rate that follows.
 
+use crate::series::LinkSeries;
 use bentpipe_link::{Counters, DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// What travels, and for or from which terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,8 @@ struct Stage<P> {
     links: Vec<Link<Load<P>>>,
     names: Vec<String>,
     shared: bool,
+    /// One for each link, where they are kept.
+    series: Vec<LinkSeries>,
 }
 
 /// The links of one direction, in the order in which packets pass them.
@@ -60,7 +63,14 @@ impl<P> Lane<P> {
         let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
         let names: Vec<String> = (0..copies).map(name).collect();
         let link = |name: &String| Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports);
-        self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared });
+        self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared, series: Vec::new() });
+    }
+
+    /// Keeps series of every link from now on.
+    pub fn keep_series(&mut self) {
+        for stage in &mut self.stages {
+            stage.series.resize_with(stage.links.len(), LinkSeries::default);
+        }
     }
 
     /// Takes a packet at `now`, which never runs backwards. What the first link refuses is told at once.
@@ -77,10 +87,19 @@ impl<P> Lane<P> {
     pub fn poll(&mut self, now: Time) -> Option<Outcome<P>> {
         loop {
             let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
-            match self.stages[place].links[index].poll(at) {
+            let stage = &mut self.stages[place];
+            let event = stage.links[index].poll(at);
+            stage.note(index, at);
+            match event {
                 None => {}
-                Some(Event::Lost { cause, packet, .. }) => return Some(Outcome::Lost(cause, packet)),
+                Some(Event::Lost { cause, packet, .. }) => {
+                    stage.dropped(index, at, cause);
+                    return Some(Outcome::Lost(cause, packet));
+                }
                 Some(Event::Delivered { packet, .. }) => {
+                    if let Some(series) = stage.series.get_mut(index) {
+                        series.delivered(at, packet.bytes);
+                    }
                     if let Some(outcome) = self.enter(place + 1, at, packet) {
                         return Some(outcome);
                     }
@@ -89,15 +108,22 @@ impl<P> Lane<P> {
         }
     }
 
-    /// What each link has counted so far, its books brought up to `now`.
-    pub fn counters(&mut self, now: Time) -> Vec<(String, Counters)> {
+    /// What each link has counted so far, its books brought up to `now`, and the mean time that packets waited in its queue.
+    pub fn counters(&mut self, now: Time) -> Vec<(String, Counters, Span)> {
         let links = self.stages.iter_mut().flat_map(|stage| stage.links.iter_mut().zip(&stage.names));
         links
             .map(|(link, name)| {
                 link.settle(now);
-                (name.clone(), *link.counters())
+                let waited = link.queue_time(now).waited_packets / u128::from(link.counters().packets_in.max(1));
+                let mean = Span::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX));
+                (name.clone(), *link.counters(), mean)
             })
             .collect()
+    }
+
+    /// The series of each link, in the order of [`Self::counters`]; none where they were not kept.
+    pub fn take_series(&mut self) -> Vec<LinkSeries> {
+        self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.series)).collect()
     }
 
     /// The earliest deadline, with the stage and the link that has it.
@@ -113,9 +139,29 @@ impl<P> Lane<P> {
         let Some(stage) = self.stages.get_mut(place) else { return Some(Outcome::Out { at, packet }) };
         let terminal = packet.payload.terminal;
         let (index, port) = if stage.shared { (0, terminal) } else { (terminal, 0) };
-        match stage.links[index].enqueue(at, port, packet) {
+        let taken = stage.links[index].enqueue(at, port, packet);
+        stage.note(index, at);
+        match taken {
             Enqueue::Queued => None,
-            Enqueue::Dropped(cause, packet) => Some(Outcome::Lost(cause, packet)),
+            Enqueue::Dropped(cause, packet) => {
+                stage.dropped(index, at, cause);
+                Some(Outcome::Lost(cause, packet))
+            }
+        }
+    }
+}
+
+impl<P> Stage<P> {
+    /// Notes how long the queue of link number `index` is.
+    fn note(&mut self, index: usize, at: Time) {
+        if let Some(series) = self.series.get_mut(index) {
+            series.queue(at, self.links[index].queue_bytes());
+        }
+    }
+
+    fn dropped(&mut self, index: usize, at: Time, cause: DropCause) {
+        if let Some(series) = self.series.get_mut(index) {
+            series.dropped(at, cause);
         }
     }
 }
@@ -124,7 +170,7 @@ impl<P> Lane<P> {
 mod tests {
     use super::*;
     use bentpipe_link::{DirectionConfig, Ecn};
-    use bentpipe_units::{Rate, Span};
+    use bentpipe_units::Rate;
     use proptest::prelude::*;
     use std::path::Path;
 
@@ -162,9 +208,9 @@ mod tests {
         // 1500 bytes: 1 ms at 12 Mbps, half of it at 24 Mbps.
         assert_eq!(all, [(Time::from_nanos(304_500_000), 1, 1)]);
         let counters = lane.counters(Time::from_millis(400));
-        let names: Vec<&str> = counters.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = counters.iter().map(|(name, _, _)| name.as_str()).collect();
         assert_eq!(names, ["near#0", "near#1", "far"]);
-        assert_eq!(counters.iter().map(|(_, counters)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+        assert_eq!(counters.iter().map(|(_, counters, _)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
     }
 
     proptest! {

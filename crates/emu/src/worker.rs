@@ -6,6 +6,7 @@ use crate::pace::{Idle, Pace};
 use crate::report::{DirectionReport, Late, LinkReport};
 use crate::segment::{self, HEADER, LARGEST, Refused};
 use crate::tun::Tun;
+use crate::watch::Watcher;
 use crate::{EmuError, Settings, sys};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::{Span, Time};
@@ -35,6 +36,7 @@ pub struct Worker {
     /// Towards terminals, by address; none towards the server, where the input says which terminal it was.
     pub terminal_of: Option<TerminalOf>,
     pub terminals: usize,
+    pub watcher: Watcher,
     pub settings: Settings,
     pub clock: Clock,
     pub stop: Arc<AtomicBool>,
@@ -111,10 +113,11 @@ impl Worker {
     }
 
     /// A packet leaves the books.
-    fn settle(&self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
+    fn settle(&mut self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
         let report = &mut state.report;
         match outcome {
-            Outcome::Lost(_, packet) => {
+            Outcome::Lost(cause, packet) => {
+                self.watcher.lost(cause, &packet.payload.payload[HEADER..]);
                 report.lost += 1;
                 state.held -= cost(&packet);
             }
@@ -124,6 +127,7 @@ impl Worker {
                 if ecn == Ecn::Ce && segment::ecn(&whole[HEADER..]) != Ecn::Ce {
                     segment::mark_ce(&mut whole[HEADER..]);
                 }
+                self.watcher.delivered(&whole[HEADER..]);
                 let output = if self.outputs.len() == 1 { &self.outputs[0] } else { &self.outputs[terminal] };
                 match output.write(&whole) {
                     Ok(()) => {
@@ -184,6 +188,7 @@ impl Worker {
             return;
         }
         state.held = held;
+        self.watcher.entered(now, &packet.payload.payload[HEADER..]);
         if let Some(outcome) = self.lane.enqueue(now, packet) {
             if let Outcome::Out { at, .. } = &outcome {
                 state.late.record(now.since(*at));
@@ -194,13 +199,17 @@ impl Worker {
 
     fn sum_up(mut self, state: State) -> DirectionReport {
         let counters = self.lane.counters(self.clock.now());
-        let links: Vec<LinkReport> =
-            counters.into_iter().map(|(name, counters)| LinkReport { name, counters }).collect();
+        let mut series = self.lane.take_series().into_iter();
+        let links: Vec<LinkReport> = counters
+            .into_iter()
+            .map(|(name, counters, queue_mean)| LinkReport { name, counters, queue_mean, series: series.next() })
+            .collect();
         DirectionReport {
             processor: thread_time(),
             in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),
             lateness: state.late.sum_up(),
             links,
+            watched: self.watcher.into_passages(),
             ..state.report
         }
     }
@@ -226,6 +235,7 @@ impl State {
             in_flight: 0,
             lateness: crate::Lateness::default(),
             links: Vec::new(),
+            watched: Vec::new(),
         };
         Self { report, late: Late::new(), held: 0, buffer: vec![0; LARGEST] }
     }

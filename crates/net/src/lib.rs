@@ -4,6 +4,7 @@
 //! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier download ended, [`discard`] does not; [`TokenFile`]
 //!   keeps what servers gave;
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
+//! - [`Resumption`] brings Careful Resume to programs that have a noq endpoint of their own;
 //! - [`http`] answers requests for files;
 //! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`] without waiting for it;
 //! - [`default_store`] and [`default_tokens`] are the files where nobody names one.
@@ -41,6 +42,7 @@ pub mod http;
 mod jar;
 mod path_use;
 mod place;
+mod resumption;
 mod server;
 mod socket;
 mod sqlite;
@@ -55,6 +57,7 @@ pub use driver::{Command, Driver};
 pub use jar::TokenFile;
 pub use path_use::PathUse;
 pub use place::{default_store, default_tokens};
+pub use resumption::{PathUse, Resumption, ResumptionError};
 pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError};
 pub use socket::{Arrived, Socket};
 pub use sqlite::SqliteStore;
