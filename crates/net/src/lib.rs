@@ -40,7 +40,7 @@ mod clock;
 mod driver;
 pub mod http;
 mod jar;
-mod path_use;
+mod path_report;
 mod place;
 mod resumption;
 mod server;
@@ -55,7 +55,7 @@ pub use client::{
 pub use clock::WallClock;
 pub use driver::{Command, Driver};
 pub use jar::TokenFile;
-pub use path_use::PathUse;
+pub use path_report::PathReport;
 pub use place::{default_store, default_tokens};
 pub use resumption::{PathUse, Resumption, ResumptionError};
 pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError};
