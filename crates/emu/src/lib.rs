@@ -35,6 +35,7 @@
 mod clock;
 mod emulator;
 mod error;
+mod join;
 mod lane;
 mod namespace;
 mod netlink;
