@@ -84,7 +84,7 @@ impl Resumption {
         Self::of(WriteBehind::open(file, Limits::default(), clock.epoch().epoch())?, clock)
     }
 
-    fn of(store: impl PathStore + 'static, clock: WallClock) -> Result<Self, ResumptionError> {
+    pub(crate) fn of(store: impl PathStore + 'static, clock: WallClock) -> Result<Self, ResumptionError> {
         let memory = PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful(), ..Settings::default() };
         let (prepared, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
@@ -146,7 +146,7 @@ impl Resumption {
 }
 
 /// CUBIC, the automatic start, Careful Resume.
-fn careful() -> Recipe {
+pub(crate) fn careful() -> Recipe {
     // The name is one of the catalogue's.
     Recipe { resume: "careful".parse().unwrap_or_default(), ..Recipe::default() }
 }

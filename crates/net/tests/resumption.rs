@@ -66,7 +66,7 @@ fn client(trusted: RootCertStore) -> Outcome<Endpoint> {
     transport.stream_receive_window(VarInt::from_u32(16_000_000)).receive_window(VarInt::from_u32(16_000_000));
     let mut config = ClientConfig::with_root_certificates(Arc::new(trusted))?;
     config.transport_config(Arc::new(transport));
-    let mut endpoint = Endpoint::client(LOOPBACK)?;
+    let endpoint = Endpoint::client(LOOPBACK)?;
     endpoint.set_default_client_config(config);
     Ok(endpoint)
 }
