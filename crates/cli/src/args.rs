@@ -1,5 +1,9 @@
 //! The command line.
 
+mod product;
+
+pub use product::{Get, LogStyle, Serve};
+
 use bentpipe_quic::memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -115,6 +119,10 @@ pub enum Command {
         #[command(subcommand)]
         command: Paths,
     },
+    /// Serve the files of a directory over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it
+    Serve(Serve),
+    /// Download files over HTTP/3, and go on where an earlier download ended
+    Get(Get),
     /// Show the ways that a network of satellites offers over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),

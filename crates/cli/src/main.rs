@@ -6,12 +6,14 @@ mod args;
 mod controllers;
 mod errors;
 mod fairness;
+mod get;
 mod matrix;
 mod orbit;
 mod output;
 mod paths;
 mod profiles;
 mod run;
+mod serve;
 mod shell;
 mod table;
 
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),
+        Command::Serve(args) => serve::run(&args),
+        Command::Get(args) => get::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => orbit::constellations(json),
         Command::Places { part, json } => orbit::list_places(part.as_deref(), json),

@@ -40,8 +40,14 @@ struct Stage<P> {
     links: Vec<Link<Load<P>>>,
     names: Vec<String>,
     shared: bool,
+<<<<<<< HEAD
     /// One for each link, where they are kept.
     series: Vec<LinkSeries>,
+=======
+    /// How long a packet that its links have sent is on the way at least, to its end and to that of the lane.
+    least: Span,
+    least_after: Span,
+>>>>>>> wing-E7
 }
 
 /// The links of one direction, in the order in which packets pass them.
@@ -63,6 +69,7 @@ impl<P> Lane<P> {
         let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
         let names: Vec<String> = (0..copies).map(name).collect();
         let link = |name: &String| Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports);
+<<<<<<< HEAD
         self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared, series: Vec::new() });
     }
 
@@ -71,6 +78,17 @@ impl<P> Lane<P> {
         for stage in &mut self.stages {
             stage.series.resize_with(stage.links.len(), LinkSeries::default);
         }
+=======
+        let least = model.least_delay();
+        self.stages.iter_mut().for_each(|before| before.least_after += least);
+        self.stages.push(Stage {
+            links: names.iter().map(link).collect(),
+            names,
+            shared,
+            least,
+            least_after: Span::ZERO,
+        });
+>>>>>>> wing-E7
     }
 
     /// Takes a packet at `now`, which never runs backwards. What the first link refuses is told at once.
@@ -78,9 +96,14 @@ impl<P> Lane<P> {
         self.enter(0, now, packet)
     }
 
-    /// When something comes out, or is lost; perhaps an earlier time. `None` while nothing will happen unless a packet comes.
+    /// When something comes out; perhaps an earlier time. What links lose is told of when [`Self::poll`] is called next, and not before. `None` while nothing comes out unless a packet
+    /// comes.
     pub fn next_output(&self) -> Option<Time> {
-        self.stages.iter().flat_map(|stage| &stage.links).filter_map(Link::next_output).min()
+        let next = |stage: &Stage<P>| {
+            let arrivals = stage.links.iter().filter_map(|link| link.next_arrival(stage.least));
+            arrivals.min().map(|at| at + stage.least_after)
+        };
+        self.stages.iter().filter_map(next).min()
     }
 
     /// Tells of the next packet that came out or was lost by `now`, in order of time. Call until `None`.
@@ -211,6 +234,23 @@ mod tests {
         let names: Vec<&str> = counters.iter().map(|(name, _, _)| name.as_str()).collect();
         assert_eq!(names, ["near#0", "near#1", "far"]);
         assert_eq!(counters.iter().map(|(_, counters, _)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+    }
+
+    #[test]
+    fn it_asks_to_be_woken_when_packets_leave_and_hardly_ever_before() {
+        let (mut lane, mut all, mut wakes) = (lane(), Vec::new(), 0);
+        for number in 0..100 {
+            assert!(lane.enqueue(Time::ZERO, packet(number, 0)).is_none());
+        }
+        while let Some(now) = lane.next_output() {
+            wakes += 1;
+            let before = all.len();
+            out(&mut lane, now, &mut all);
+            assert!(all[before..].iter().all(|(at, _, _)| *at == now), "told late");
+        }
+        assert_eq!(all.len(), 100);
+        // One for each, and a few before the first, while nobody knows when it will come.
+        assert!(wakes < 105, "{wakes}");
     }
 
     proptest! {

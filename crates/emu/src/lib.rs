@@ -35,7 +35,11 @@
 mod clock;
 mod emulator;
 mod error;
+<<<<<<< HEAD
 mod kernel_tcp;
+=======
+mod join;
+>>>>>>> wing-E7
 mod lane;
 mod namespace;
 mod netlink;

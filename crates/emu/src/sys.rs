@@ -46,8 +46,8 @@ pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the kernel hand over super-packets of TCP, and of UDP where it can (Linux 6.2), with checksums that are not complete.
-pub fn offload(fd: BorrowedFd<'_>) -> io::Result<()> {
+/// Lets the kernel hand over super-packets of TCP, and of UDP where it can (Linux 6.2: true), with checksums that are not complete.
+pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
     // SAFETY: the argument is a number.
     let all = unsafe { ioctls::set_offload(fd.as_raw_fd(), tcp | TUN_F_USO4 | TUN_F_USO6) };
@@ -55,7 +55,7 @@ pub fn offload(fd: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: the argument is a number.
         unsafe { ioctls::set_offload(fd.as_raw_fd(), tcp) }?;
     }
-    Ok(())
+    Ok(all.is_ok())
 }
 
 /// Gives the calling thread a real-time priority (`SCHED_FIFO`), low among those there are.
