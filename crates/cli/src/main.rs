@@ -6,6 +6,7 @@ mod args;
 mod controllers;
 mod errors;
 mod fairness;
+mod get;
 mod matrix;
 mod matrix_peers;
 mod orbit;
@@ -13,6 +14,8 @@ mod output;
 mod paths;
 mod profiles;
 mod run;
+mod serve;
+mod shell;
 mod table;
 
 use args::{Cli, Command};
@@ -33,9 +36,12 @@ fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Matrix(args) => matrix::run(&args),
+        Command::Shell(args) => shell::run(&args),
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),
+        Command::Serve(args) => serve::run(&args),
+        Command::Get(args) => get::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => orbit::constellations(json),
         Command::Places { part, json } => orbit::list_places(part.as_deref(), json),

@@ -29,3 +29,10 @@ pub fn coloured(stream: &impl IsTerminal) -> bool {
 pub fn paint(on: bool, colour: &str, text: &str) -> String {
     if on { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
 }
+
+/// Says on standard error why something is not done; the exit status is `status`.
+pub fn refuse(reason: &str, status: u8) -> u8 {
+    let label = paint(coloured(&std::io::stderr()), "1;31", "error:");
+    eprintln!("{label} {reason}");
+    status
+}

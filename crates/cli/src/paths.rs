@@ -15,19 +15,15 @@ use std::time::SystemTime;
 pub fn run(command: &Paths) -> Result<u8, LabError> {
     let (Paths::List { store, .. } | Paths::Forget { store, .. }) = command;
     let Some(file) = store.store.clone().or_else(default_store) else {
-        return Ok(refuse("neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store FILE"));
+        return Ok(output::refuse(
+            "neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store FILE",
+            USAGE,
+        ));
     };
     match answer(command, store, &file, Epoch::from(SystemTime::now())) {
         Ok(text) => output::print(&text),
-        Err(error) => Ok(refuse(&error.to_string())),
+        Err(error) => Ok(output::refuse(&error.to_string(), USAGE)),
     }
-}
-
-/// Says why not on standard error.
-fn refuse(reason: &str) -> u8 {
-    let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
-    eprintln!("{label} {reason}");
-    USAGE
 }
 
 fn answer(command: &Paths, store: &Store, file: &PathBuf, now: Epoch) -> Result<String, StoreError> {

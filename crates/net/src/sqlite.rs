@@ -89,20 +89,7 @@ impl SqliteStore {
     /// A place that cannot be written; a file that is no path store, is damaged, or was written by a later version.
     /// The error names the file and what to do.
     pub fn open(file: &Path, limits: Limits) -> Result<Self, StoreError> {
-        let no_file = |error: std::io::Error| {
-            let remedy = "name a place that can be written";
-            storage(file, &error.to_string(), remedy)
-        };
-        if let Some(directory) = file.parent() {
-            std::fs::create_dir_all(directory).map_err(no_file)?;
-        }
-        create(file).map_err(no_file)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(file, flags).and_then(|database| {
-            database.busy_timeout(BUSY)?;
-            Ok(database)
-        });
-        let database = opened.map_err(|error| failed(file, &error))?;
+        let database = open(file)?;
         let mut store = Self { file: file.to_owned(), limits, database };
         store.prepare()?;
         Ok(store)
@@ -253,6 +240,24 @@ impl PathStore for SqliteStore {
     }
 }
 
+/// Opens `file`, or makes it for its owner alone, with its directories.
+pub(crate) fn open(file: &Path) -> Result<Connection, StoreError> {
+    let no_file = |error: std::io::Error| {
+        let remedy = "name a place that can be written";
+        storage(file, &error.to_string(), remedy)
+    };
+    if let Some(directory) = file.parent() {
+        std::fs::create_dir_all(directory).map_err(no_file)?;
+    }
+    create(file).map_err(no_file)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(file, flags).and_then(|database| {
+        database.busy_timeout(BUSY)?;
+        Ok(database)
+    });
+    opened.map_err(|error| failed(file, &error))
+}
+
 /// Makes `file` where there is none, for its owner alone. SQLite gives its log the same permissions.
 fn create(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
@@ -262,7 +267,7 @@ fn create(file: &Path) -> std::io::Result<()> {
     options.open(file).map(|_| ())
 }
 
-fn storage(file: &Path, reason: &str, remedy: &str) -> StoreError {
+pub(crate) fn storage(file: &Path, reason: &str, remedy: &str) -> StoreError {
     StoreError::Storage { place: file.display().to_string(), reason: reason.to_owned(), remedy: remedy.to_owned() }
 }
 
@@ -273,7 +278,7 @@ fn damaged(file: &Path, reason: &str) -> StoreError {
     storage(file, reason, remedy)
 }
 
-fn failed(file: &Path, error: &rusqlite::Error) -> StoreError {
+pub(crate) fn failed(file: &Path, error: &rusqlite::Error) -> StoreError {
     let reason = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

@@ -1,6 +1,7 @@
 //! A connection that several tasks share: the protocol state, and who waits for which of its events.
 
 use crate::arrivals::Arrivals;
+use crate::aside::Aside;
 use crate::clock::Clock;
 use crate::credit::{Credit, CreditReport};
 use crate::endpoint::Task;
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub now: Time,
     clock: Clock,
     streams: BTreeMap<StreamId, StreamWaiters>,
+    /// Streams that are read, and what is set aside of them.
+    pub asides: BTreeMap<StreamId, Aside>,
     /// Waiters for streams the peer opens, by direction.
     accept: [Vec<Waker>; 2],
     /// Waiters for permission to open a stream, by direction.
@@ -45,6 +48,8 @@ pub(crate) struct State {
     validated: bool,
     /// Waiters for that.
     validation: Vec<Waker>,
+    /// Waiters for the next turn in the connection's life: the handshake is complete, or it has ended.
+    turning: Vec<Waker>,
     /// What is known of the path, where the connection has notes of it.
     knowledge: Knowledge,
     /// Who waits for more.
@@ -52,7 +57,7 @@ pub(crate) struct State {
     /// What this side does with path tokens, and whether the peer's stream of them was seen.
     tokens: Option<(Tokens, bool)>,
     arrivals: Arrivals,
-    credit: Credit,
+    pub credit: Credit,
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
@@ -73,6 +78,7 @@ struct StreamWaiters {
 }
 
 /// What a read found.
+#[derive(Debug)]
 pub(crate) enum Read {
     /// Pieces were handed to the sink; more may come later.
     More,
@@ -95,6 +101,7 @@ impl Conn {
             now,
             clock,
             streams: BTreeMap::new(),
+            asides: BTreeMap::new(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],
             closed: None,
@@ -104,6 +111,7 @@ impl Conn {
             spawned: Vec::new(),
             validated: false,
             validation: Vec::new(),
+            turning: Vec::new(),
             knowledge: Knowledge::default(),
             learning: None,
             tokens: None,
@@ -152,10 +160,13 @@ impl Conn {
         self.lock().spawned.push(Box::pin(task));
     }
 
-    /// Tells the size of the send buffer that the connection was configured with ([`crate::Settings::send_window`]):
-    /// writers that have filled it then wait for room worth waking up for.
+    /// Tells the size of the send buffer, at first the one that the connection was configured with ([`crate::Settings::send_window`]):
+    /// writers that have filled it then wait for room worth waking up for. A smaller size than before takes back nothing.
     pub fn batch_writes(&self, send_window: u64) {
-        self.lock().send_window = Some(send_window);
+        let mut state = self.lock();
+        state.send_window = Some(send_window);
+        let mark = if state.writers_blocked() { Watermark::Low } else { Watermark::High };
+        state.set_watermark(mark);
     }
 
     /// What arrived in the best round trip so far, the receiver's view of what the path carries: see
@@ -194,6 +205,12 @@ impl Conn {
         }
     }
 
+    /// Nobody reads the stream any more; `held` bytes that were read of it are not taken.
+    pub(crate) fn unsubscribe(&self, id: StreamId, held: u64) {
+        self.lock().forget_aside(id);
+        self.consumed(held);
+    }
+
     /// An application has taken `bytes` in order, or will never take them.
     pub(crate) fn consumed(&self, bytes: u64) {
         if bytes > 0 {
@@ -218,6 +235,16 @@ impl Conn {
                 Poll::Pending
             }
         }
+    }
+
+    /// Waits until the handshake is complete or the connection has ended, whatever comes next.
+    pub(crate) fn poll_turn(&self, turned: impl Fn(&State) -> bool, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if turned(&state) {
+            return Poll::Ready(());
+        }
+        wait(&mut state.turning, cx);
+        Poll::Pending
     }
 
     /// Waits until what is known of the path is something that `wanted` wants. One task at a time.
@@ -321,6 +348,9 @@ impl Conn {
     ) -> Poll<Result<Read, StreamFailure>> {
         use noq_proto::ReadError;
         let mut state = self.lock();
+        if let Some(read) = state.take_aside(id, &mut sink) {
+            return Poll::Ready(Ok(read));
+        }
         let room = {
             let State { credit, quic, now, .. } = &mut *state;
             credit.room(*now, quic)
@@ -438,8 +468,9 @@ impl State {
         while let Some(event) = self.quic.poll() {
             match event {
                 Event::Stream(StreamEvent::Readable { id }) => {
-                    if let Some(waker) = self.take_waiter(id, |waiters| waiters.read.take()) {
-                        waker.wake();
+                    match self.take_waiter(id, |waiters| waiters.read.take()) {
+                        Some(waker) => waker.wake(),
+                        None => self.unread(id),
                     }
                 }
                 Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
@@ -454,6 +485,7 @@ impl State {
                 Event::Connected => {
                     self.connected = Some(self.now);
                     self.set_validated();
+                    wake_all(&mut self.turning);
                     // Stream limits came with the peer's transport parameters, without an event of their own.
                     self.open.iter_mut().for_each(wake_all);
                 }
@@ -489,6 +521,11 @@ impl State {
     /// Whether an application has more to write than windows and send buffer admit.
     pub fn writers_blocked(&self) -> bool {
         self.blocked_writers > 0
+    }
+
+    /// When the handshake completed, where it did.
+    pub fn connected(&self) -> Option<Time> {
+        self.connected
     }
 
     /// Whether the connection has ended.
@@ -546,7 +583,7 @@ impl State {
 
     fn end(&mut self, reason: ConnectionError) {
         self.closed.get_or_insert(reason);
-        self.validation.drain(..).chain(self.learning.take()).for_each(Waker::wake);
+        self.validation.drain(..).chain(self.turning.drain(..)).chain(self.learning.take()).for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         for waiters in std::mem::take(&mut self.streams).into_values() {
             waiters.read.into_iter().chain(waiters.write).for_each(Waker::wake);

@@ -10,6 +10,7 @@ use crate::packets::Watch;
 use crate::qlog::QlogSink;
 use crate::remember::Remembered;
 use crate::token::{Tokens, attend};
+use crate::wake::{Outside, Woken};
 use bentpipe_congestion::Probe;
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
@@ -20,12 +21,11 @@ use noq_proto::{
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 /// What an application does with a connection: a future that ends when it has done so.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -43,6 +43,23 @@ pub struct Accept {
     /// Makes the application.
     pub app: Box<dyn FnOnce(Conn) -> Task + Send>,
 }
+
+/// What becomes of a connection that a peer wants to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It goes to the acceptor.
+    Admit,
+    /// The peer is asked to show that its address is its own, by coming again with a token (RFC 9000 §8.1.2). Where it has shown that, or
+    /// cannot be asked, it is refused.
+    Retry,
+    /// It is told that the server does not want it (CONNECTION_REFUSED, RFC 9000 §20.1).
+    Refuse,
+    /// Nothing is answered.
+    Ignore,
+}
+
+/// Says what becomes of a connection from that address, and whether the address is known to be the peer's own.
+pub type Gatekeeper = Box<dyn FnMut(SocketAddr, bool) -> Admission + Send>;
 
 /// What goes with a connection besides its application.
 #[derive(Default)]
@@ -78,6 +95,8 @@ const SETTLE_EVERY: Span = Span::from_secs(1);
 pub struct Transmit {
     /// Where they go.
     pub destination: SocketAddr,
+    /// The address that they leave from, where datagrams of the peer said which of ours they came to.
+    pub source: Option<IpAddr>,
     /// The ECN code point they carry (RFC 3168).
     pub ecn: Option<EcnCodepoint>,
     /// Bytes of each datagram but the last, which may be shorter.
@@ -100,6 +119,8 @@ pub struct Endpoint {
     /// Datagrams that the endpoint itself answers with: version negotiation, stateless reset, retry.
     responses: VecDeque<(Transmit, Vec<u8>)>,
     acceptor: Option<Acceptor>,
+    gatekeeper: Option<Gatekeeper>,
+    outside: Arc<Outside>,
     scratch: Vec<u8>,
     max_segments: NonZeroUsize,
 }
@@ -134,19 +155,6 @@ impl Entry {
     }
 }
 
-/// Set when one of a connection's tasks wants to be polled.
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
@@ -172,9 +180,22 @@ impl Endpoint {
             ready: VecDeque::new(),
             responses: VecDeque::new(),
             acceptor,
+            gatekeeper: None,
+            outside: Arc::default(),
             scratch: Vec::new(),
             max_segments,
         }
+    }
+
+    /// Asks `gatekeeper` before each connection that a peer begins; without one, all are admitted.
+    pub fn set_gatekeeper(&mut self, gatekeeper: Gatekeeper) {
+        self.gatekeeper = Some(gatekeeper);
+    }
+
+    /// Wakes `driver` when a task of a connection is woken from outside the calls to this endpoint: by a file that was read, a
+    /// channel, a timer. The driver answers with [`Endpoint::run_woken`].
+    pub fn set_waker(&mut self, driver: Waker) {
+        self.outside.set_driver(driver);
     }
 
     /// Begins a connection to `remote`, certified as `server_name`, and runs `app` on it.
@@ -208,7 +229,7 @@ impl Endpoint {
             tasks.push(Box::pin(attend(conn.clone(), tokens.clone())) as Task);
         }
         tasks.push(app(conn.clone()));
-        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        let woken = Arc::new(Woken::new(key, self.outside.clone()));
         self.connections
             .insert(key, Entry { conn, tasks, timeout: None, queued: false, attached, settled: now, woken, outlet });
         self.run(key, now);
@@ -221,8 +242,20 @@ impl Endpoint {
 
     /// Takes a datagram that arrived from `remote`. Its bytes count for [`Conn::received_view`] once the handshake is complete.
     pub fn handle_datagram(&mut self, now: Time, remote: SocketAddr, ecn: Option<EcnCodepoint>, data: BytesMut) {
+        self.handle_datagram_at(now, remote, None, ecn, data);
+    }
+
+    /// The same, for a datagram that came to `local`: what answers it leaves from there.
+    pub fn handle_datagram_at(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        ecn: Option<EcnCodepoint>,
+        data: BytesMut,
+    ) {
         let instant = self.clock.instant(now);
-        let path = FourTuple::new(remote, None);
+        let path = FourTuple::new(remote, local);
         let bytes = data.len() as u64;
         self.scratch.clear();
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
@@ -244,13 +277,28 @@ impl Endpoint {
     }
 
     fn accept(&mut self, now: Time, incoming: Incoming) {
-        let accept = self.acceptor.as_mut().and_then(|acceptor| acceptor(incoming.remote_address()));
+        let (remote, validated) = (incoming.remote_address(), incoming.remote_address_validated());
+        let admission = self.gatekeeper.as_mut().map_or(Admission::Admit, |gatekeeper| gatekeeper(remote, validated));
+        self.scratch.clear();
+        match admission {
+            Admission::Admit => {}
+            Admission::Retry if !validated && incoming.may_retry() => {
+                if let Ok(transmit) = self.noq.retry(incoming, &mut self.scratch) {
+                    self.respond(transmit);
+                }
+                return;
+            }
+            Admission::Retry | Admission::Refuse => {
+                let transmit = self.noq.refuse(incoming, &mut self.scratch);
+                return self.respond(transmit);
+            }
+            Admission::Ignore => return self.noq.ignore(incoming),
+        }
+        let accept = self.acceptor.as_mut().and_then(|acceptor| acceptor(remote));
         let Some(Accept { config, attached, app }) = accept else {
             self.noq.ignore(incoming);
             return;
         };
-        self.scratch.clear();
-        let validated = incoming.remote_address_validated();
         match self.noq.accept(incoming, self.clock.instant(now), &mut self.scratch, Some(config)) {
             Ok((handle, connection)) => {
                 let conn = Conn::new(connection, now, self.clock);
@@ -303,11 +351,40 @@ impl Endpoint {
         }
     }
 
+    /// Ends every connection with an application error code: see [`Conn::close`].
+    pub fn close_all(&mut self, now: Time, code: u64) {
+        for entry in self.connections.values() {
+            let mut state = entry.conn.lock();
+            state.now = now;
+            drop(state);
+            entry.conn.close(code, b"");
+        }
+        self.wake(now);
+    }
+
+    /// Lets those connections act whose tasks were woken from outside since the last call: see [`Endpoint::set_waker`].
+    pub fn run_woken(&mut self, now: Time) {
+        let mut keys = Vec::new();
+        self.outside.take(&mut keys);
+        for key in keys {
+            self.run(key, now);
+        }
+    }
+
+    /// Puts the connection that transmits at present behind those that wait to. A driver that transmits a lot does this now and then, so that
+    /// one fast connection does not hold up the others.
+    pub fn next_in_turn(&mut self) {
+        if let Some(key) = self.ready.pop_front() {
+            self.ready.push_back(key);
+        }
+    }
+
     /// Lets a connection's applications act on what has happened, and forgets it where it is over.
     fn run(&mut self, key: usize, now: Time) {
         let Some(entry) = self.connections.get_mut(&key) else { return };
         let waker = Waker::from(entry.woken.clone());
         let mut cx = Context::from_waker(&waker);
+        entry.woken.begin();
         loop {
             let mut state = entry.conn.lock();
             state.now = now;
@@ -323,7 +400,7 @@ impl Endpoint {
                 let spawned = std::mem::take(&mut state.spawned);
                 drop(state);
                 entry.tasks.extend(spawned);
-            } else if !entry.woken.0.swap(false, Ordering::Relaxed) {
+            } else if !entry.woken.again() {
                 break;
             } else {
                 drop(state);
@@ -412,6 +489,7 @@ fn settle(noq: &mut noq_proto::Endpoint, key: usize, state: &mut State) {
 fn convert(transmit: &noq_proto::Transmit) -> Transmit {
     Transmit {
         destination: transmit.destination,
+        source: transmit.src_ip,
         ecn: transmit.ecn,
         segment_size: transmit.segment_size.unwrap_or(transmit.size),
     }

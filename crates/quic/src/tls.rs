@@ -108,7 +108,8 @@ impl Randomness {
     }
 }
 
-fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
+/// The cryptography that both sides use, drawing from `randomness`.
+pub fn provider(randomness: Randomness) -> Arc<CryptoProvider> {
     let mut provider = provider::default_provider();
     // AES-128 first: it is what QUIC deployments negotiate where the processor has AES instructions, and a third
     // cheaper than the provider's default of AES-256.

@@ -1,0 +1,106 @@
+//! Whom a client believes.
+
+use super::ClientError;
+use crate::certificate::{CertificateError, certificates};
+use bentpipe_quic::tls::{self, ALPN_H3, Randomness};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Whom a client believes to be whom they say.
+#[derive(Debug, Clone, Default)]
+pub enum Trust {
+    /// Those whom the system's certificates vouch for.
+    #[default]
+    System,
+    /// Those whom these certificates vouch for, and nobody else.
+    Only(Vec<CertificateDer<'static>>),
+    /// Everybody. What is received may come from anyone; for tests.
+    Anybody,
+}
+
+impl Trust {
+    /// Those whom the certificates in a PEM file vouch for.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds none.
+    pub fn from_pem(file: &Path) -> Result<Self, CertificateError> {
+        certificates(file).map(Self::Only)
+    }
+
+    pub(super) fn config(&self) -> Result<rustls::ClientConfig, ClientError> {
+        let provider = tls::provider(Randomness::System);
+        let fail = |error: rustls::Error| ClientError::System(error.to_string());
+        let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(fail)?;
+        let mut config = match self {
+            Self::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Credulous(provider))),
+            Self::System => builder.with_root_certificates(system()?),
+            Self::Only(certificates) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates {
+                    roots.add(certificate.clone()).map_err(fail)?;
+                }
+                builder.with_root_certificates(roots)
+            }
+        }
+        .with_no_client_auth();
+        config.alpn_protocols = vec![ALPN_H3.to_vec()];
+        Ok(config)
+    }
+}
+
+fn system() -> Result<RootCertStore, ClientError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        let reasons: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
+        let text = format!("the system has no certificates to trust: {}", reasons.join("; "));
+        return Err(ClientError::System(text));
+    }
+    Ok(roots)
+}
+
+/// Believes every certificate, though not a handshake that its key did not sign.
+#[derive(Debug)]
+struct Credulous(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Credulous {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,61 @@
+//! What a file's name says of its content (RFC 9110 §8.3).
+
+use std::path::Path;
+
+/// By extension, in lower case. Types and parameters from the IANA registry of media types.
+const TYPES: &[(&str, &str)] = &[
+    ("avif", "image/avif"),
+    ("bin", "application/octet-stream"),
+    ("css", "text/css; charset=utf-8"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("htm", "text/html; charset=utf-8"),
+    ("html", "text/html; charset=utf-8"),
+    ("ico", "image/vnd.microsoft.icon"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript; charset=utf-8"),
+    ("json", "application/json"),
+    ("m3u8", "application/vnd.apple.mpegurl"),
+    ("md", "text/markdown; charset=utf-8"),
+    ("mjs", "text/javascript; charset=utf-8"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("mpd", "application/dash+xml"),
+    ("ogg", "audio/ogg"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("tar", "application/x-tar"),
+    ("toml", "application/toml"),
+    ("ts", "video/mp2t"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("wasm", "application/wasm"),
+    ("webm", "video/webm"),
+    ("webp", "image/webp"),
+    ("woff2", "font/woff2"),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+    ("zst", "application/zstd"),
+];
+
+/// The media type of `name`; what is not known is a row of bytes.
+pub fn of(name: &Path) -> &'static str {
+    let extension = name.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let known = extension.and_then(|extension| TYPES.binary_search_by(|(known, _)| (*known).cmp(&extension)).ok());
+    known.map_or("application/octet-stream", |index| TYPES[index].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_is_inside() {
+        assert!(TYPES.is_sorted(), "the search needs it");
+        assert_eq!(of(Path::new("a/index.HTML")), "text/html; charset=utf-8");
+        assert_eq!(of(Path::new("archive.tar.gz")), "application/gzip");
+        assert_eq!(of(Path::new("README")), "application/octet-stream");
+    }
+}

@@ -1,0 +1,131 @@
+//! Tokens in a file: what servers gave a client to come back with.
+
+use crate::sqlite;
+use bentpipe_quic::memory::StoreError;
+use bentpipe_quic::noq_proto::TokenStore;
+use bentpipe_quic::token::{Malformed, ReadToken, TokenJar};
+use bentpipe_units::Epoch;
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Marks the file as ours (`PRAGMA application_id`): "bptk".
+const APPLICATION: i64 = 0x6270_746b;
+/// Servers whose tokens are kept, of each kind; what is oldest goes first. Our choice.
+const SERVERS: i64 = 1024;
+/// Longest token that shows an address, bytes: our choice, far above what servers give.
+const LONGEST: usize = 1024;
+
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS path_token (
+    server     TEXT    PRIMARY KEY,
+    token      BLOB    NOT NULL,
+    expires_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS address_token (
+    number INTEGER PRIMARY KEY,
+    server TEXT    NOT NULL UNIQUE,
+    token  BLOB    NOT NULL
+) STRICT;
+";
+
+/// Tokens in an SQLite file that its owner alone may read. Programs may share it: a token is taken by one of them.
+#[derive(Debug, Clone)]
+pub struct TokenFile(Arc<Mutex<Connection>>);
+
+impl TokenFile {
+    /// Opens `file`, or makes it, with its directories.
+    ///
+    /// # Errors
+    /// A place that cannot be written, or a file that is something else.
+    pub fn open(file: &Path) -> Result<Self, StoreError> {
+        let database = sqlite::open(file)?;
+        let failed = |error: rusqlite::Error| sqlite::failed(file, &error);
+        let application: i64 = database.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+        let objects: i64 =
+            database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+        if application != APPLICATION && (application, objects) != (0, 0) {
+            return Err(sqlite::storage(file, "it is another program's database", "name another file"));
+        }
+        let prepare = || {
+            database.execute_batch(TABLES)?;
+            database.pragma_update(None, "application_id", APPLICATION)?;
+            // What is used or forgotten is overwritten.
+            database.pragma_update(None, "secure_delete", "ON")
+        };
+        prepare().map_err(failed)?;
+        Ok(Self(Arc::new(Mutex::new(database))))
+    }
+
+    /// The path tokens in it.
+    pub fn jar(&self) -> impl TokenJar + use<> {
+        self.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `change` gives; a file that fails is as good as none, since a client can do without tokens.
+    fn attempt<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
+        change(&self.lock()).inspect_err(|error| tracing::warn!(%error, "file of tokens")).ok()
+    }
+}
+
+impl TokenJar for TokenFile {
+    fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
+        let read = ReadToken::parse(token)?;
+        let millis = |epoch: Epoch| i64::try_from(epoch.as_unix_millis()).unwrap_or(i64::MAX);
+        self.attempt(|database| {
+            database.execute("DELETE FROM path_token WHERE expires_ms <= ?1", [millis(now)])?;
+            if now < read.expires && server.len() <= 261 {
+                let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES (?1, ?2, ?3)";
+                database.execute(put, params![server, token, millis(read.expires)])?;
+            }
+            let fewer = "DELETE FROM path_token WHERE server NOT IN
+                (SELECT server FROM path_token ORDER BY expires_ms DESC LIMIT ?1)";
+            database.execute(fewer, [SERVERS])
+        });
+        Ok(())
+    }
+
+    fn take(&mut self, server: &str, now: Epoch) -> Option<Vec<u8>> {
+        let now = i64::try_from(now.as_unix_millis()).unwrap_or(i64::MAX);
+        let take = "DELETE FROM path_token WHERE server = ?1 RETURNING token, expires_ms";
+        let taken = self.attempt(|database| {
+            database.query_row(take, [server], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))).optional()
+        });
+        taken.flatten().filter(|(_, expires)| now < *expires).map(|(token, _)| token)
+    }
+
+    fn forget(&mut self, server: &str) {
+        self.attempt(|database| database.execute("DELETE FROM path_token WHERE server = ?1", [server]));
+    }
+
+    fn forget_all(&mut self) {
+        self.attempt(|database| database.execute("DELETE FROM path_token", []));
+    }
+}
+
+impl TokenStore for TokenFile {
+    fn insert(&self, server_name: &str, token: Bytes) {
+        if token.len() > LONGEST || server_name.len() > 255 {
+            return;
+        }
+        self.attempt(|database| {
+            let put = "INSERT OR REPLACE INTO address_token (server, token) VALUES (?1, ?2)";
+            database.execute(put, params![server_name, &token[..]])?;
+            let fewer = "DELETE FROM address_token WHERE number NOT IN
+                (SELECT number FROM address_token ORDER BY number DESC LIMIT ?1)";
+            database.execute(fewer, [SERVERS])
+        });
+    }
+
+    fn take(&self, server_name: &str) -> Option<Bytes> {
+        let take = "DELETE FROM address_token WHERE server = ?1 RETURNING token";
+        let taken =
+            self.attempt(|database| database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional());
+        taken.flatten().map(Bytes::from)
+    }
+}

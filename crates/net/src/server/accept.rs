@@ -1,0 +1,71 @@
+//! What a connection gets when it begins: its congestion control, what is remembered of its path, its windows.
+
+use super::Shared;
+use crate::resumption::Begun;
+use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
+use bentpipe_quic::token::Tokens;
+use bentpipe_quic::{Accept, AckRule, Attached, Conn, Settings, SettingsError, Task};
+use bentpipe_units::Bytes;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// UDP payload that every path carries, where the connection begins (RFC 9000 §14.1), and the one that probing may reach: 1500 bytes
+/// less the headers of IPv6 and UDP.
+pub(crate) const MTU: (u16, u16) = (1200, 1452);
+
+/// How connections of the server are tuned.
+#[derive(Debug)]
+pub(crate) struct Tuning {
+    settings: Settings,
+}
+
+impl Tuning {
+    pub fn new(limits: &super::Limits) -> Result<Self, SettingsError> {
+        let settings = Settings {
+            // Requests are small, and content of theirs is not read.
+            stream_window: Bytes::new(limits.header.get().saturating_mul(2).max(16 * 1024)),
+            connection_window: Bytes::new(limits.header.get().saturating_mul(8).max(64 * 1024)),
+            initial_mtu: MTU.0,
+            max_mtu: MTU.1,
+            idle_timeout: limits.idle_time,
+            ack: AckRule::Auto,
+            ack_by: AckRule::Auto.by(),
+            ..Settings::default()
+        };
+        settings.transport()?;
+        Ok(Self { settings })
+    }
+
+    pub fn stream_window(&self) -> u64 {
+        self.settings.stream_window.get()
+    }
+
+    /// Has a connection give credit as configured.
+    pub fn govern_credit(&self, conn: &Conn) {
+        conn.govern_credit(self.settings.connection_window, &self.settings.credit);
+    }
+}
+
+/// What is done with a connection from `remote`; nothing where its transport cannot be configured.
+pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept> {
+    let pass = shared.door.enter(remote.ip());
+    shared.metrics.connections_quic.fetch_add(1, Relaxed);
+    let settings = &shared.tuning.settings;
+    let buffer = shared.door.buffer(0);
+    let mut transport = Settings { send_window: Bytes::new(buffer), ..settings.clone() }.transport().ok()?;
+    transport.max_concurrent_bidi_streams(VarInt::from_u32(shared.door.limits().requests));
+    // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
+    transport.max_concurrent_uni_streams(VarInt::from_u32(8));
+    let Begun { factory, probe, notes, remembered, starting } = shared.resumption.begin(remote.ip().to_canonical());
+    let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
+    settings.ask(&mut transport, saved.as_ref());
+    let tokens = notes.as_ref().map(|notes| Tokens::server(&shared.tokens, notes.clone()));
+    transport.congestion_controller_factory(factory);
+    let mut config = ServerConfig::clone(&shared.config);
+    config.transport_config(Arc::new(transport));
+    let attached = Attached { probe: Some(probe), remembered, tokens, starting, ..Attached::default() };
+    let shared = shared.clone();
+    let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, buffer, notes)) as Task);
+    Some(Accept { config: Arc::new(config), attached, app })
+}

@@ -1,0 +1,165 @@
+//! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
+
+use super::limits::Pass;
+use super::{Served, Shared};
+use crate::http::{Answer, Body, answer};
+use crate::path_report::{PathReport, takes_trailers};
+use bentpipe_quic::congestion::PathNotes;
+use bentpipe_quic::{Conn, Http3};
+use bentpipe_units::Span;
+use bytes::Bytes;
+use h3::error::Code;
+use h3::server::{RequestResolver, RequestStream};
+use http::header::TRAILER;
+use http::{HeaderValue, Method, Version};
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tokio::task::spawn_blocking;
+use tokio::time::{Duration, timeout};
+
+/// How often it is looked whether a connection has nothing more to do.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffer: u64, notes: Option<PathNotes>) {
+    conn.batch_writes(buffer);
+    shared.tuning.govern_credit(&conn);
+    let limit = shared.door.limits().handshake_time;
+    let (watched, counts) = (conn.clone(), shared.metrics.clone());
+    conn.spawn(async move {
+        // Requests may come, and be answered, before the handshake is complete (0-RTT).
+        match within(limit, watched.handshaken()).await {
+            Some(Ok(())) => {
+                pass.shaken();
+                if watched.has_0rtt() {
+                    counts.early.fetch_add(1, Relaxed);
+                }
+                watched.ended().await;
+            }
+            failed => {
+                counts.handshakes_failed.fetch_add(1, Relaxed);
+                if failed.is_none() {
+                    watched.close(Code::H3_REQUEST_CANCELLED.value(), b"handshake too slow");
+                }
+            }
+        }
+        drop(pass);
+    });
+    let window = Http3::new(conn.clone(), shared.tuning.stream_window());
+    let built =
+        h3::server::builder().max_field_section_size(shared.door.limits().header.get()).build::<_, Bytes>(window).await;
+    let Ok(mut connection) = built else { return };
+    let client = conn.remote_address().map_or(IpAddr::from([0, 0, 0, 0]), |remote| remote.ip().to_canonical());
+    let mut stop = shared.stop.clone();
+    let idle = Duration::from(shared.door.limits().idle_time);
+    let mut busy = tokio::time::Instant::now();
+    let mut stopping = false;
+    loop {
+        let look = if stopping { LOOK } else { idle / 4 };
+        tokio::select! {
+            accepted = connection.accept() => match accepted {
+                Ok(Some(resolver)) => {
+                    busy = tokio::time::Instant::now();
+                    conn.spawn(request(conn.clone(), resolver, shared.clone(), client, notes.clone()));
+                }
+                // The client's close appears as an error here.
+                Ok(None) | Err(_) => break,
+            },
+            _ = stop.changed(), if !stopping => {
+                stopping = true;
+                if connection.shutdown(0).await.is_err() {
+                    break;
+                }
+            }
+            () = tokio::time::sleep(look) => {
+                let open = conn.open_requests() > 0;
+                if open {
+                    busy = tokio::time::Instant::now();
+                } else if stopping || busy.elapsed() >= idle {
+                    conn.close(Code::H3_NO_ERROR.value(), b"");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What `work` gives, or nothing where it takes longer than `limit`.
+async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
+    timeout(limit.into(), work).await.ok()
+}
+
+async fn request(
+    conn: Conn,
+    resolver: RequestResolver<Http3, Bytes>,
+    shared: Arc<Shared>,
+    client: IpAddr,
+    notes: Option<PathNotes>,
+) {
+    let limits = *shared.door.limits();
+    // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5).
+    let (request, mut stream) = match within(limits.header_time, resolver.resolve_request()).await {
+        Some(Ok(resolved)) => resolved,
+        Some(Err(_)) => return,
+        None => {
+            // Dropped, the stream stays open on the client's side; the connection of one who plays for time is not worth more.
+            shared.metrics.slow.fetch_add(1, Relaxed);
+            conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
+            return;
+        }
+    };
+    // Content of a request is not read: it would only cost credit.
+    stream.stop_sending(Code::H3_NO_ERROR);
+    let mut served = Served::begin(&shared, client, &request, Version::HTTP_3);
+    let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
+    let root = shared.root.clone();
+    let now = shared.clock.system();
+    let Ok(Answer { head, body }) = spawn_blocking(move || answer(&root, &request, now)).await else {
+        return stream.stop_stream(Code::H3_INTERNAL_ERROR);
+    };
+    served.status(head.status());
+    match send(&conn, &mut stream, (head, body), notes, &shared, &mut served).await {
+        Ok(()) => served.complete(),
+        Err(Some(code)) => {
+            if code == Code::H3_EXCESSIVE_LOAD {
+                shared.metrics.slow.fetch_add(1, Relaxed);
+            }
+            stream.stop_stream(code);
+        }
+        // The client has gone, or wants no more.
+        Err(None) => {}
+    }
+}
+
+/// Sends a response; an error is the code to end the stream with, where it still can be.
+async fn send(
+    conn: &Conn,
+    stream: &mut RequestStream<bentpipe_quic::BidiStream, Bytes>,
+    (mut head, mut body): (http::Response<()>, Body),
+    notes: Option<PathNotes>,
+    shared: &Shared,
+    served: &mut Served,
+) -> Result<(), Option<Code>> {
+    let stall = shared.door.limits().stall_time;
+    let _sending = shared.door.send();
+    let slow = || Some(Code::H3_EXCESSIVE_LOAD);
+    if notes.is_some() {
+        head.headers_mut().insert(TRAILER, HeaderValue::from_static("server-timing"));
+    }
+    within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
+    while let Some(piece) = body.next().await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? {
+        // Twice the window: what is in flight, and as much again for the round trip in which the window may double.
+        let window = conn.congestion_window().map_or(0, |window| window.get());
+        conn.batch_writes(shared.door.buffer(window.saturating_mul(2)));
+        let bytes = piece.len() as u64;
+        within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
+        served.sent(bytes);
+    }
+    if let Some(notes) = notes {
+        let trailers = PathReport::of(&notes).trailers();
+        within(stall, stream.send_trailers(trailers)).await.ok_or_else(slow)?.map_err(|_| None)?;
+    }
+    within(stall, stream.finish()).await.ok_or_else(slow)?.map_err(|_| None)
+}

@@ -1,0 +1,199 @@
+//! HTTP/1.1 and HTTP/2 over TLS, beside HTTP/3: the same files, and word of the better way (Alt-Svc, RFC 7838).
+
+use super::stall::Impatient;
+use super::{Served, Shared};
+use crate::http::{Answer, Body, answer};
+use bentpipe_quic::Admission;
+use bytes::Bytes;
+use futures_util::stream::{Stream, unfold};
+use http::header::{ALT_SVC, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body::Frame;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+/// Takes connections until the server stops.
+pub(super) async fn listen(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>, alternative: HeaderValue) {
+    let mut stop = shared.stop.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => return,
+        };
+        match accepted {
+            Ok((stream, remote)) => {
+                if shared.door.ask(remote.ip(), true) != Admission::Admit {
+                    // Dropped: the client sees its connection closed.
+                    continue;
+                }
+                tokio::spawn(serve(stream, remote, tls.clone(), shared.clone(), alternative.clone()));
+            }
+            // No file descriptors are left, or the client has gone: the former passes, and trying again at once would not help.
+            Err(error) => {
+                tracing::debug!(%error, "TCP connection not taken");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: Arc<Shared>, alternative: HeaderValue) {
+    let mut pass = shared.door.enter(remote.ip());
+    shared.metrics.connections_tcp.fetch_add(1, Relaxed);
+    let limits = *shared.door.limits();
+    // Small frames of HTTP/2 should not wait for acknowledgements; without it all works, more slowly.
+    let _ = stream.set_nodelay(true);
+    let stream = Impatient::new(stream, limits.stall_time.into());
+    let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
+        shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
+        return;
+    };
+    pass.shaken();
+    let client = remote.ip().to_canonical();
+    let service = {
+        let shared = shared.clone();
+        service_fn(move |request: Request<Incoming>| {
+            let (shared, alternative) = (shared.clone(), alternative.clone());
+            async move {
+                let version = request.version();
+                let served = Served::begin(&shared, client, &request, version);
+                Ok::<_, Infallible>(respond(request.map(|_| ()), shared, served, alternative).await)
+            }
+        })
+    };
+    let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
+    // By what the handshake settled, not by the first bytes: for those, a client could have one wait for ever.
+    let mut builder = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Builder::new(TokioExecutor::new()).http2_only(),
+        _ => Builder::new(TokioExecutor::new()).http1_only(),
+    };
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from(limits.header_time))
+        .max_buf_size(header.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(header).unwrap_or(u32::MAX))
+        .max_concurrent_streams(limits.requests)
+        .max_send_buf_size(1024 * 1024)
+        .keep_alive_interval(Some(Duration::from(limits.idle_time) / 2))
+        .keep_alive_timeout(limits.header_time.into());
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut stop = shared.stop.clone();
+    // How the client ends its connection is its own affair.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        _ = stop.changed() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+async fn respond(
+    request: Request<()>,
+    shared: Arc<Shared>,
+    mut served: Served,
+    alternative: HeaderValue,
+) -> Response<Content> {
+    let (root, now) = (shared.root.clone(), shared.clock.system());
+    let answered = spawn_blocking(move || answer(&root, &request, now)).await;
+    let Ok(Answer { head, body }) = answered else {
+        let mut failed = Response::new(Content::new(Body::default(), served));
+        *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        return failed;
+    };
+    served.status(head.status());
+    let mut response = head.map(|()| Content::new(body, served));
+    response.headers_mut().insert(ALT_SVC, alternative);
+    response
+}
+
+/// A response's content as hyper takes it.
+pub(super) struct Content(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>);
+
+impl Content {
+    fn new(body: Body, served: Served) -> Self {
+        // Where the length is known, hyper does not ask whether there is more: the last piece is the end.
+        let unless_done = |body: &Body, served: Served| match body.left() {
+            0 => {
+                served.complete();
+                None
+            }
+            _ => Some(served),
+        };
+        let served = unless_done(&body, served);
+        Self(Box::pin(unfold((body, served), move |(mut body, served)| async move {
+            let mut served = served?;
+            match body.next().await {
+                Ok(Some(piece)) => {
+                    served.sent(piece.len() as u64);
+                    let served = unless_done(&body, served);
+                    Some((Ok(piece), (body, served)))
+                }
+                // As one that fails: less than announced.
+                Ok(None) => None,
+                Err(error) => Some((Err(error), (body, None))),
+            }
+        })))
+    }
+}
+
+impl http_body::Body for Content {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.0.as_mut().poll_next(cx).map_ok(Frame::data)
+    }
+}
+
+/// Answers Prometheus, over plain HTTP/1.1.
+pub(super) async fn metrics(listener: TcpListener, shared: Arc<Shared>) {
+    let mut stop = shared.stop.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let mut response = Response::new(String::new());
+                if request.uri().path() == "/metrics" {
+                    *response.body_mut() = shared.metrics.text(shared.door.inside());
+                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                    response.headers_mut().insert(http::header::CONTENT_TYPE, kind);
+                } else {
+                    *response.status_mut() = StatusCode::NOT_FOUND;
+                }
+                std::future::ready(Ok::<_, Infallible>(response))
+            });
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10)).keep_alive(false);
+            // One scrape a connection, and no longer than this.
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let _ = timeout(Duration::from_secs(10), connection).await;
+        });
+    }
+}
