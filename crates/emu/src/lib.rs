@@ -34,6 +34,7 @@
 
 mod capture;
 mod clock;
+mod datagrams;
 mod emulator;
 mod error;
 mod gauge;
@@ -54,6 +55,7 @@ mod watch;
 mod worker;
 
 pub use capture::{Capture, CaptureReport};
+pub use datagrams::UdpRelay;
 pub use emulator::{Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, client_addresses, server_addresses};
 pub use error::EmuError;
 pub use gauge::{DirectionNow, Gauge, Now};
