@@ -41,6 +41,7 @@ mod gauge;
 mod join;
 mod kernel_tcp;
 mod lane;
+mod motion;
 mod namespace;
 mod netlink;
 mod pace;
@@ -60,6 +61,7 @@ pub use emulator::{Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, cl
 pub use error::EmuError;
 pub use gauge::{DirectionNow, Gauge, Now};
 pub use kernel_tcp::{Exchange, ExchangeOutcome, SocketState, Transfer, TransferOutcome};
+pub use motion::{Course, Motion};
 pub use namespace::{Access, Namespace, has_admin, prepare};
 pub use program::Program;
 pub use relay::{Relay, RelayReport};
