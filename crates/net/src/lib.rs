@@ -5,6 +5,7 @@
 //!   keeps what servers gave;
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
 //! - [`http`] answers requests for files;
+//! - [`pep`] splits TCP connections;
 //! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`] without waiting for it;
 //! - [`default_store`] and [`default_tokens`] are the files where nobody names one.
 //!
@@ -39,7 +40,10 @@ mod clock;
 mod driver;
 pub mod http;
 mod jar;
+mod lines;
+pub mod pep;
 mod place;
+mod scrape;
 mod server;
 mod socket;
 mod sqlite;
