@@ -1,46 +1,47 @@
-//! `bentpipe get`: a file over HTTP/3.
+//! `bentpipe get`: files over HTTP/3.
 
 use crate::args::Get;
-use crate::{FAILED, NOT_HELD, USAGE, output};
+use crate::{FAILED, NOT_HELD, OK, USAGE, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::{Client, ClientError, Download, DownloadError, Outcome, TokenFile, Trust, default_tokens, download};
+use bentpipe_net::{
+    Client, ClientError, Download, DownloadError, Outcome, PathUse, TokenFile, Trust, default_tokens, discard, download,
+};
 use bentpipe_quic::memory::StoreError;
+use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Why there is no file, and the exit status that says so.
 type Failed = (String, u8);
 
-/// Downloads each URL in turn, over one connection to each server.
+/// What to get, and the file to write, if any.
+struct Wanted {
+    url: Uri,
+    file: Option<PathBuf>,
+}
+
+/// Downloads each URL in turn, over one connection to each server unless told otherwise.
 pub fn run(args: &Get) -> Result<u8, LabError> {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
     };
-    let done = runtime.block_on(get(args));
+    let (text, ended) = runtime.block_on(get(args));
     // What still runs is an aborted download's; what has arrived is in its file.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    match done {
-        Ok(text) => output::print(&text),
-        Err((reason, status)) => Ok(output::refuse(&reason, status)),
-    }
+    output::print(&text)?;
+    Ok(ended.map_or_else(|(reason, status)| output::refuse(&reason, status), |()| OK))
 }
 
-async fn get(args: &Get) -> Result<String, Failed> {
-    let usage = |reason: String| (reason, USAGE);
-    let mut wanted = Vec::new();
-    for url in &args.urls {
-        let parsed: http::Uri = url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
-        let file = match &args.output {
-            Some(file) => file.clone(),
-            None => name_of(&parsed).ok_or_else(|| usage(format!("{url} names no file; give one with --output")))?,
-        };
-        wanted.push(Download { url: parsed, file });
-    }
-    let client = client(args)?;
+/// What to say on standard output, and how it ended.
+async fn get(args: &Get) -> (String, Result<(), Failed>) {
+    let (wanted, client) = match wanted(args).and_then(|wanted| Ok((wanted, client(args)?))) {
+        Ok(made) => made,
+        Err(failed) => return (String::new(), Err(failed)),
+    };
     let mut results = Vec::new();
     let ended = tokio::select! {
         ended = all(&client, &wanted, args, &mut results) => ended,
@@ -50,11 +51,31 @@ async fn get(args: &Get) -> Result<String, Failed> {
     };
     // A server that is told frees what it holds; one that is not finds out by itself.
     let _ = tokio::time::timeout(Duration::from_secs(1), client.disconnect()).await;
-    ended?;
-    Ok(match args.json {
+    let text = match args.json {
         true => format!("{}\n", serde_json::to_string_pretty(&json!({ "downloads": results })).unwrap_or_default()),
         false => String::new(),
-    })
+    };
+    (text, ended)
+}
+
+fn wanted(args: &Get) -> Result<Vec<Wanted>, Failed> {
+    let usage = |reason: String| (reason, USAGE);
+    if args.output.is_some() && args.urls.len() > 1 {
+        return Err(usage(format!("--output names one file for {} URLs", args.urls.len())));
+    }
+    let read = args.urls.iter().map(|url| {
+        let parsed: Uri = url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
+        let file = match &args.output {
+            _ if args.discard => None,
+            Some(file) => Some(file.clone()),
+            None => {
+                let file = name_of(&parsed);
+                Some(file.ok_or_else(|| usage(format!("{url} names no file; give one with --output")))?)
+            }
+        };
+        Ok(Wanted { url: parsed, file })
+    });
+    read.collect()
 }
 
 fn client(args: &Get) -> Result<Client, Failed> {
@@ -70,35 +91,58 @@ fn client(args: &Get) -> Result<Client, Failed> {
         let tokens = TokenFile::open(&file).map_err(|error: StoreError| (error.to_string(), USAGE))?;
         builder = builder.tokens(tokens);
     }
+    for (host, address) in &args.addresses {
+        builder = builder.address(host, *address);
+    }
     builder.build().map_err(|error| (error.to_string(), FAILED))
 }
 
 async fn all(
     client: &Client,
-    wanted: &[Download],
+    wanted: &[Wanted],
     args: &Get,
     results: &mut Vec<serde_json::Value>,
 ) -> Result<(), Failed> {
-    for what in wanted {
-        let begun = Instant::now();
-        let bar = bar(args, what);
-        let outcome = download(client, what, |have, total| {
-            if let Some(total) = total {
-                bar.set_length(total);
+    for (index, what) in wanted.iter().enumerate() {
+        if index > 0 {
+            if args.fresh {
+                client.disconnect().await;
             }
-            bar.set_position(have);
-        })
-        .await;
-        bar.finish_and_clear();
-        let outcome = outcome.map_err(|error| failed(&error))?;
-        let took = begun.elapsed().as_secs_f64();
+            tokio::time::sleep(args.pause.into()).await;
+        }
+        let outcome = match one(client, what, args).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                results.push(json!({ "url": what.url.to_string(), "error": error.to_string() }));
+                return Err(failed(&error));
+            }
+        };
         if args.json {
-            results.push(result(what, &outcome, took));
+            results.push(result(what, &outcome));
         } else {
-            eprintln!("{}", told(&what.file, &outcome, took));
+            eprintln!("{}", told(what, &outcome));
         }
     }
     Ok(())
+}
+
+async fn one(client: &Client, what: &Wanted, args: &Get) -> Result<Outcome, DownloadError> {
+    let bar = bar(args, what);
+    let progress = |have, total| {
+        if let Some(total) = total {
+            bar.set_length(total);
+        }
+        bar.set_position(have);
+    };
+    let outcome = match &what.file {
+        Some(file) => {
+            let what = Download { url: what.url.clone(), file: file.clone() };
+            download(client, &what, progress).await
+        }
+        None => discard(client, &what.url, progress).await,
+    };
+    bar.finish_and_clear();
+    outcome
 }
 
 fn failed(error: &DownloadError) -> Failed {
@@ -110,32 +154,38 @@ fn failed(error: &DownloadError) -> Failed {
     (error.to_string(), status)
 }
 
-fn told(file: &Path, outcome: &Outcome, took: f64) -> String {
+fn told(what: &Wanted, outcome: &Outcome) -> String {
+    let took = outcome.timings.completion.map_or(0.0, |span| span.as_secs_f64());
     let fresh = outcome.bytes - outcome.resumed_at;
     let mbps = fresh as f64 * 8e-6 / took.max(1e-9);
     let early = if outcome.timings.early { ", 0-RTT" } else { "" };
+    let path = if outcome.path == Some(PathUse::Resumed) { ", path resumed" } else { "" };
     let resumed = match outcome.resumed_at {
         0 => String::new(),
         at => format!(", resumed at {at}"),
     };
-    format!("{}: {} bytes in {took:.3} s, {mbps:.1} Mbps{early}{resumed}", file.display(), outcome.bytes)
+    let name = what.file.as_ref().map_or_else(|| what.url.to_string(), |file| file.display().to_string());
+    format!("{name}: {} bytes in {took:.3} s, {mbps:.1} Mbps{early}{path}{resumed}", outcome.bytes)
 }
 
-fn result(what: &Download, outcome: &Outcome, took: f64) -> serde_json::Value {
+fn result(what: &Wanted, outcome: &Outcome) -> serde_json::Value {
+    let timings = &outcome.timings;
     json!({
         "url": what.url.to_string(),
         "file": what.file,
         "bytes": outcome.bytes,
         "resumed_at_bytes": outcome.resumed_at,
-        "handshake_s": outcome.timings.handshake.map(|span| span.as_secs_f64()),
-        "first_byte_s": outcome.timings.first_byte.as_secs_f64(),
-        "completion_s": took,
-        "early_data": outcome.timings.early,
+        "start_s": timings.start.as_secs_f64(),
+        "handshake_s": timings.handshake.map(|span| span.as_secs_f64()),
+        "first_byte_s": timings.first_byte.as_secs_f64(),
+        "completion_s": timings.completion.map(|span| span.as_secs_f64()),
+        "early_data": timings.early,
+        "path": outcome.path.map(PathUse::name),
     })
 }
 
 /// On a terminal, unless told otherwise.
-fn bar(args: &Get, what: &Download) -> ProgressBar {
+fn bar(args: &Get, what: &Wanted) -> ProgressBar {
     if args.json || args.quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -144,12 +194,12 @@ fn bar(args: &Get, what: &Download) -> ProgressBar {
     if let Ok(style) = style {
         bar.set_style(style);
     }
-    bar.set_message(what.file.display().to_string());
+    bar.set_message(what.url.path().rsplit('/').next().unwrap_or_default().to_owned());
     bar
 }
 
 /// The last part of the URL's path, as a file of the present directory.
-fn name_of(url: &http::Uri) -> Option<PathBuf> {
+fn name_of(url: &Uri) -> Option<PathBuf> {
     let below = bentpipe_net::http::RequestPath::parse(url.path()).ok()?;
     below.below().file_name().filter(|_| !below.is_directory()).map(PathBuf::from)
 }

@@ -4,6 +4,8 @@ use crate::args::{LogStyle, Serve};
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{Certificate, Limits, LogFormat, Server, default_store};
+use bentpipe_quic::congestion::Recipe;
+use serde_json::json;
 use std::net::IpAddr;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -31,8 +33,13 @@ async fn serve(args: &Serve) -> Result<u8, (String, u8)> {
     }
     .map_err(|error| usage(&error))?;
     let fingerprint = certificate.fingerprint();
+    if let Some(file) = &args.save_cert {
+        std::fs::write(file, certificate.pem()).map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
+    }
     let limits = Limits { connections: args.max_connections, per_client: args.max_per_client, ..Limits::default() };
-    let mut builder = Server::builder(&args.dir, certificate).listen(args.listen).limits(limits);
+    let congestion =
+        Recipe { controller: args.congestion, start: args.start, resume: args.resume, ..Recipe::default() };
+    let mut builder = Server::builder(&args.dir, certificate).listen(args.listen).limits(limits).congestion(congestion);
     if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store) {
         builder = builder.store(&store);
     }
@@ -48,7 +55,12 @@ async fn serve(args: &Serve) -> Result<u8, (String, u8)> {
         builder = builder.log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
-    eprintln!("serving {} at https://{} (HTTP/3, HTTP/2, HTTP/1.1)", args.dir.display(), server.address());
+    let url = format!("https://{}", server.address());
+    // A reader of standard output that has gone misses nothing else than the log.
+    let _ = output::print(&match args.log {
+        LogStyle::Json => format!("{}\n", json!({ "listening": server.address(), "url": url })),
+        _ => format!("serving {} at {url} (HTTP/3, HTTP/2, HTTP/1.1)\n", args.dir.display()),
+    });
     if let Some(address) = server.metrics_address() {
         eprintln!("metrics at http://{address}/metrics");
     }

@@ -1,5 +1,7 @@
 //! What the server shows of itself: a certificate from files, or one of its own making.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -71,6 +73,21 @@ impl Certificate {
         digest(&SHA256, leaf).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// The server's own certificate as a PEM file (RFC 7468).
+    pub fn pem(&self) -> String {
+        let encoded = STANDARD.encode(self.chain.first().map(AsRef::as_ref).unwrap_or_default());
+        let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
+        let mut rest = encoded.as_str();
+        while !rest.is_empty() {
+            // RFC 7468 §2: 64 characters a line.
+            let (line, after) = rest.split_at(rest.len().min(64));
+            text.push_str(line);
+            text.push('\n');
+            rest = after;
+        }
+        text + "-----END CERTIFICATE-----\n"
+    }
+
     /// The server's own certificate, for a client that is to trust it and nothing else.
     pub fn own(&self) -> Option<&CertificateDer<'static>> {
         self.chain.first()
@@ -89,4 +106,25 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, 
         return Err(wrong("certificates", file, "there is none; a PEM file is expected".to_owned()));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again_and_other_things_are_refused() {
+        let here = tempfile::tempdir().unwrap();
+        let made = Certificate::self_signed(&["server.test".to_owned()]).unwrap();
+        let file = here.path().join("server.pem");
+        std::fs::write(&file, made.pem()).unwrap();
+        assert_eq!(certificates(&file).unwrap(), made.chain);
+        assert!(made.pem().lines().all(|line| line.len() <= 64));
+
+        let error = Certificate::from_pem(&file, &file).unwrap_err().to_string();
+        assert!(error.starts_with("private key in ") && error.contains("server.pem"), "{error}");
+        std::fs::write(&file, "nothing").unwrap();
+        assert!(certificates(&file).unwrap_err().to_string().contains("there is none"));
+        assert!(certificates(&here.path().join("absent")).is_err());
+    }
 }

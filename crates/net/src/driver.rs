@@ -49,7 +49,11 @@ impl Driver {
         self.over.store(true, Ordering::Release);
         let (turn, over) = tokio::sync::oneshot::channel();
         // One command a turn: this one's comes after the transmissions of the one before.
-        if self.run(move |_, _| drop(turn.send(()))).await {
+        let answer = move |_: &mut Endpoint, _| {
+            // Whoever waited may have gone.
+            let _ = turn.send(());
+        };
+        if self.run(answer).await {
             // A driver that ended before had nobody to tell.
             let _ = over.await;
         }

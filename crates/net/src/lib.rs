@@ -1,7 +1,7 @@
 //! The product on real sockets.
 //!
 //! - [`Server`] serves the files of a directory over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it; [`Certificate`] is what it shows;
-//! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier download ended; [`TokenFile`]
+//! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier download ended, [`discard`] does not; [`TokenFile`]
 //!   keeps what servers gave;
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
 //! - [`http`] answers requests for files;
@@ -41,6 +41,7 @@ mod driver;
 pub mod http;
 mod jar;
 mod lines;
+mod path_use;
 pub mod pep;
 mod place;
 mod scrape;
@@ -51,11 +52,12 @@ mod write_behind;
 
 pub use certificate::{Certificate, CertificateError};
 pub use client::{
-    Client, ClientBuilder, ClientError, Download, DownloadError, Outcome, Response, Timings, Trust, download,
+    Client, ClientBuilder, ClientError, Download, DownloadError, Outcome, Response, Timings, Trust, discard, download,
 };
 pub use clock::WallClock;
 pub use driver::{Command, Driver};
 pub use jar::TokenFile;
+pub use path_use::PathUse;
 pub use place::{default_store, default_tokens};
 pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError};
 pub use socket::{Arrived, Socket};

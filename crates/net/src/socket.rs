@@ -14,8 +14,10 @@ use tokio::net::UdpSocket;
 /// Buffers that are asked of the kernel, bytes: our choice, 25 ms at 1 Gbps and room for a burst. The kernel gives what
 /// `net.core.rmem_max` and `net.core.wmem_max` allow.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
-/// Largest UDP payload.
+/// Room for the largest UDP payload.
 const LARGEST: usize = 65_535;
+/// Largest that is sent over IPv4, whose length counts its header: 65,535 less 28 bytes (RFC 791 §3.1, RFC 768).
+const LARGEST_SENT: usize = 65_507;
 
 /// A datagram that arrived.
 #[derive(Debug)]
@@ -64,9 +66,11 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Datagrams that one [`Transmit`] may hold.
-    pub fn max_segments(&self) -> NonZeroUsize {
-        self.state.max_gso_segments()
+    /// Datagrams of up to `largest` bytes that one [`Transmit`] may hold: as many as the system cuts up, and no more than fit the UDP datagram
+    /// that it takes for all of them. What is larger would be refused, which looks like loss.
+    pub fn max_segments(&self, largest: u16) -> NonZeroUsize {
+        let fit = NonZeroUsize::new(LARGEST_SENT / usize::from(largest.max(1))).unwrap_or(NonZeroUsize::MIN);
+        self.state.max_gso_segments().min(fit)
     }
 
     /// Whether datagrams may be cut up on their way, so that probing for a larger size would prove nothing (RFC 8899 §3).

@@ -1,6 +1,7 @@
 //! A connection that several tasks share: the protocol state, and who waits for which of its events.
 
 use crate::arrivals::Arrivals;
+use crate::aside::Aside;
 use crate::clock::Clock;
 use crate::credit::{Credit, CreditReport};
 use crate::endpoint::Task;
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub now: Time,
     clock: Clock,
     streams: BTreeMap<StreamId, StreamWaiters>,
+    /// Streams that are read, and what is set aside of them.
+    pub asides: BTreeMap<StreamId, Aside>,
     /// Waiters for streams the peer opens, by direction.
     accept: [Vec<Waker>; 2],
     /// Waiters for permission to open a stream, by direction.
@@ -54,7 +57,7 @@ pub(crate) struct State {
     /// What this side does with path tokens, and whether the peer's stream of them was seen.
     tokens: Option<(Tokens, bool)>,
     arrivals: Arrivals,
-    credit: Credit,
+    pub credit: Credit,
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
@@ -75,6 +78,7 @@ struct StreamWaiters {
 }
 
 /// What a read found.
+#[derive(Debug)]
 pub(crate) enum Read {
     /// Pieces were handed to the sink; more may come later.
     More,
@@ -97,6 +101,7 @@ impl Conn {
             now,
             clock,
             streams: BTreeMap::new(),
+            asides: BTreeMap::new(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],
             closed: None,
@@ -198,6 +203,12 @@ impl Conn {
             let State { credit, quic, .. } = &mut *self.lock();
             credit.waits(told, waiting, quic);
         }
+    }
+
+    /// Nobody reads the stream any more; `held` bytes that were read of it are not taken.
+    pub(crate) fn unsubscribe(&self, id: StreamId, held: u64) {
+        self.lock().forget_aside(id);
+        self.consumed(held);
     }
 
     /// An application has taken `bytes` in order, or will never take them.
@@ -337,6 +348,9 @@ impl Conn {
     ) -> Poll<Result<Read, StreamFailure>> {
         use noq_proto::ReadError;
         let mut state = self.lock();
+        if let Some(read) = state.take_aside(id, &mut sink) {
+            return Poll::Ready(Ok(read));
+        }
         let room = {
             let State { credit, quic, now, .. } = &mut *state;
             credit.room(*now, quic)
@@ -454,8 +468,9 @@ impl State {
         while let Some(event) = self.quic.poll() {
             match event {
                 Event::Stream(StreamEvent::Readable { id }) => {
-                    if let Some(waker) = self.take_waiter(id, |waiters| waiters.read.take()) {
-                        waker.wake();
+                    match self.take_waiter(id, |waiters| waiters.read.take()) {
+                        Some(waker) => waker.wake(),
+                        None => self.unread(id),
                     }
                 }
                 Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {

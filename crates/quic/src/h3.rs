@@ -185,7 +185,7 @@ pub struct RecvStream {
 impl Drop for RecvStream {
     fn drop(&mut self) {
         self.conn.waits(&mut self.told, 0);
-        self.conn.consumed(self.reader.held());
+        self.conn.unsubscribe(self.id, self.reader.held());
     }
 }
 

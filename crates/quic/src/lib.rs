@@ -18,6 +18,7 @@ pub mod account;
 pub mod ack;
 mod adapter;
 mod arrivals;
+mod aside;
 mod clock;
 mod conn;
 pub mod credit;

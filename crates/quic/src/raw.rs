@@ -21,7 +21,7 @@ pub struct RawStream {
 impl Drop for RawStream {
     fn drop(&mut self) {
         self.conn.waits(&mut self.told, 0);
-        self.conn.consumed(self.reader.held());
+        self.conn.unsubscribe(self.id, self.reader.held());
     }
 }
 

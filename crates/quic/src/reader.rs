@@ -112,6 +112,11 @@ impl Reassembler {
         self.chunks.insert(offset, bytes);
     }
 
+    /// All that waits here, by offset, whatever is missing between.
+    pub(crate) fn into_pieces(self) -> impl Iterator<Item = (u64, Bytes)> {
+        self.chunks.into_iter()
+    }
+
     /// The next bytes in order, or nothing while they are missing.
     pub fn pop(&mut self) -> Option<Bytes> {
         let entry = self.chunks.first_entry()?;

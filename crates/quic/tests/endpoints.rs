@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig};
+use bentpipe_quic::noq_proto::congestion::CubicConfig;
+use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings};
-use bentpipe_units::{Span, Time};
+use bentpipe_quic::{Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings, Task};
+use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
 use proptest::prelude::*;
 use std::future::poll_fn;
@@ -24,30 +25,39 @@ struct Pair {
     client: Endpoint,
     server: Endpoint,
     wire: Vec<(Time, bool, Vec<u8>)>,
+    /// Whether the server's datagram of that number is lost.
+    lost: fn(usize) -> bool,
+    /// Datagrams of the server so far.
+    sent: usize,
     now: Time,
 }
 
 fn pair(clock: Clock) -> (Pair, ClientConfig) {
+    pair_with(clock, Settings::default().transport().unwrap(), |conn| Box::pin(echo(conn)))
+}
+
+fn pair_with(clock: Clock, transport: TransportConfig, app: fn(Conn) -> Task) -> (Pair, ClientConfig) {
+    let transport = Arc::new(transport);
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
     let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
     let server_tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
-    let settings = Settings::default();
     let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
-    server_config.transport_config(Arc::new(settings.transport().unwrap()));
+    server_config.transport_config(transport.clone());
     let mut client_config = ClientConfig::new(Arc::new(client_tls.quic(false).unwrap()));
-    client_config.transport_config(Arc::new(settings.transport().unwrap()));
+    client_config.transport_config(transport);
     let server_config = Arc::new(server_config);
     let config = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
-        let app = Box::new(|conn: Conn| Box::pin(echo(conn)) as bentpipe_quic::Task);
-        Some(Accept { config: config.clone(), attached: Attached::default(), app })
+        Some(Accept { config: config.clone(), attached: Attached::default(), app: Box::new(app) })
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let pair = Pair {
         client: Endpoint::new(EndpointConfig::default(), clock, None, segments),
         server: Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments),
         wire: Vec::new(),
+        lost: |_| false,
+        sent: 0,
         now: Time::ZERO,
     };
     (pair, client_config)
@@ -70,6 +80,10 @@ impl Pair {
             let mut buffer = Vec::new();
             while let Some(transmit) = endpoint.poll_transmit(self.now, &mut buffer) {
                 for segment in buffer.chunks(transmit.segment_size) {
+                    self.sent += usize::from(!to_server);
+                    if !to_server && (self.lost)(self.sent) {
+                        continue;
+                    }
                     self.wire.push((self.now + DELAY, to_server, segment.to_vec()));
                 }
                 buffer.clear();
@@ -224,6 +238,48 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
     assert_eq!((wakes.0.load(Ordering::SeqCst), done.load(Ordering::SeqCst)), (1, 0), "woken, and not run by itself");
     pair.client.run_woken(pair.now);
     assert_eq!(done.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everything() {
+    const BYTES: usize = 8_000_000;
+    let window = Size::new(2 * BYTES as u64);
+    let settings =
+        Settings { stream_window: window, connection_window: window, send_window: window, ..Settings::default() };
+    let mut transport = settings.transport().unwrap();
+    // All at once: thousands of packets before the first acknowledgement.
+    let mut cubic = CubicConfig::default();
+    cubic.initial_window(window.get());
+    transport.congestion_controller_factory(Arc::new(cubic));
+    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| {
+        Box::pin(async move {
+            let Ok(mut stream) = RawStream::accept(&conn).await else { return };
+            let _ = stream.write_all(&vec![7; BYTES]).await;
+            let _ = stream.finish();
+        })
+    });
+    pair.lost = |number| (100..5000).contains(&number) && number % 2 == 0;
+    let (flag, answer) = (Arc::new(Flag::default()), Arc::new(Mutex::new(0)));
+    let (gate, answered) = (flag.clone(), answer.clone());
+    let app = move |conn: Conn| {
+        Box::pin(async move {
+            let Ok(mut stream) = RawStream::open(&conn).await else { return };
+            stream.write_all(&[1]).await.unwrap();
+            let mut bytes = stream.read().await.unwrap().unwrap().len();
+            poll_fn(|cx| gate.poll(cx)).await;
+            while let Ok(Some(data)) = stream.read().await {
+                bytes += data.len();
+            }
+            *answered.lock().unwrap() = bytes;
+        }) as Task
+    };
+    let conn = pair.client.connect(pair.now, config, SERVER.into(), "server.test", Attached::default(), app).unwrap();
+    pair.run(Time::from_secs(5));
+    assert_eq!((conn.closed(), *answer.lock().unwrap()), (None, 0));
+    flag.set();
+    pair.client.wake(pair.now);
+    pair.run(Time::from_secs(10));
+    assert_eq!((conn.closed(), *answer.lock().unwrap()), (None, BYTES));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The command line of `bentpipe serve` and `bentpipe get`.
 
+use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
 use bentpipe_units::Span;
 use clap::{Args, ValueEnum};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 const SERVE_EXAMPLES: &str = "\
@@ -10,7 +11,9 @@ Examples:
   bentpipe serve public --self-signed
   bentpipe serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
+  bentpipe serve public --self-signed --save-cert server.pem --congestion bbr3 --start standard --resume none
 
+The first line on standard output comes when it listens, and says where.
 SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one ends at once, with 3.";
 
 const GET_EXAMPLES: &str = "\
@@ -18,6 +21,8 @@ Examples:
   bentpipe get https://example.org/file.iso
   bentpipe get https://localhost:4433/file.bin --insecure --output copy.bin
   bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json | jq '.downloads[].completion_s'
+  bentpipe get https://server.test:4433/a https://server.test:4433/a --addresses server.test=192.0.2.1 --ca server.pem \
+    --fresh --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
 
 Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is wrong; 3 the download failed or was
 interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there.";
@@ -49,6 +54,18 @@ pub struct Serve {
     /// Another name that the self-signed certificate is for
     #[arg(long, value_name = "NAME", requires = "self_signed")]
     pub name: Vec<String>,
+    /// Writes the self-signed certificate (PEM) there, for clients to trust
+    #[arg(long, value_name = "FILE", requires = "self_signed")]
+    pub save_cert: Option<PathBuf>,
+    /// Congestion controller of QUIC: `bentpipe controllers` lists them
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub congestion: ControllerName,
+    /// How connections over QUIC start
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub start: StartName,
+    /// What is done with a remembered path
+    #[arg(long, value_name = "none|careful|jump", default_value = "careful")]
+    pub resume: ResumeName,
     /// Where Prometheus reads counters (/metrics, plain HTTP) [default: nowhere]
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -90,9 +107,21 @@ pub struct Get {
     /// What to ask for: https://HOST[:PORT]/PATH
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// File to write [default: the last part of the URL's path]
+    /// File to write, of a single URL [default: the last part of the URL's path]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write no file: to measure
+    #[arg(long, conflicts_with = "output")]
+    pub discard: bool,
+    /// Close the connection after each download, so that the next begins one of its own
+    #[arg(long)]
+    pub fresh: bool,
+    /// Wait so long between downloads
+    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    pub pause: Span,
+    /// Find this host at this address, whatever the system says
+    #[arg(long, value_name = "HOST=ADDRESS", value_parser = host_address)]
+    pub addresses: Vec<(String, IpAddr)>,
     /// Do not look at the server's certificate: for tests
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
@@ -111,4 +140,14 @@ pub struct Get {
     /// One JSON document on standard output and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+fn host_address(text: &str) -> Result<(String, IpAddr), String> {
+    let wrong = || format!("`{text}` is not HOST=ADDRESS, as in server.test=192.0.2.1");
+    let (host, address) = text.split_once('=').ok_or_else(wrong)?;
+    if host.is_empty() {
+        return Err(wrong());
+    }
+    let address = address.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), address.parse().map_err(|_| wrong())?))
 }

@@ -90,6 +90,11 @@ impl PathNotes {
         self.lock().observed
     }
 
+    /// Whether the saved set was jumped to.
+    pub fn jumped(&self) -> bool {
+        self.lock().jumped
+    }
+
     /// Whether the saved set met congestion: it must be deleted (RFC 9959 §3.5).
     pub fn retreated(&self) -> bool {
         self.lock().retreated

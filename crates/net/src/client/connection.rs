@@ -1,6 +1,7 @@
 //! One connection of a client: its socket, its driver, its requests.
 
 use super::{ClientError, Inside, Server};
+use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
@@ -13,10 +14,11 @@ use bentpipe_quic::{AckRule, Attached, Conn, Endpoint, Http3, MakeController, Se
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::client::SendRequest;
-use http::Request;
+use http::{HeaderMap, Request};
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,13 +31,18 @@ const PIECES: usize = 128;
 /// Requests that wait to be sent.
 const ASKS: usize = 64;
 
-/// When what happened, counted from the connection's first packet.
+/// When what happened. Spans count from the connection's first packet, for its first request, and from when it was asked for the
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
-    /// The handshake was complete; nothing where the answer was there before.
+    /// What the others count from, since the client was made.
+    pub start: Span,
+    /// The handshake was complete; nothing before, and for requests of a connection that was there.
     pub handshake: Option<Span>,
     /// The response's head was there.
     pub first_byte: Span,
+    /// The last of the content was taken; nothing before.
+    pub completion: Option<Span>,
     /// Whether the request could leave with the first flight, and the server took it (0-RTT).
     pub early: bool,
 }
@@ -45,10 +52,22 @@ pub struct Timings {
 pub struct Response {
     /// Status and headers.
     pub head: http::Response<()>,
-    pieces: mpsc::Receiver<Result<Bytes, ClientError>>,
+    pieces: mpsc::Receiver<Result<Part, ClientError>>,
+    trailers: Option<HeaderMap>,
     conn: Conn,
+    clock: WallClock,
+    /// Whether this was its connection's first request.
+    first: bool,
     begun: Time,
     first_byte: Time,
+    completion: Option<Time>,
+}
+
+/// What follows a response's head.
+#[derive(Debug)]
+enum Part {
+    Content(Bytes),
+    Trailers(HeaderMap),
 }
 
 impl Response {
@@ -59,20 +78,31 @@ impl Response {
     pub async fn pieces(&mut self, into: &mut Vec<Bytes>) -> Result<bool, ClientError> {
         let mut arrived = Vec::new();
         if self.pieces.recv_many(&mut arrived, PIECES).await == 0 {
+            self.completion.get_or_insert_with(|| self.clock.now());
             return Ok(false);
         }
-        for piece in arrived {
-            into.push(piece?);
+        for part in arrived {
+            match part? {
+                Part::Content(piece) => into.push(piece),
+                Part::Trailers(trailers) => self.trailers = Some(trailers),
+            }
         }
         Ok(true)
+    }
+
+    /// What the server said after the content (RFC 9110 §6.5), once that has been taken.
+    pub const fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_ref()
     }
 
     /// When what happened.
     pub fn timings(&self) -> Timings {
         Timings {
-            handshake: self.conn.connected_at().map(|at| at.since(self.begun)),
+            start: self.begun.since(Time::ZERO),
+            handshake: self.conn.connected_at().filter(|_| self.first).map(|at| at.since(self.begun)),
             first_byte: self.first_byte.since(self.begun),
-            early: self.conn.has_0rtt() && self.conn.accepted_0rtt(),
+            completion: self.completion.map(|at| at.since(self.begun)),
+            early: self.first && self.conn.has_0rtt() && self.conn.accepted_0rtt(),
         }
     }
 }
@@ -80,7 +110,7 @@ impl Response {
 /// What a request is answered with: a head, and then content.
 struct Answered {
     head: http::Response<()>,
-    pieces: mpsc::Receiver<Result<Bytes, ClientError>>,
+    pieces: mpsc::Receiver<Result<Part, ClientError>>,
     at: Time,
 }
 
@@ -96,7 +126,9 @@ pub(super) struct Connection {
     asks: mpsc::Sender<Ask>,
     driver: Driver,
     server: String,
+    clock: WallClock,
     begun: Time,
+    used: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Ask {
@@ -114,7 +146,7 @@ impl Connection {
         let any = if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
         let socket = Socket::bind(any).map_err(|error| fail(error.to_string()))?;
         let clock = client.clock.clone();
-        let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments());
+        let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(MTU.1));
         // A driver that fails ends its connections' tasks, which is how it shows.
         let (driver, _) = Driver::start(endpoint, socket, clock.clone());
 
@@ -172,7 +204,7 @@ impl Connection {
                 }
             }
         }
-        Ok(Self { conn, asks, driver, server: name, begun })
+        Ok(Self { conn, asks, driver, server: name, clock, begun, used: Arc::default() })
     }
 
     /// Sends a request and waits for the head of its response.
@@ -181,10 +213,18 @@ impl Connection {
             server: self.server.clone(),
             reason: self.conn.closed().map_or_else(|| "it has ended".to_owned(), |error| error.to_string()),
         };
+        let first = !self.used.swap(true, Ordering::Relaxed);
+        let begun = if first { self.begun } else { self.clock.now() };
         let (answer, answered) = oneshot::channel();
         self.asks.send(Ask { request, answer }).await.map_err(|_| over())?;
-        let Answered { head, pieces, at } = answered.await.map_err(|_| over())??;
-        Ok(Response { head, pieces, conn: self.conn.clone(), begun: self.begun, first_byte: at })
+        let Answered { head, pieces, at: first_byte } = answered.await.map_err(|_| over())??;
+        let (conn, clock) = (self.conn.clone(), self.clock.clone());
+        Ok(Response { head, pieces, trailers: None, conn, clock, first, begun, first_byte, completion: None })
+    }
+
+    /// Whether both are the same connection.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.used, &other.used)
     }
 
     /// Whether it has ended.
@@ -263,14 +303,20 @@ async fn exchange(conn: Conn, mut requests: SendRequest<Http3, Bytes>, ask: Ask,
             }
         });
         let more = gathered.await;
-        if !piece.is_empty() && sender.send(Ok(piece.freeze())).await.is_err() {
+        if !piece.is_empty() && sender.send(Ok(Part::Content(piece.freeze()))).await.is_err() {
             // Nobody takes it any more.
             return stream.stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
         }
         match more {
             Ok(true) => {}
-            Ok(false) => return,
+            Ok(false) => break,
             Err(error) => return drop(sender.send(Err(fail(error.to_string()))).await),
         }
     }
+    let end = match stream.recv_trailers().await {
+        Ok(Some(trailers)) => Ok(Part::Trailers(trailers)),
+        Ok(None) => return,
+        Err(error) => Err(fail(error.to_string())),
+    };
+    drop(sender.send(end).await);
 }

@@ -1,8 +1,9 @@
 //! A download into a file, which goes on where an earlier one ended.
 
-use super::{Client, ClientError, Timings};
+use super::{Client, ClientError, Response, Timings};
+use crate::path_use::PathUse;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE, TE};
 use http::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -61,6 +62,8 @@ pub struct Outcome {
     pub resumed_at: u64,
     /// When what happened.
     pub timings: Timings,
+    /// What the server did with what it remembered of the path, where it says so.
+    pub path: Option<PathUse>,
 }
 
 /// What is needed to go on.
@@ -101,7 +104,7 @@ pub async fn download(
         move |source| DownloadError::File { file, source }
     };
     let kept = what.kept(&part);
-    let mut headers = HeaderMap::new();
+    let mut headers = request_headers();
     if let Some((length, mark)) = &kept
         && let (Ok(range), Ok(etag)) = (format!("bytes={length}-").parse(), mark.etag.parse::<HeaderValue>())
     {
@@ -111,7 +114,7 @@ pub async fn download(
     let mut response = client.get(&what.url, &headers).await?;
     if response.head.status() == StatusCode::RANGE_NOT_SATISFIABLE && kept.is_some() {
         // What is there is not the beginning of what the server has.
-        response = client.get(&what.url, &HeaderMap::new()).await?;
+        response = client.get(&what.url, &request_headers()).await?;
     }
     let answer = |reason: String| DownloadError::Answer { url: what.url.to_string(), reason };
     let (begin, total) = match (response.head.status(), &kept) {
@@ -157,13 +160,55 @@ pub async fn download(
             break;
         }
     }
-    if total.is_some_and(|total| total != have) {
-        return Err(answer(format!("{have} bytes, announced: {}", total.unwrap_or_default())));
-    }
+    complete(&what.url, have, total)?;
     drop(file);
     std::fs::rename(&part, &what.file).map_err(wrong(&what.file))?;
     remove(&mark_file).map_err(wrong(&mark_file))?;
-    Ok(Outcome { bytes: have, resumed_at: begin, timings: response.timings() })
+    Ok(outcome(&response, have, begin))
+}
+
+/// Takes all of a URL's content and keeps nothing of it: to measure.
+///
+/// # Errors
+/// The content does not come, or not all of it.
+pub async fn discard(
+    client: &Client,
+    url: &Uri,
+    mut progress: impl FnMut(u64, Option<u64>),
+) -> Result<Outcome, DownloadError> {
+    let mut response = client.get(url, &request_headers()).await?;
+    let status = response.head.status();
+    if status != StatusCode::OK {
+        return Err(DownloadError::Status { url: url.to_string(), status });
+    }
+    let total = number(response.head.headers(), CONTENT_LENGTH);
+    let (mut have, mut pieces) = (0, Vec::new());
+    while response.pieces(&mut pieces).await? {
+        have += pieces.drain(..).map(|piece| piece.len() as u64).sum::<u64>();
+        progress(have, total);
+    }
+    complete(url, have, total)?;
+    Ok(outcome(&response, have, 0))
+}
+
+/// What each request says.
+fn request_headers() -> HeaderMap {
+    HeaderMap::from_iter([(TE, HeaderValue::from_static("trailers"))])
+}
+
+fn complete(url: &Uri, have: u64, announced: Option<u64>) -> Result<(), DownloadError> {
+    match announced.filter(|announced| *announced != have) {
+        None => Ok(()),
+        Some(announced) => {
+            let reason = format!("{have} bytes, announced: {announced}");
+            Err(DownloadError::Answer { url: url.to_string(), reason })
+        }
+    }
+}
+
+fn outcome(response: &Response, bytes: u64, resumed_at: u64) -> Outcome {
+    let path = response.trailers().and_then(PathUse::from_trailers);
+    Outcome { bytes, resumed_at, timings: response.timings(), path }
 }
 
 fn remove(file: &Path) -> io::Result<()> {

@@ -5,7 +5,7 @@ mod download;
 mod trust;
 
 pub use connection::{Response, Timings};
-pub use download::{Download, DownloadError, Outcome, download};
+pub use download::{Download, DownloadError, Outcome, discard, download};
 pub use trust::Trust;
 
 use crate::clock::WallClock;
@@ -18,6 +18,7 @@ use connection::Connection;
 use http::{HeaderMap, Uri};
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use thiserror::Error;
 use tokio::sync::Mutex;
@@ -68,6 +69,7 @@ pub struct ClientBuilder {
     trust: Trust,
     tokens: Option<Arc<TokenFile>>,
     handshake_time: Option<Span>,
+    addresses: BTreeMap<String, IpAddr>,
 }
 
 impl ClientBuilder {
@@ -89,6 +91,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn handshake_time(mut self, limit: Span) -> Self {
         self.handshake_time = Some(limit);
+        self
+    }
+
+    /// Finds `host` at `address`, whatever the system says. The URL's name is still the one that the server has to show.
+    #[must_use]
+    pub fn address(mut self, host: &str, address: IpAddr) -> Self {
+        self.addresses.insert(host.to_ascii_lowercase(), address);
         self
     }
 
@@ -119,6 +128,7 @@ impl ClientBuilder {
             address_tokens,
             path_tokens,
             handshake_time: self.handshake_time.unwrap_or(Span::from_secs(10)),
+            addresses: self.addresses,
             clock,
             connections: Mutex::default(),
         };
@@ -140,6 +150,7 @@ struct Inside {
     address_tokens: Arc<dyn TokenStore>,
     path_tokens: TokenClient,
     handshake_time: Span,
+    addresses: BTreeMap<String, IpAddr>,
     clock: WallClock,
     connections: Mutex<BTreeMap<String, Connection>>,
 }
@@ -203,12 +214,12 @@ impl Client {
         let connection = self.connection(&server, true).await?;
         match connection.ask(request.clone()).await {
             Err(_) if connection.early_refused() => {
-                self.forget(&server).await;
+                self.forget(&server, connection).await;
                 self.connection(&server, false).await?.ask(request).await
             }
             // It had ended, by the server's wish or for silence, before this request.
             Err(_) if connection.is_over() => {
-                self.forget(&server).await;
+                self.forget(&server, connection).await;
                 self.connection(&server, true).await?.ask(request).await
             }
             answered => answered,
@@ -223,8 +234,28 @@ impl Client {
         }
     }
 
-    async fn forget(&self, server: &Server) {
-        self.0.connections.lock().await.remove(&server.name());
+    /// No request uses `connection` from now on. Where early data was refused it lives, though HTTP/3 cannot go on over it.
+    async fn forget(&self, server: &Server, connection: Connection) {
+        let mut connections = self.0.connections.lock().await;
+        // Another request that failed with it may have begun the next one already.
+        if connections.get(&server.name()).is_some_and(|present| present.is(&connection)) {
+            connections.remove(&server.name());
+        }
+        drop(connections);
+        connection.close().await;
+    }
+
+    /// Where the server may be: as told, or as the system says.
+    async fn addresses(&self, server: &Server) -> Result<Vec<SocketAddr>, ClientError> {
+        if let Some(address) = self.0.addresses.get(&server.host.to_ascii_lowercase()) {
+            return Ok(vec![(*address, server.port).into()]);
+        }
+        let no_name = |reason| ClientError::Name { host: server.host.clone(), reason };
+        let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
+        let found = found.map_err(|error: io::Error| no_name(error.to_string()))?;
+        // At most four, so that a long list does not make for a long wait.
+        let found: Vec<SocketAddr> = found.take(4).collect();
+        if found.is_empty() { Err(no_name("the answer is empty".to_owned())) } else { Ok(found) }
     }
 
     /// The connection to `server`, or a new one.
@@ -233,20 +264,17 @@ impl Client {
         if let Some(connection) = connections.get(&server.name()).filter(|connection| !connection.is_over()) {
             return Ok(connection.clone());
         }
-        let resolved = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
-        let addresses = resolved
-            .map_err(|error: io::Error| ClientError::Name { host: server.host.clone(), reason: error.to_string() })?;
-        let mut failed = ClientError::Name { host: server.host.clone(), reason: "the answer is empty".to_owned() };
-        // One after the other, in the resolver's order; at most four, so that a long list does not make for a long wait.
-        for address in addresses.take(4) {
+        let mut failed = None;
+        // One after the other, in the resolver's order.
+        for address in self.addresses(server).await? {
             match Connection::open(&self.0, server, address, early).await {
                 Ok(connection) => {
                     connections.insert(server.name(), connection.clone());
                     return Ok(connection);
                 }
-                Err(error) => failed = error,
+                Err(error) => failed = Some(error),
             }
         }
-        Err(failed)
+        Err(failed.unwrap_or_else(|| ClientError::System(format!("{} has no address", server.name()))))
     }
 }

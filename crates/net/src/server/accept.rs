@@ -6,7 +6,8 @@ use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
 use bentpipe_quic::token::Tokens;
 use bentpipe_quic::{
-    Accept, Attached, Conn, MakeController, Probe, Remembered, Settings, SettingsError, Task, controller_factory,
+    Accept, AckRule, Attached, Conn, MakeController, Probe, Remembered, Settings, SettingsError, Task,
+    controller_factory,
 };
 use bentpipe_units::Bytes;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -35,6 +36,8 @@ impl Tuning {
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
             idle_timeout: limits.idle_time,
+            ack: AckRule::Auto,
+            ack_by: AckRule::Auto.by(),
             ..Settings::default()
         };
         settings.transport()?;
@@ -75,9 +78,11 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     } else {
         (None, None)
     };
+    let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
+    settings.ask(&mut transport, saved.as_ref());
     let tokens = notes.as_ref().map(|notes| Tokens::server(&shared.tokens, notes.clone()));
     let starting = prepared.wants_permit().then(|| shared.starts.ticket(remote.ip()));
-    let (ticket, prepared, probe) = (starting.clone(), prepared.clone(), Probe::new(false));
+    let (ticket, prepared, probe, told) = (starting.clone(), prepared.clone(), Probe::new(false), notes.clone());
     let make: MakeController = Arc::new(move |setup| {
         let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
         prepared.make(setup, fast, notes.clone())
@@ -89,6 +94,6 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     config.transport_config(Arc::new(transport));
     let attached = Attached { probe: Some(probe), remembered, tokens, starting, ..Attached::default() };
     let shared = shared.clone();
-    let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, buffer)) as Task);
+    let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, buffer, told)) as Task);
     Some(Accept { config: Arc::new(config), attached, app })
 }

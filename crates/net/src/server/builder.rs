@@ -197,7 +197,7 @@ impl ServerBuilder {
         let accepting = shared.clone();
         let acceptor = Box::new(move |remote| accept(&accepting, remote));
         let server = Some((Arc::new(shared.config.clone()), acceptor as bentpipe_quic::Acceptor));
-        let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments());
+        let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
         let door = shared.door.clone();
         endpoint.set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
         let (driver, driving) = Driver::start(endpoint, socket, clock);

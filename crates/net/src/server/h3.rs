@@ -3,12 +3,15 @@
 use super::limits::Pass;
 use super::{Served, Shared};
 use crate::http::{Answer, Body, answer};
+use crate::path_use::{PathUse, takes_trailers};
+use bentpipe_quic::congestion::PathNotes;
 use bentpipe_quic::{Conn, Http3};
 use bentpipe_units::Span;
 use bytes::Bytes;
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
-use http::Version;
+use http::header::TRAILER;
+use http::{HeaderValue, Method, Version};
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,7 +23,7 @@ use tokio::time::{Duration, timeout};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffer: u64) {
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffer: u64, notes: Option<PathNotes>) {
     conn.batch_writes(buffer);
     shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
@@ -30,7 +33,7 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffe
         match within(limit, watched.handshaken()).await {
             Some(Ok(())) => {
                 pass.shaken();
-                if watched.accepted_0rtt() {
+                if watched.has_0rtt() {
                     counts.early.fetch_add(1, Relaxed);
                 }
                 watched.ended().await;
@@ -59,7 +62,7 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffe
             accepted = connection.accept() => match accepted {
                 Ok(Some(resolver)) => {
                     busy = tokio::time::Instant::now();
-                    conn.spawn(request(conn.clone(), resolver, shared.clone(), client));
+                    conn.spawn(request(conn.clone(), resolver, shared.clone(), client, notes.clone()));
                 }
                 // The client's close appears as an error here.
                 Ok(None) | Err(_) => break,
@@ -88,7 +91,13 @@ async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
     timeout(limit.into(), work).await.ok()
 }
 
-async fn request(conn: Conn, resolver: RequestResolver<Http3, Bytes>, shared: Arc<Shared>, client: IpAddr) {
+async fn request(
+    conn: Conn,
+    resolver: RequestResolver<Http3, Bytes>,
+    shared: Arc<Shared>,
+    client: IpAddr,
+    notes: Option<PathNotes>,
+) {
     let limits = *shared.door.limits();
     // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5).
     let (request, mut stream) = match within(limits.header_time, resolver.resolve_request()).await {
@@ -104,13 +113,14 @@ async fn request(conn: Conn, resolver: RequestResolver<Http3, Bytes>, shared: Ar
     // Content of a request is not read: it would only cost credit.
     stream.stop_sending(Code::H3_NO_ERROR);
     let mut served = Served::begin(&shared, client, &request, Version::HTTP_3);
+    let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
     let root = shared.root.clone();
     let now = shared.clock.system();
     let Ok(Answer { head, body }) = spawn_blocking(move || answer(&root, &request, now)).await else {
         return stream.stop_stream(Code::H3_INTERNAL_ERROR);
     };
     served.status(head.status());
-    match send(&conn, &mut stream, head, body, &shared, &mut served).await {
+    match send(&conn, &mut stream, (head, body), notes, &shared, &mut served).await {
         Ok(()) => served.complete(),
         Err(Some(code)) => {
             if code == Code::H3_EXCESSIVE_LOAD {
@@ -127,14 +137,17 @@ async fn request(conn: Conn, resolver: RequestResolver<Http3, Bytes>, shared: Ar
 async fn send(
     conn: &Conn,
     stream: &mut RequestStream<bentpipe_quic::BidiStream, Bytes>,
-    head: http::Response<()>,
-    mut body: Body,
+    (mut head, mut body): (http::Response<()>, Body),
+    notes: Option<PathNotes>,
     shared: &Shared,
     served: &mut Served,
 ) -> Result<(), Option<Code>> {
     let stall = shared.door.limits().stall_time;
     let _sending = shared.door.send();
     let slow = || Some(Code::H3_EXCESSIVE_LOAD);
+    if notes.is_some() {
+        head.headers_mut().insert(TRAILER, HeaderValue::from_static("server-timing"));
+    }
     within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
     while let Some(piece) = body.next().await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? {
         // Twice the window: what is in flight, and as much again for the round trip in which the window may double.
@@ -143,6 +156,10 @@ async fn send(
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
         served.sent(bytes);
+    }
+    if let Some(notes) = notes {
+        let trailers = PathUse::of(&notes).trailers();
+        within(stall, stream.send_trailers(trailers)).await.ok_or_else(slow)?.map_err(|_| None)?;
     }
     within(stall, stream.finish()).await.ok_or_else(slow)?.map_err(|_| None)
 }

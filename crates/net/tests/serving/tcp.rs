@@ -27,7 +27,8 @@ async fn connect(place: &Place) -> TlsStream<TcpStream> {
 }
 
 async fn ask(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
-    stream.write_all(request.as_bytes()).await.unwrap();
+    // A server that refuses need not read all of it.
+    let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = Vec::new();
     // A server that ends without word of TLS has still said what it had to.
     let _ = stream.read_to_end(&mut answer).await;
@@ -40,7 +41,7 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Lines {
     fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(data)
+        Write::write(&mut *self.0.lock().unwrap(), data)
     }
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
@@ -81,7 +82,7 @@ async fn http1_refuses_what_is_slow_or_too_large() {
     let mut slow = connect(&place).await;
     let answer = tokio::time::timeout(Duration::from_secs(5), ask(&mut slow, "GET / HT")).await;
     assert!(!answer.unwrap().contains("200"), "ended, and not served");
-    let large = format!("GET / HTTP/1.1\r\nhost: h\r\ncookie: {}\r\n\r\n", "c".repeat(100_000));
+    let large = format!("GET / HTTP/1.1\r\nhost: h\r\ncookie: {}\r\n\r\n", "c".repeat(17_000));
     let answer = ask(&mut connect(&place).await, &large).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
 }
