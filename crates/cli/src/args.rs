@@ -1,7 +1,9 @@
 //! The command line.
 
+mod pep;
 mod product;
 
+pub use pep::{Mode, Pep, Side};
 pub use product::{Get, LogStyle, Serve};
 
 use bentpipe_quic::memory::IpPrefix;
@@ -107,6 +109,8 @@ pub enum Command {
     Serve(Serve),
     /// Download files over HTTP/3, and go on where an earlier download ended
     Get(Get),
+    /// Split TCP connections that cross this machine: a performance-enhancing proxy
+    Pep(Pep),
     /// Show the ways that a network of satellites offers over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),

@@ -8,7 +8,8 @@ use super::log::How;
 use super::refusal::Refusal;
 use super::relay::relay;
 use super::target::Target;
-use super::{Entrance, Shared, Way};
+use super::tunnel::Passenger;
+use super::{Entrance, Shared};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -69,7 +70,20 @@ async fn serve(mut face: TcpFace, remote: SocketAddr, pass: Pass, shared: &Arc<S
     };
     let Asked { target, how, entry } = asked;
     let mut journey = Journey::begin(shared, remote, how, target.clone());
-    let Way::Direct = shared.way;
+    if let Some(tunnel) = &shared.tunnel {
+        if shared.allowed.refuses_all(&target) {
+            journey.refused(Refusal::NotAllowed);
+            return refuse(face, entry, Refusal::NotAllowed).await;
+        }
+        let kill = shared.kill.clone();
+        let passenger = Passenger { face, target, entry, journey, pass, patience: shared.patience, kill };
+        if let Err(passenger) = tunnel.carry(passenger, shared.door.limits().connect_time).await {
+            let Passenger { face, entry, mut journey, .. } = passenger;
+            journey.refused(Refusal::Unreachable);
+            refuse(face, entry, Refusal::Unreachable).await;
+        }
+        return;
+    }
     let source = matches!(shared.entrance, Entrance::Transparent { keep_source: true }).then_some(remote);
     let server = match shared.dial(&target, source, buffers).await {
         Ok(server) => server,
@@ -105,6 +119,8 @@ async fn ask(face: &mut TcpFace, shared: &Shared, buffers: Buffers) -> Option<As
     match &shared.entrance {
         Entrance::Transparent { .. } => led(face.stream().local_addr(), How::Transparent),
         Entrance::Redirected => led(original(face.stream()), How::Redirected),
+        // Its connections do not come over TCP.
+        Entrance::Tunnel { .. } => None,
         Entrance::Explicit { credentials } => {
             let patience = shared.door.limits().entry_time.into();
             let mut entry = Entry::new(credentials.clone());
@@ -168,7 +184,7 @@ async fn tell(face: &mut TcpFace, answer: &[u8]) {
 }
 
 /// Refuses a client: in its own words where it has some, and by a reset otherwise.
-async fn refuse(mut face: TcpFace, entry: Option<Entry>, refusal: Refusal) {
+pub(super) async fn refuse(mut face: TcpFace, entry: Option<Entry>, refusal: Refusal) {
     if let Some(entry) = entry {
         tell(&mut face, &entry.refuse(refusal)).await;
     }

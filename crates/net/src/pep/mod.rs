@@ -41,6 +41,7 @@ mod relay;
 mod rules;
 mod socket;
 mod target;
+mod tunnel;
 
 pub use allow::{Addresses, AddressesError, Allowed};
 pub use entry::{Credentials, Entry, Event, LONGEST, Protocol};
@@ -49,17 +50,22 @@ pub use metrics::Metrics;
 pub use refusal::Refusal;
 pub use rules::rules;
 pub use target::{Host, Target, TargetError};
+pub use tunnel::{Header, HeaderError, Secret, read_header, write_header};
 
 use crate::clock::WallClock;
+use crate::driver::Driver;
 use crate::lines::Lines;
 use crate::scrape;
 use crate::server::LogFormat;
+use crate::socket::Socket;
+use bentpipe_quic::congestion::Recipe;
 use bentpipe_units::{Bytes, Span};
 use door::Door;
 use relay::Patience;
 use socket::{Kernel, Tuning};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use thiserror::Error;
@@ -67,6 +73,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant};
+use tunnel::{LAST, Tunnel};
 
 /// How connections come to the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +90,11 @@ pub enum Entrance {
     },
     /// The same, by a rule that changes where they go (REDIRECT). IPv4 or IPv6 as the address listened at.
     Redirected,
+    /// Through a tunnel of QUIC, from another proxy that knows the same secret. It goes on directly.
+    Tunnel {
+        /// The secret.
+        secret: Secret,
+    },
 }
 
 /// How they go on.
@@ -90,6 +102,13 @@ pub enum Entrance {
 pub enum Way {
     /// To the server, by TCP.
     Direct,
+    /// To another proxy, through a tunnel of QUIC that is kept open. Names are looked up there.
+    Tunnel {
+        /// Where it listens.
+        exit: SocketAddr,
+        /// The secret that it knows, too.
+        secret: Secret,
+    },
 }
 
 /// Which side's connections cross the satellite: their sockets are tuned for it.
@@ -118,6 +137,8 @@ pub struct Config {
     pub satellite: SatelliteSide,
     /// The kernel's congestion controller there: `cubic`, `bbr`, `reno`, whichever it has. Otherwise its default.
     pub congestion: Option<String>,
+    /// The controller of a tunnel, ours, and how it starts.
+    pub carrier: Recipe,
     /// The most held there for one connection and direction by a socket; for the hop to be full, its rate times the longer of the round trips beside
     /// the proxy.
     pub buffer: Bytes,
@@ -130,7 +151,12 @@ pub struct Config {
 impl Config {
     /// One on the loopback, at any free port, with the defaults. Entrances that rules lead to let everything pass.
     pub fn new(entrance: Entrance) -> Self {
-        let allowed = if matches!(entrance, Entrance::Explicit { .. }) { Allowed::default() } else { Allowed::all() };
+        let allowed = match entrance {
+            Entrance::Explicit { .. } => Allowed::default(),
+            Entrance::Transparent { .. } | Entrance::Redirected => Allowed::all(),
+            // Who comes has shown who it is; where it goes was allowed at the other end, for that end.
+            Entrance::Tunnel { .. } => Allowed { clients: vec![Addresses::Any], ..Allowed::default() },
+        };
         Self {
             entrance,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
@@ -138,6 +164,7 @@ impl Config {
             allowed,
             satellite: SatelliteSide::Both,
             congestion: None,
+            carrier: Recipe::default(),
             // Twice the bandwidth-delay product of 50 Mbps and 650 ms.
             buffer: Bytes::from_mb(8),
             limits: Limits::default(),
@@ -170,6 +197,17 @@ pub enum PepError {
         /// Why.
         source: io::Error,
     },
+    /// A file that holds no secret.
+    #[error("secret in {}: {why}", file.display())]
+    Secret {
+        /// Which.
+        file: PathBuf,
+        /// Why, without what it holds.
+        why: String,
+    },
+    /// What comes through a tunnel would go into one.
+    #[error("what leaves a tunnel goes on directly, not into another tunnel")]
+    TunnelInTunnel,
     /// The system lacks something.
     #[error("{0}")]
     System(io::Error),
@@ -179,7 +217,8 @@ pub enum PepError {
 #[derive(Debug)]
 struct Shared {
     entrance: Entrance,
-    way: Way,
+    /// Where there is one; otherwise connections go on directly.
+    tunnel: Option<Tunnel>,
     allowed: Allowed,
     tuning: Tuning,
     buffer: Bytes,
@@ -192,6 +231,7 @@ struct Shared {
     address: SocketAddr,
     /// All connections are to end at once.
     kill: watch::Receiver<()>,
+    warnings: Vec<String>,
 }
 
 /// A proxy that runs. Dropping it resets its connections; [`Pep::stop`] lets them finish.
@@ -199,14 +239,16 @@ struct Shared {
 pub struct Pep {
     shared: Arc<Shared>,
     tasks: Vec<JoinHandle<()>>,
+    /// The exit of tunnels, where this is one.
+    exit: Option<(Driver, JoinHandle<io::Result<()>>)>,
     kill: watch::Sender<()>,
     metrics_address: Option<SocketAddr>,
-    warnings: Vec<String>,
 }
 
 impl Drop for Pep {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
+        self.exit.iter().for_each(|(_, driving)| driving.abort());
         // Nobody listens where nobody is connected.
         let _ = self.kill.send(());
     }
@@ -219,15 +261,24 @@ impl Pep {
     /// # Errors
     /// Whatever is missing or not permitted; then nothing has begun.
     pub async fn start(config: Config, log: Option<(LogFormat, Box<dyn Write + Send>)>) -> Result<Self, PepError> {
-        let Config { entrance, listen, way, allowed, satellite, congestion, buffer, limits, metrics: scraped, .. } =
-            config;
+        let Config { entrance, way, allowed, carrier, buffer, limits, .. } = config;
         let kernel = Kernel::ask().map_err(PepError::System)?;
-        let tuning = Tuning { congestion, satellite, user_time: limits.user_time, kernel };
+        let direct = way == Way::Direct && !matches!(entrance, Entrance::Tunnel { .. });
+        let tuning = Tuning {
+            congestion: config.congestion,
+            // What crosses the satellite is TCP only where it is not a tunnel.
+            satellite: direct.then_some(config.satellite),
+            user_time: limits.user_time,
+            kernel,
+        };
         tuning.check()?;
-        let transparent = matches!(entrance, Entrance::Transparent { .. });
-        let listener = tuning.listen(listen, transparent, buffer)?;
-        let address = listener.local_addr().map_err(PepError::System)?;
-        let scraper = match scraped {
+        let door = Door::new(match entrance {
+            // Whoever is at the other end stands for many.
+            Entrance::Tunnel { .. } => Limits { per_client: limits.connections, ..limits },
+            _ => limits,
+        });
+        let opened = Opened::open(config.listen, &entrance, &tuning, buffer)?;
+        let scraper = match config.metrics {
             Some(address) => {
                 Some(TcpListener::bind(address).await.map_err(|source| PepError::Listen { address, source })?)
             }
@@ -241,33 +292,48 @@ impl Pep {
                 lost.log_lost.fetch_add(1, Relaxed);
             })
         });
+        let log = lines.transpose().map_err(PepError::System)?;
+        let clock = WallClock::new();
+        let tunnel = match (&way, &entrance) {
+            (Way::Direct, _) => None,
+            (Way::Tunnel { .. }, Entrance::Tunnel { .. }) => return Err(PepError::TunnelInTunnel),
+            (Way::Tunnel { exit, secret }, _) => {
+                Some(Tunnel::start(*exit, secret, &carrier, (buffer, limits.memory), clock.clone())?)
+            }
+        };
         let (kill, killed) = watch::channel(());
-        let mut warnings = Vec::new();
-        warnings.extend(kernel.shortage(buffer));
         let shared = Arc::new(Shared {
-            entrance,
-            way,
+            tunnel,
             allowed,
-            tuning,
             buffer,
-            door: Door::new(limits),
+            door,
             patience: Patience { idle: limits.idle_time, half_open: limits.half_open_time },
             metrics,
-            log: lines.transpose().map_err(PepError::System)?,
-            clock: WallClock::new(),
-            address,
+            log,
+            clock,
+            address: opened.address().map_err(PepError::System)?,
             kill: killed,
+            warnings: tuning.warnings(buffer),
+            tuning,
+            entrance,
         });
-        let mut tasks = vec![tokio::spawn(accept::listen(listener, shared.clone()))];
+        let (mut tasks, mut exit) = (Vec::new(), None);
+        match (opened, &shared.entrance) {
+            (Opened::Udp(socket), Entrance::Tunnel { secret }) => {
+                exit = Some(tunnel::start_exit(socket, secret, &carrier, buffer, shared.clone())?);
+            }
+            (Opened::Tcp(listener), _) => tasks.push(tokio::spawn(accept::listen(listener, shared.clone()))),
+            (Opened::Udp(_), _) => {}
+        }
         if let Some(scraper) = scraper {
             let shared = shared.clone();
             let text = move || shared.metrics.text(shared.door.inside(), shared.door.memory().get());
             tasks.push(tokio::spawn(scrape::serve(scraper, text)));
         }
-        Ok(Self { shared, tasks, kill, metrics_address, warnings })
+        Ok(Self { shared, tasks, exit, kill, metrics_address })
     }
 
-    /// Where it listens.
+    /// Where it listens: over TCP, or as the exit of tunnels over UDP.
     pub fn address(&self) -> SocketAddr {
         self.shared.address
     }
@@ -294,14 +360,26 @@ impl Pep {
 
     /// What is not as it was wanted: for whoever started it.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.shared.warnings
+    }
+
+    /// Waits until the proxy cannot go on, which takes an exit whose socket fails.
+    pub async fn failed(&mut self) -> io::Error {
+        match &mut self.exit {
+            Some((_, driving)) => match driving.await {
+                Ok(Ok(())) => io::Error::other("the driver ended"),
+                Ok(Err(error)) => error,
+                Err(error) => io::Error::other(error),
+            },
+            None => std::future::pending().await,
+        }
     }
 
     /// Takes no more connections, and ends when those there are have ended, or after `deadline`. Says how many were reset.
     pub async fn stop(self, deadline: Span) -> usize {
         self.shared.door.close();
         // The address is free for whoever comes next.
-        self.tasks.iter().take(1).for_each(JoinHandle::abort);
+        self.tasks.iter().for_each(JoinHandle::abort);
         let wait = async |until: Instant| {
             while self.shared.door.inside() > 0 && Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -312,6 +390,37 @@ impl Pep {
         // Nobody listens where nobody is connected.
         let _ = self.kill.send(());
         wait(Instant::now() + Duration::from_secs(1)).await;
+        if let Some(tunnel) = &self.shared.tunnel {
+            tunnel.end().await;
+        }
+        if let Some((driver, _)) = &self.exit {
+            // Streams are finished, and not all of their bytes have arrived.
+            tokio::time::sleep(LAST.into()).await;
+            driver.close_all(0).await;
+        }
         left
+    }
+}
+
+/// What is listened with.
+enum Opened {
+    Tcp(TcpListener),
+    Udp(Socket),
+}
+
+impl Opened {
+    fn open(address: SocketAddr, entrance: &Entrance, tuning: &Tuning, buffer: Bytes) -> Result<Self, PepError> {
+        if matches!(entrance, Entrance::Tunnel { .. }) {
+            return Socket::bind(address).map(Self::Udp).map_err(|source| PepError::Listen { address, source });
+        }
+        let transparent = matches!(entrance, Entrance::Transparent { .. });
+        tuning.listen(address, transparent, buffer).map(Self::Tcp)
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr(),
+            Self::Udp(socket) => socket.local_addr(),
+        }
     }
 }

@@ -61,10 +61,12 @@ pub(super) struct Moved {
     pub down: AtomicU64,
 }
 
-/// How a connection is led on.
+/// How long is waited for whom.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
+    /// Nothing moves.
     pub idle: Span,
+    /// Nothing moves, and one direction has ended.
     pub half_open: Span,
 }
 

@@ -20,7 +20,7 @@ pub fn rules(entrance: &Entrance, listen: SocketAddr, interface: &str) -> Option
     let nfproto = if v4 { "ipv4" } else { "ipv6" };
     let matching = format!("iifname \"{interface}\" meta nfproto {nfproto} meta l4proto tcp fib daddr type != local");
     match entrance {
-        Entrance::Explicit { .. } => return None,
+        Entrance::Explicit { .. } | Entrance::Tunnel { .. } => return None,
         Entrance::Transparent { keep_source } => {
             let _ = write!(
                 text,

@@ -24,8 +24,8 @@ const BACKLOG: i32 = 1024;
 pub(super) struct Tuning {
     /// The kernel's congestion controller on the satellite side.
     pub congestion: Option<String>,
-    /// Which side that is.
-    pub satellite: SatelliteSide,
+    /// Which side that is, if any.
+    pub satellite: Option<SatelliteSide>,
     pub user_time: Span,
     pub kernel: Kernel,
 }
@@ -141,17 +141,24 @@ impl Tuning {
 
     pub fn is_satellite(&self, side: Side) -> bool {
         match self.satellite {
-            SatelliteSide::Both => true,
-            SatelliteSide::Client => side == Side::Client,
-            SatelliteSide::Server => side == Side::Server,
+            Some(SatelliteSide::Both) => true,
+            Some(SatelliteSide::Client) => side == Side::Client,
+            Some(SatelliteSide::Server) => side == Side::Server,
+            None => false,
         }
     }
 
     /// The sizes that are wanted of a socket on the satellite side, and of another.
     pub fn wanted(&self, buffer: Bytes) -> (Bytes, Bytes) {
         // What a near network takes: 1 MB is 1 Gbps over 8 ms. Our choice.
-        let other = if self.satellite == SatelliteSide::Both { buffer } else { buffer.min(Bytes::from_mb(1)) };
-        (buffer, other)
+        let other = buffer.min(Bytes::from_mb(1));
+        // Through a tunnel, what waits of a stream is as much.
+        (buffer, if self.satellite == Some(SatelliteSide::Both) { buffer } else { other })
+    }
+
+    /// What is not as whoever wants such a buffer might think.
+    pub fn warnings(&self, buffer: Bytes) -> Vec<String> {
+        self.satellite.and_then(|_| self.kernel.shortage(buffer)).into_iter().collect()
     }
 
     /// Tunes a connection that was accepted.

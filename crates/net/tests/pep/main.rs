@@ -5,6 +5,9 @@
 mod clients;
 mod explicit;
 mod limits;
+mod path;
+mod spaces;
+mod tunnel;
 
 use std::time::Duration;
 
