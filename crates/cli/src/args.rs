@@ -7,11 +7,11 @@ pub use pep::{Mode, Pep, Side};
 pub use product::{Get, LogStyle, Serve};
 
 use bentpipe_quic::memory::IpPrefix;
-use bentpipe_units::Span;
+use bentpipe_units::{Bytes, Span};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,6 +62,19 @@ Examples:
   bentpipe orbit kuiper-630 --sharing=30                            (among the 30 largest cities)
   bentpipe orbit leo.toml --json | jq '.flows[].summary'";
 
+const SHELL_EXAMPLES: &str = "\
+Examples:
+  bentpipe shell geo-50-10                                          (a shell behind a satellite)
+  bentpipe shell geo-50-10 -- ping -c 3 {server}
+  bentpipe shell leo --serve 'python3 -m http.server 8000' -- curl -o /dev/null http://{server}:8000/file
+  bentpipe shell geo-250-3 --set path.forward.loss=0.001 --forward 443:127.0.0.1:8443 -- curl -k https://{server}/
+  bentpipe shell my.toml --json -- ./measure {server}
+
+In COMMAND and in --serve, {server}, {client}, {server6} and {client6} are addresses; so are the variables BENTPIPE_SERVER,
+BENTPIPE_CLIENT and so on. Needs root or user namespaces, and /dev/net/tun; the host's own network is not touched.
+Exit status: that of COMMAND, 128 and the signal's number where a signal ended it; 126 or 127 where it cannot be run; 2 the
+path or the command line is wrong; 3 the path cannot be emulated here.";
+
 const PLACES_EXAMPLES: &str = "\
 Examples:
   bentpipe places
@@ -83,6 +96,9 @@ pub enum Command {
     Run(Run),
     /// Play every congestion controller against every other on a path, and print heat maps of their shares
     Matrix(Matrix),
+    /// Run a command as if behind a satellite: a real program on a real kernel, over an emulated path
+    #[command(after_help = SHELL_EXAMPLES)]
+    Shell(Shell),
     /// List the built-in paths with their bandwidth-delay products and time targets
     Profiles {
         /// One JSON document on standard output and nothing else
@@ -139,7 +155,7 @@ pub enum Command {
     /// Print a completion script for a shell
     Completions {
         /// The shell
-        shell: Shell,
+        shell: clap_complete::Shell,
     },
 }
 
@@ -199,7 +215,7 @@ pub struct Run {
     /// Runs of each variant at each point, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub repeat: Option<u64>,
-    /// Runs at the same time [default: one for each processor]
+    /// Runs at the same time [default: one for each processor; one under the wall clock]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Run directory to write, or the directory of run directories where there are several files [default: out/NAME]
@@ -241,6 +257,68 @@ pub struct Matrix {
     /// One JSON document on standard output and nothing else (a list of documents where there are several scenarios)
     #[arg(long)]
     pub json: bool,
+}
+
+/// What to run behind which path.
+#[derive(Debug, Args)]
+pub struct Shell {
+    /// A built-in path (see `bentpipe profiles`), or a scenario file (TOML), of which the path is taken
+    #[arg(value_name = "PROFILE")]
+    pub path: String,
+    /// What to run [default: $SHELL]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// A server to run at the other end of the path first, by /bin/sh; its output goes to standard error
+    #[arg(long, value_name = "COMMAND")]
+    pub serve: Option<String>,
+    /// Lead TCP connections to a port of {server} to a service in this host's network
+    #[arg(long, value_name = "PORT:HOST:PORT")]
+    pub forward: Vec<Forward>,
+    /// Change a key of the scenario, by dotted path: path.forward.loss=0.01
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random draw, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Largest IP packet of the interfaces
+    #[arg(long, value_name = "BYTES", default_value = "1500 B")]
+    pub mtu: Bytes,
+    /// Set a kernel parameter at both ends of the path, such as net.ipv4.tcp_wmem="4096 65536 67108864"
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub sysctl: Vec<String>,
+    /// How long before a packet is due to stop sleeping and look at the clock: more is more precise and takes more processor time
+    #[arg(long, value_name = "TIME", default_value = "40 us")]
+    pub spin: Span,
+    /// Do not ask for real-time priority
+    #[arg(long)]
+    pub no_realtime: bool,
+    /// One JSON document on standard output and nothing else: what COMMAND prints goes to standard error
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A port of the far side, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forward {
+    /// The port.
+    pub port: u16,
+    /// `host:port` in the host's network.
+    pub target: String,
+}
+
+impl FromStr for Forward {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no port and target; allowed: PORT:HOST:PORT, such as 8080:127.0.0.1:80");
+        let (port, target) = text.split_once(':').ok_or_else(wrong)?;
+        let port: u16 = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
+        let (host, target_port) = target.rsplit_once(':').ok_or_else(wrong)?;
+        if host.is_empty() || target_port.parse::<u16>().is_err() {
+            return Err(wrong());
+        }
+        Ok(Self { port, target: target.to_owned() })
+    }
 }
 
 /// Which network to look at, and how.
@@ -290,4 +368,21 @@ pub struct Orbit {
 pub enum Clock {
     /// Deterministic simulation, as fast as the processor allows
     Virtual,
+    /// Real time: the kernel's own TCP over emulated links, between network namespaces. Needs root or user namespaces
+    Wall,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forward_is_a_port_and_where_it_leads() {
+        let parsed = |text: &str| text.parse::<Forward>().map(|forward| (forward.port, forward.target));
+        assert_eq!(parsed("80:localhost:8080"), Ok((80, "localhost:8080".to_owned())));
+        assert_eq!(parsed("443:[::1]:8443"), Ok((443, "[::1]:8443".to_owned())));
+        for wrong in ["", "80", "80:localhost", "0:a:1", "x:a:1", "80::1", "80:a:b"] {
+            assert!(parsed(wrong).is_err_and(|error| error.contains("PORT:HOST:PORT")), "{wrong}");
+        }
+    }
 }

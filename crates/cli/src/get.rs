@@ -4,7 +4,8 @@ use crate::args::Get;
 use crate::{FAILED, NOT_HELD, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{
-    Client, ClientError, Download, DownloadError, Outcome, PathUse, TokenFile, Trust, default_tokens, discard, download,
+    Client, ClientError, Download, DownloadError, Outcome, PathReport, TokenFile, Trust, default_tokens, discard,
+    download,
 };
 use bentpipe_quic::memory::StoreError;
 use http::Uri;
@@ -159,7 +160,7 @@ fn told(what: &Wanted, outcome: &Outcome) -> String {
     let fresh = outcome.bytes - outcome.resumed_at;
     let mbps = fresh as f64 * 8e-6 / took.max(1e-9);
     let early = if outcome.timings.early { ", 0-RTT" } else { "" };
-    let path = if outcome.path == Some(PathUse::Resumed) { ", path resumed" } else { "" };
+    let path = if outcome.path == Some(PathReport::Resumed) { ", path resumed" } else { "" };
     let resumed = match outcome.resumed_at {
         0 => String::new(),
         at => format!(", resumed at {at}"),
@@ -180,7 +181,7 @@ fn result(what: &Wanted, outcome: &Outcome) -> serde_json::Value {
         "first_byte_s": timings.first_byte.as_secs_f64(),
         "completion_s": timings.completion.map(|span| span.as_secs_f64()),
         "early_data": timings.early,
-        "path": outcome.path.map(PathUse::name),
+        "path": outcome.path.map(PathReport::name),
     })
 }
 

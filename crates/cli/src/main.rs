@@ -15,6 +15,7 @@ mod pep;
 mod profiles;
 mod run;
 mod serve;
+mod shell;
 mod table;
 
 use args::{Cli, Command};
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Matrix(args) => matrix::run(&args),
+        Command::Shell(args) => shell::run(&args),
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),

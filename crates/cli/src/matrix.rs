@@ -6,7 +6,7 @@ use crate::run::{json, one, stop_on_interrupt, verdict};
 use crate::{OK, USAGE, output};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::fairness::Fairness;
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for contest in &contests {
-        let recorded = one(&contest.plan, &target(args, &contest.plan), jobs, &stop)?;
+        let recorded = one(&contest.plan, &Simulator, &target(args, &contest.plan), jobs, &stop)?;
         status = status.max(verdict(&recorded, &contest.plan));
         if !args.json {
             output::print(&text(contest, &controllers, &recorded, output::coloured(&std::io::stdout())))?;

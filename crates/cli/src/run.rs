@@ -1,8 +1,8 @@
 //! `bentpipe run`.
 
-use crate::args::Run;
+use crate::args::{Clock, Run};
 use crate::{FAILED, NOT_HELD, OK, USAGE, errors, output, table};
-use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator, record};
+use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Runner, Simulator, Wall, record};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,25 @@ use std::time::Duration;
 /// Runs the scenarios one after another. All are read first: where one is wrong, nothing runs.
 pub fn run(args: &Run) -> Result<u8, LabError> {
     let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
-    let plans: Vec<Plan> = args.files.iter().map(|file| Plan::read(file, &changes)).collect::<Result<_, _>>()?;
+    let plans: Result<Vec<Plan>, LabError> = args
+        .files
+        .iter()
+        .map(|file| {
+            let plan = Plan::read(file, &changes)?;
+            match args.clock {
+                Clock::Virtual => Ok(plan),
+                Clock::Wall => plan.under_wall_clock(),
+            }
+        })
+        .collect();
+    let plans = plans?;
+    if args.clock == Clock::Wall
+        && let Err(error) = bentpipe_emu::prepare()
+    {
+        // The process has one thread yet, which this needs.
+        eprintln!("{} {error}", output::paint(output::coloured(&std::io::stderr()), "1;31", "error:"));
+        return Ok(FAILED);
+    }
     let mut targets: Vec<PathBuf> = Vec::new();
     for plan in &plans {
         let target = target(args, plan);
@@ -23,13 +41,20 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         }
         targets.push(target);
     }
-    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let jobs = match args.clock {
+        Clock::Virtual => args.jobs.or_else(|| std::thread::available_parallelism().ok()),
+        // Runs beside each other would take the processor from each other, unless somebody knows better.
+        Clock::Wall => args.jobs,
+    };
+    let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
+    let (simulator, wall) = (Simulator, Wall::default());
+    let runner: &dyn Runner = if args.clock == Clock::Wall { &wall } else { &simulator };
     let stop = stop_on_interrupt();
 
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for (plan, target) in plans.iter().zip(&targets) {
-        let recorded = one(plan, target, jobs, &stop)?;
+        let recorded = one(plan, runner, target, jobs, &stop)?;
         status = status.max(verdict(&recorded, plan));
         if !args.json {
             output::print(&table::results(plan, &recorded, output::coloured(&std::io::stdout())))?;
@@ -62,9 +87,15 @@ pub(crate) fn json(documents: &[Results], several: bool) -> String {
 }
 
 /// Runs one plan into its directory.
-pub(crate) fn one(plan: &Plan, target: &Path, jobs: NonZeroUsize, stop: &AtomicBool) -> Result<Recorded, LabError> {
+pub(crate) fn one(
+    plan: &Plan,
+    runner: &dyn Runner,
+    target: &Path,
+    jobs: NonZeroUsize,
+    stop: &AtomicBool,
+) -> Result<Recorded, LabError> {
     let bar = progress_bar(plan);
-    let recorded = record(plan, &Simulator, target, jobs, stop, &|done| bar.set_position(done as u64));
+    let recorded = record(plan, runner, target, jobs, stop, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
     let recorded = recorded?;
     if let Some(failure) = &recorded.failure {

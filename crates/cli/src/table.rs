@@ -240,8 +240,8 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_lab::{Changes, record};
-    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReturnBytes, RunOutcome, RunSpec, SimError};
+    use bentpipe_lab::{Changes, Ran, RunError, record};
+    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReturnBytes, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
     use std::path::Path;
@@ -267,7 +267,7 @@ mod tests {
     struct Fake;
 
     impl bentpipe_lab::Runner for Fake {
-        fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<RunOutcome, SimError> {
+        fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<Ran, RunError> {
             let mut outcome = RunOutcome {
                 flows: vec![],
                 links: vec![],
@@ -319,7 +319,7 @@ mod tests {
                     error: None,
                 });
             }
-            Ok(outcome)
+            Ok(outcome.into())
         }
     }
 

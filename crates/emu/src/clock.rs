@@ -43,32 +43,38 @@ pub fn thread_time() -> Span {
 
 /// Wakes a thread at a time, or earlier when there is something to read.
 ///
-/// A timer of its own, since the timeout of `ppoll` may be late by a thousandth of its length for threads without real-time priority
+/// For threads without real-time priority by a timer of its own, since the timeout of `ppoll` may then be late by a thousandth of its length
 /// (`select_estimate_accuracy` in the kernel), which is 300 us for a satellite's delay.
 #[derive(Debug)]
 pub struct Alarm {
-    timer: TimerFd,
+    timer: Option<TimerFd>,
 }
 
 impl Alarm {
-    /// An alarm that is not set.
-    pub fn new() -> Result<Self, EmuError> {
+    /// An alarm that is not set, for a thread with real-time priority or without.
+    pub fn new(realtime: bool) -> Result<Self, EmuError> {
+        if realtime {
+            return Ok(Self { timer: None });
+        }
         TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
-            .map(|timer| Self { timer })
+            .map(|timer| Self { timer: Some(timer) })
             .map_err(|error| EmuError::system("timerfd_create", error))
     }
 
     /// Returns after `span` at the latest, as soon as one of `inputs` can be read, or when a signal comes.
     pub fn wait(&self, span: Span, inputs: &[BorrowedFd<'_>]) -> Result<(), EmuError> {
         // Zero would switch the timer off.
-        let span = Duration::from_nanos(span.as_nanos().max(1));
-        self.timer
-            .set(Expiration::OneShot(TimeSpec::from_duration(span)), TimerSetTimeFlags::empty())
-            .map_err(|error| EmuError::system("timerfd_settime", error))?;
-        let timer = self.timer.as_fd();
+        let span = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos().max(1)));
+        if let Some(timer) = &self.timer {
+            timer
+                .set(Expiration::OneShot(span), TimerSetTimeFlags::empty())
+                .map_err(|error| EmuError::system("timerfd_settime", error))?;
+        }
+        let timeout = if self.timer.is_some() { None } else { Some(span) };
+        let timer = self.timer.as_ref().map(AsFd::as_fd);
         let mut fds: Vec<PollFd<'_>> =
-            inputs.iter().chain([&timer]).map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
-        match ppoll(&mut fds, None, None) {
+            inputs.iter().chain(&timer).map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+        match ppoll(&mut fds, timeout, None) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(()),
             Err(error) => Err(EmuError::system("ppoll", error)),
         }

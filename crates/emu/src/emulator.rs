@@ -1,13 +1,14 @@
 //! Namespaces with the path between them, and the two threads that carry packets across.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, pause};
 use crate::lane::Lane;
 use crate::report::{DirectionReport, Report};
 use crate::tun::{Tun, ring_drops};
+use crate::watch::{Watch, Watcher};
 use crate::worker::Worker;
 use crate::{EmuError, Namespace};
 use bentpipe_link::{DirectionModel, LinkContext};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Span, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,9 @@ use std::thread::JoinHandle;
 pub const MOST_TERMINALS: usize = 250;
 /// The smallest packet size that IPv6 works with (RFC 8200 §5), and the largest that a TUN device takes.
 const MTUS: std::ops::RangeInclusive<u64> = 1280..=65_535;
+
+/// How long whoever waits for a time sleeps at most before looking whether there is something to wait for.
+const NAP: Span = Span::from_millis(50);
 
 /// A hop of the path, both directions.
 #[derive(Debug, Clone)]
@@ -52,14 +56,17 @@ pub struct Settings {
     pub spin: Span,
     /// Whether to ask for real-time priority. Without permission it goes on without, and says so.
     pub realtime: bool,
+    /// Packets of one flow whose deadlines lie within this of each other, and have passed, are handed over as one, as by a network card with generic receive offload (GRO). Zero: each by
+    /// itself.
+    pub gro: Span,
     /// What the packets inside the links of one direction may take; more are dropped and counted.
     pub memory: Bytes,
 }
 
 impl Default for Settings {
-    /// Measured on a virtual machine: see decision 14.
+    /// Measured on a virtual machine: see decision 14. A gigabit card interrupts up to 20,000 times a second (`InterruptThrottleRate` of Linux's e1000 driver), and joins what came in between.
     fn default() -> Self {
-        Self { spin: Span::from_micros(40), realtime: true, memory: Bytes::from_mb(1000) }
+        Self { spin: Span::from_micros(40), realtime: true, gro: Span::from_micros(50), memory: Bytes::from_mb(1000) }
     }
 }
 
@@ -188,6 +195,14 @@ impl Emulator {
     /// # Errors
     /// A path without hops, or a machine that has no threads or timers left.
     pub fn start(ground: Ground, spec: &PathSpec, settings: Settings) -> Result<Self, EmuError> {
+        Self::start_watched(ground, spec, settings, &Watch::default())
+    }
+
+    /// The same, and notes what `watch` asks for.
+    ///
+    /// # Errors
+    /// Those of [`Self::start`].
+    pub fn start_watched(ground: Ground, spec: &PathSpec, settings: Settings, watch: &Watch) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
             return Err(EmuError::Spec { what: "a path of no hops".to_owned(), allowed: "at least one".to_owned() });
         }
@@ -205,6 +220,10 @@ impl Emulator {
         for hop in spec.hops.iter().rev() {
             forward.push(&hop.forward, &context(hop, "forward"), terminals, hop.shared);
         }
+        if watch.series {
+            forward.keep_series();
+            reverse.keep_series();
+        }
         let dropped = ground.ring_drops()?;
         let server = vec![Arc::clone(&ground.server_tun)];
         let clients = ground.client_tuns.clone();
@@ -216,6 +235,7 @@ impl Emulator {
             outputs,
             terminal_of,
             terminals,
+            watcher: Watcher::new(&watch.ports, name == "forward"),
             settings,
             clock,
             stop: Arc::clone(&stop),
@@ -240,6 +260,22 @@ impl Emulator {
     /// Time of the links.
     pub fn elapsed(&self) -> Span {
         self.clock.now().since_start()
+    }
+
+    /// The same, as the links have it.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Waits until `at`; false where the emulation came to an end, or `stop` was set, before.
+    pub fn wait_until(&self, at: Time, stop: &AtomicBool) -> bool {
+        while self.now() < at {
+            if stop.load(Ordering::Relaxed) || !self.is_working() {
+                return false;
+            }
+            pause(at.since(self.now()).min(NAP));
+        }
+        true
     }
 
     /// Whether both directions still work. One that has ended has met an error, which [`Self::stop`] tells.

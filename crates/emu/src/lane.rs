@@ -3,8 +3,9 @@
 //! A state machine without a clock. However late it is called, each link sees every packet at the very time at which the link before let it go, so that a
 //! thread that oversleeps delays packets, and changes neither what is lost nor the rate that follows.
 
+use crate::series::LinkSeries;
 use bentpipe_link::{Counters, DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// What travels, and for or from which terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,14 @@ struct Stage<P> {
     links: Vec<Link<Load<P>>>,
     names: Vec<String>,
     shared: bool,
+<<<<<<< HEAD
+    /// One for each link, where they are kept.
+    series: Vec<LinkSeries>,
+=======
+    /// How long a packet that its links have sent is on the way at least, to its end and to that of the lane.
+    least: Span,
+    least_after: Span,
+>>>>>>> wing-E7
 }
 
 /// The links of one direction, in the order in which packets pass them.
@@ -60,7 +69,26 @@ impl<P> Lane<P> {
         let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
         let names: Vec<String> = (0..copies).map(name).collect();
         let link = |name: &String| Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports);
-        self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared });
+<<<<<<< HEAD
+        self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared, series: Vec::new() });
+    }
+
+    /// Keeps series of every link from now on.
+    pub fn keep_series(&mut self) {
+        for stage in &mut self.stages {
+            stage.series.resize_with(stage.links.len(), LinkSeries::default);
+        }
+=======
+        let least = model.least_delay();
+        self.stages.iter_mut().for_each(|before| before.least_after += least);
+        self.stages.push(Stage {
+            links: names.iter().map(link).collect(),
+            names,
+            shared,
+            least,
+            least_after: Span::ZERO,
+        });
+>>>>>>> wing-E7
     }
 
     /// Takes a packet at `now`, which never runs backwards. What the first link refuses is told at once.
@@ -68,19 +96,33 @@ impl<P> Lane<P> {
         self.enter(0, now, packet)
     }
 
-    /// When something comes out, or is lost; perhaps an earlier time. `None` while nothing will happen unless a packet comes.
+    /// When something comes out; perhaps an earlier time. What links lose is told of when [`Self::poll`] is called next, and not before. `None` while nothing comes out unless a packet
+    /// comes.
     pub fn next_output(&self) -> Option<Time> {
-        self.stages.iter().flat_map(|stage| &stage.links).filter_map(Link::next_output).min()
+        let next = |stage: &Stage<P>| {
+            let arrivals = stage.links.iter().filter_map(|link| link.next_arrival(stage.least));
+            arrivals.min().map(|at| at + stage.least_after)
+        };
+        self.stages.iter().filter_map(next).min()
     }
 
     /// Tells of the next packet that came out or was lost by `now`, in order of time. Call until `None`.
     pub fn poll(&mut self, now: Time) -> Option<Outcome<P>> {
         loop {
             let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
-            match self.stages[place].links[index].poll(at) {
+            let stage = &mut self.stages[place];
+            let event = stage.links[index].poll(at);
+            stage.note(index, at);
+            match event {
                 None => {}
-                Some(Event::Lost { cause, packet, .. }) => return Some(Outcome::Lost(cause, packet)),
+                Some(Event::Lost { cause, packet, .. }) => {
+                    stage.dropped(index, at, cause);
+                    return Some(Outcome::Lost(cause, packet));
+                }
                 Some(Event::Delivered { packet, .. }) => {
+                    if let Some(series) = stage.series.get_mut(index) {
+                        series.delivered(at, packet.bytes);
+                    }
                     if let Some(outcome) = self.enter(place + 1, at, packet) {
                         return Some(outcome);
                     }
@@ -89,15 +131,22 @@ impl<P> Lane<P> {
         }
     }
 
-    /// What each link has counted so far, its books brought up to `now`.
-    pub fn counters(&mut self, now: Time) -> Vec<(String, Counters)> {
+    /// What each link has counted so far, its books brought up to `now`, and the mean time that packets waited in its queue.
+    pub fn counters(&mut self, now: Time) -> Vec<(String, Counters, Span)> {
         let links = self.stages.iter_mut().flat_map(|stage| stage.links.iter_mut().zip(&stage.names));
         links
             .map(|(link, name)| {
                 link.settle(now);
-                (name.clone(), *link.counters())
+                let waited = link.queue_time(now).waited_packets / u128::from(link.counters().packets_in.max(1));
+                let mean = Span::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX));
+                (name.clone(), *link.counters(), mean)
             })
             .collect()
+    }
+
+    /// The series of each link, in the order of [`Self::counters`]; none where they were not kept.
+    pub fn take_series(&mut self) -> Vec<LinkSeries> {
+        self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.series)).collect()
     }
 
     /// The earliest deadline, with the stage and the link that has it.
@@ -113,9 +162,29 @@ impl<P> Lane<P> {
         let Some(stage) = self.stages.get_mut(place) else { return Some(Outcome::Out { at, packet }) };
         let terminal = packet.payload.terminal;
         let (index, port) = if stage.shared { (0, terminal) } else { (terminal, 0) };
-        match stage.links[index].enqueue(at, port, packet) {
+        let taken = stage.links[index].enqueue(at, port, packet);
+        stage.note(index, at);
+        match taken {
             Enqueue::Queued => None,
-            Enqueue::Dropped(cause, packet) => Some(Outcome::Lost(cause, packet)),
+            Enqueue::Dropped(cause, packet) => {
+                stage.dropped(index, at, cause);
+                Some(Outcome::Lost(cause, packet))
+            }
+        }
+    }
+}
+
+impl<P> Stage<P> {
+    /// Notes how long the queue of link number `index` is.
+    fn note(&mut self, index: usize, at: Time) {
+        if let Some(series) = self.series.get_mut(index) {
+            series.queue(at, self.links[index].queue_bytes());
+        }
+    }
+
+    fn dropped(&mut self, index: usize, at: Time, cause: DropCause) {
+        if let Some(series) = self.series.get_mut(index) {
+            series.dropped(at, cause);
         }
     }
 }
@@ -124,7 +193,7 @@ impl<P> Lane<P> {
 mod tests {
     use super::*;
     use bentpipe_link::{DirectionConfig, Ecn};
-    use bentpipe_units::{Rate, Span};
+    use bentpipe_units::Rate;
     use proptest::prelude::*;
     use std::path::Path;
 
@@ -162,9 +231,26 @@ mod tests {
         // 1500 bytes: 1 ms at 12 Mbps, half of it at 24 Mbps.
         assert_eq!(all, [(Time::from_nanos(304_500_000), 1, 1)]);
         let counters = lane.counters(Time::from_millis(400));
-        let names: Vec<&str> = counters.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = counters.iter().map(|(name, _, _)| name.as_str()).collect();
         assert_eq!(names, ["near#0", "near#1", "far"]);
-        assert_eq!(counters.iter().map(|(_, counters)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+        assert_eq!(counters.iter().map(|(_, counters, _)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+    }
+
+    #[test]
+    fn it_asks_to_be_woken_when_packets_leave_and_hardly_ever_before() {
+        let (mut lane, mut all, mut wakes) = (lane(), Vec::new(), 0);
+        for number in 0..100 {
+            assert!(lane.enqueue(Time::ZERO, packet(number, 0)).is_none());
+        }
+        while let Some(now) = lane.next_output() {
+            wakes += 1;
+            let before = all.len();
+            out(&mut lane, now, &mut all);
+            assert!(all[before..].iter().all(|(at, _, _)| *at == now), "told late");
+        }
+        assert_eq!(all.len(), 100);
+        // One for each, and a few before the first, while nobody knows when it will come.
+        assert!(wakes < 105, "{wakes}");
     }
 
     proptest! {

@@ -35,6 +35,11 @@
 mod clock;
 mod emulator;
 mod error;
+<<<<<<< HEAD
+mod kernel_tcp;
+=======
+mod join;
+>>>>>>> wing-E7
 mod lane;
 mod namespace;
 mod netlink;
@@ -43,13 +48,18 @@ mod program;
 mod relay;
 mod report;
 mod segment;
+mod series;
 mod sys;
 mod tun;
+mod watch;
 mod worker;
 
 pub use emulator::{Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, client_addresses, server_addresses};
 pub use error::EmuError;
+pub use kernel_tcp::{Exchange, ExchangeOutcome, SocketState, Transfer, TransferOutcome};
 pub use namespace::{Access, Namespace, has_admin, prepare};
 pub use program::Program;
 pub use relay::{Relay, RelayReport};
 pub use report::{DirectionReport, Lateness, LinkReport, Report};
+pub use series::LinkSeries;
+pub use watch::{LayerBytes, Passage, Watch};

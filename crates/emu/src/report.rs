@@ -1,5 +1,6 @@
 //! What an emulation says of itself when it ends.
 
+use crate::{LinkSeries, Passage};
 use bentpipe_link::Counters;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
@@ -52,6 +53,10 @@ pub struct LinkReport {
     pub name: String,
     /// What it has counted.
     pub counters: Counters,
+    /// Mean time that its packets waited in its queue.
+    pub queue_mean: Span,
+    /// What happened when, where series were asked for.
+    pub series: Option<LinkSeries>,
 }
 
 /// What one direction did, and what became of every packet that it read: [`Self::unaccounted`] is zero.
@@ -91,6 +96,8 @@ pub struct DirectionReport {
     pub lateness: Lateness,
     /// Its links, in the order in which packets pass them.
     pub links: Vec<LinkReport>,
+    /// The flows that were watched, in the order of [`Watch::ports`](crate::Watch::ports).
+    pub watched: Vec<Passage>,
 }
 
 impl DirectionReport {

@@ -13,16 +13,18 @@ pub const HEADER: usize = 10;
 /// The most that one read can return: the header, and the largest IP packet.
 pub const LARGEST: usize = HEADER + 65_535;
 
-const NEEDS_CSUM: u8 = 1;
-const GSO_NONE: u8 = 0;
-const GSO_TCPV4: u8 = 1;
-const GSO_TCPV6: u8 = 4;
-const GSO_UDP_L4: u8 = 5;
+/// Flag and types of a `virtio_net_hdr` (virtio 1.2 §5.1.6).
+pub const NEEDS_CSUM: u8 = 1;
+pub const GSO_NONE: u8 = 0;
+pub const GSO_TCPV4: u8 = 1;
+pub const GSO_TCPV6: u8 = 4;
+pub const GSO_UDP_L4: u8 = 5;
 /// Flag in the type: the super-packet's first segment carries CWR (RFC 3168 §6.1.2).
 const GSO_ECN: u8 = 0x80;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+/// Protocol numbers (RFC 9293, RFC 768).
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
@@ -229,7 +231,7 @@ impl<'a> Cut<'a> {
 }
 
 /// Puts the checksum into an IPv4 header of so many bytes (RFC 791 §3.1).
-fn complete_ipv4(packet: &mut [u8], header: usize) {
+pub fn complete_ipv4(packet: &mut [u8], header: usize) {
     let Some(header) = packet.get_mut(..header).filter(|header| header.len() >= 20) else { return };
     header[10..12].fill(0);
     let sum = !fold(sum(header));
@@ -237,7 +239,7 @@ fn complete_ipv4(packet: &mut [u8], header: usize) {
 }
 
 /// The one's complement sum over the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), not inverted: where the checksum's field starts from.
-fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> u16 {
+pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> u16 {
     let addresses = match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => sum(&source.octets()) + sum(&destination.octets()),
         (IpAddr::V6(source), IpAddr::V6(destination)) => sum(&source.octets()) + sum(&destination.octets()),
@@ -260,12 +262,12 @@ fn fold(mut sum: u32) -> u16 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// A super-packet of TCP with 12 bytes of options, or of UDP; a header of IPv4 or IPv6.
-    fn super_packet(v6: bool, tcp: bool, payload: &[u8], size: u16) -> Vec<u8> {
+    pub fn super_packet(v6: bool, tcp: bool, payload: &[u8], size: u16) -> Vec<u8> {
         let mut transport = if tcp { vec![0; 32] } else { vec![0; 8] };
         if tcp {
             transport[4..8].copy_from_slice(&u32::MAX.to_be_bytes());

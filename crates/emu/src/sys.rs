@@ -1,4 +1,4 @@
-//! System calls that no crate in use here wraps: the ioctls of TUN devices, and real-time priority.
+//! System calls that no crate in use here wraps: the ioctls of TUN devices, real-time priority, and what the kernel says of a TCP socket.
 //!
 //! Unsafe for that reason alone. Every call hands the kernel a file descriptor that it borrows, or none, and a value on the stack that outlives
 //! the call and has the size that the kernel reads.
@@ -46,8 +46,8 @@ pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the kernel hand over super-packets of TCP, and of UDP where it can (Linux 6.2), with checksums that are not complete.
-pub fn offload(fd: BorrowedFd<'_>) -> io::Result<()> {
+/// Lets the kernel hand over super-packets of TCP, and of UDP where it can (Linux 6.2: true), with checksums that are not complete.
+pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
     // SAFETY: the argument is a number.
     let all = unsafe { ioctls::set_offload(fd.as_raw_fd(), tcp | TUN_F_USO4 | TUN_F_USO6) };
@@ -55,7 +55,7 @@ pub fn offload(fd: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: the argument is a number.
         unsafe { ioctls::set_offload(fd.as_raw_fd(), tcp) }?;
     }
-    Ok(())
+    Ok(all.is_ok())
 }
 
 /// Gives the calling thread a real-time priority (`SCHED_FIFO`), low among those there are.
@@ -69,6 +69,21 @@ pub fn realtime() -> io::Result<()> {
     // SAFETY: see the module's documentation; 0 is the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) } {
         0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Length of `struct tcp_info` (linux/tcp.h) up to `tcpi_bytes_retrans`, which Linux has since 4.19.
+pub const TCP_INFO_LENGTH: usize = 216;
+
+/// What the kernel says of a TCP socket (`TCP_INFO`, tcp(7)). What an older kernel does not know is zero.
+pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO_LENGTH]> {
+    let mut bytes = [0u8; TCP_INFO_LENGTH];
+    let mut length = TCP_INFO_LENGTH as libc::socklen_t;
+    let into = bytes.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `length` bytes to an array of so many, and to `length`.
+    match unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into, &mut length) } {
+        0 => Ok(bytes),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -5,7 +5,7 @@ use crate::{EmuError, Namespace, sys};
 use nix::libc;
 use nix::net::if_::if_nametoindex;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,6 +20,7 @@ const RING: u32 = 8192;
 #[derive(Debug)]
 pub struct Tun {
     file: File,
+    takes_udp: bool,
 }
 
 impl Tun {
@@ -36,7 +37,7 @@ impl Tun {
             })?;
             let failed = |what: &str, error: io::Error| EmuError::system(format!("{what} on {device}"), error);
             sys::attach_tun(file.as_fd(), NAME).map_err(|error| failed("TUNSETIFF", error))?;
-            sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
+            let takes_udp = sys::offload(file.as_fd()).map_err(|error| failed("TUNSETOFFLOAD", error))?;
             let index = if_nametoindex(NAME).map_err(|error| failed("if_nametoindex", error.into()))?;
             let mut netlink = Netlink::open()?;
             // The loopback interface is the first of every namespace.
@@ -56,7 +57,7 @@ impl Tun {
                     netlink.route(index, *network, *bits, address)?;
                 }
             }
-            Ok(Self { file })
+            Ok(Self { file, takes_udp })
         })?
     }
 
@@ -70,10 +71,19 @@ impl Tun {
         }
     }
 
-    /// Hands the namespace a packet behind its `virtio_net_hdr`. Whoever calls does what the kernel does to receive it.
+    /// Hands the namespace a packet behind its `virtio_net_hdr`, in parts. Whoever calls does what the kernel does to receive it.
     #[inline]
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        (&self.file).write(packet).map(drop)
+    pub fn write(&self, packet: &[IoSlice<'_>]) -> io::Result<()> {
+        match packet {
+            [whole] => (&self.file).write(whole),
+            parts => (&self.file).write_vectored(parts),
+        }
+        .map(drop)
+    }
+
+    /// Whether super-packets of UDP can be written (Linux 6.2 and later).
+    pub fn takes_udp(&self) -> bool {
+        self.takes_udp
     }
 }
 

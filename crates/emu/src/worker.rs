@@ -1,11 +1,13 @@
 //! The thread of one direction: reads packets, puts them through the lane, writes them when they are due.
 
 use crate::clock::{Alarm, Clock, thread_time};
+use crate::join::Burst;
 use crate::lane::{Lane, Load, Outcome};
 use crate::pace::{Idle, Pace};
 use crate::report::{DirectionReport, Late, LinkReport};
 use crate::segment::{self, HEADER, LARGEST, Refused};
 use crate::tun::Tun;
+use crate::watch::Watcher;
 use crate::{EmuError, Settings, sys};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::{Span, Time};
@@ -20,6 +22,8 @@ const NAP: Span = Span::from_millis(50);
 /// Packets written before reading has its turn again, and reads before writing has: so that neither waits long for the other.
 const WRITES: usize = 64;
 const READS: usize = 32;
+/// So late a packet may become while others are read, in order that those of one flow are written together: ten of them, and within what is asked of the median.
+const PATIENCE: Span = Span::from_micros(20);
 /// What a packet costs beside its bytes: the allocation, and its places in queues. An estimate.
 const OVERHEAD: u64 = 160;
 
@@ -35,6 +39,7 @@ pub struct Worker {
     /// Towards terminals, by address; none towards the server, where the input says which terminal it was.
     pub terminal_of: Option<TerminalOf>,
     pub terminals: usize,
+    pub watcher: Watcher,
     pub settings: Settings,
     pub clock: Clock,
     pub stop: Arc<AtomicBool>,
@@ -46,6 +51,8 @@ struct State {
     late: Late,
     /// Memory of packets in the lane.
     held: u64,
+    /// What is handed over next.
+    burst: Burst,
     buffer: Vec<u8>,
 }
 
@@ -59,11 +66,12 @@ impl Worker {
             (true, Ok(())) => None,
             (true, Err(error)) => Some(error.to_string()),
         };
-        let mut state = State::new(self.name, without_realtime);
-        let alarm = Alarm::new()?;
+        let takes_udp = self.outputs.iter().all(|tun| tun.takes_udp());
+        let mut state = State::new(self.name, without_realtime, Burst::new(self.settings.gro, takes_udp));
+        let alarm = Alarm::new(state.report.without_realtime.is_none())?;
         let inputs = std::mem::take(&mut self.inputs);
         let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|tun| tun.as_fd()).collect();
-        let mut pace = Pace::new(self.settings.spin, self.clock.now());
+        let mut pace = Pace::new(self.settings.spin, self.clock.now(), thread_time());
         loop {
             let more = self.write(&mut state);
             if self.stop.load(Ordering::Relaxed) {
@@ -74,56 +82,70 @@ impl Worker {
                 idle &= !self.read(tun, index, &mut state)?;
             }
             let now = self.clock.now();
-            if !idle {
-                pace.work(now);
-                if let Some(breath) = pace.breath(now) {
-                    alarm.wait(breath, &[])?;
-                    pace.slept(self.clock.now());
+            if let Some(breath) = pace.breath(now, thread_time) {
+                alarm.wait(breath, &[])?;
+            } else if idle {
+                let due = self.lane.next_output().map_or(NAP, |at| at.since(now)).min(NAP);
+                match pace.idle(now, due) {
+                    // Spinning is asking for input until it is due.
+                    Idle::Spin => continue,
+                    Idle::Sleep(span) => alarm.wait(span, &waiting)?,
                 }
+            } else {
+                pace.work(now);
                 continue;
             }
-            let due = self.lane.next_output().map_or(NAP, |at| at.since(now)).min(NAP);
-            // Spinning is asking for input until it is due.
-            if let Idle::Sleep(span) = pace.idle(now, due) {
-                alarm.wait(span, &waiting)?;
-                pace.slept(self.clock.now());
-            }
+            pace.slept(self.clock.now());
         }
         // What came before the end is in the books, whatever becomes of it.
         for (index, tun) in inputs.iter().enumerate() {
             while self.read(tun, index, &mut state)? {}
         }
+        self.flush(&mut state);
         Ok(self.sum_up(state))
     }
 
     /// Writes what is due; true where there is more.
     fn write(&mut self, state: &mut State) -> bool {
-        let mut now = self.clock.now();
+        let now = self.clock.now();
         for _ in 0..WRITES {
-            let Some(outcome) = self.lane.poll(now) else { return false };
-            if let Outcome::Out { at, .. } = &outcome {
-                now = self.clock.now();
-                state.late.record(now.since(*at));
+            match self.lane.poll(now) {
+                Some(outcome) => self.settle(outcome, state),
+                None => {
+                    self.flush(state);
+                    return false;
+                }
             }
-            self.settle(outcome, state);
         }
+        self.flush(state);
         true
     }
 
+<<<<<<< HEAD
     /// A packet leaves the books.
-    fn settle(&self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
+    fn settle(&mut self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
         let report = &mut state.report;
         match outcome {
-            Outcome::Lost(_, packet) => {
+            Outcome::Lost(cause, packet) => {
+                self.watcher.lost(cause, &packet.payload.payload[HEADER..]);
                 report.lost += 1;
+=======
+    /// A packet leaves the books of the links.
+    fn settle(&self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
+        match outcome {
+            Outcome::Lost(_, packet) => {
+                state.report.lost += 1;
+>>>>>>> wing-E7
                 state.held -= cost(&packet);
             }
-            Outcome::Out { packet, .. } => {
+            Outcome::Out { at, packet } => {
                 state.held -= cost(&packet);
-                let Packet { bytes, ecn, payload: Load { terminal, payload: mut whole } } = packet;
+                let Packet { ecn, payload: Load { terminal, payload: mut whole }, .. } = packet;
                 if ecn == Ecn::Ce && segment::ecn(&whole[HEADER..]) != Ecn::Ce {
                     segment::mark_ce(&mut whole[HEADER..]);
                 }
+<<<<<<< HEAD
+                self.watcher.delivered(&whole[HEADER..]);
                 let output = if self.outputs.len() == 1 { &self.outputs[0] } else { &self.outputs[terminal] };
                 match output.write(&whole) {
                     Ok(()) => {
@@ -131,9 +153,38 @@ impl Worker {
                         report.bytes_written += u64::from(bytes);
                     }
                     Err(_) => report.dropped_write += 1,
+=======
+                if let Err(whole) = state.burst.push(at, terminal, whole) {
+                    self.flush(state);
+                    // An empty one takes any.
+                    let _ = state.burst.push(at, terminal, whole);
+>>>>>>> wing-E7
                 }
             }
         }
+    }
+
+    /// Hands over the packets that go together.
+    fn flush(&self, state: &mut State) {
+        let State { report, late, burst, .. } = state;
+        let packets = burst.due().len() as u64;
+        if packets == 0 {
+            return;
+        }
+        let bytes = burst.bytes();
+        let output = if self.outputs.len() == 1 { &self.outputs[0] } else { &self.outputs[burst.terminal()] };
+        let now = self.clock.now();
+        for due in burst.due() {
+            late.record(now.since(*due));
+        }
+        match burst.write(|parts| output.write(parts)) {
+            Ok(()) => {
+                report.packets_written += packets;
+                report.bytes_written += bytes;
+            }
+            Err(_) => report.dropped_write += packets,
+        }
+        burst.clear();
     }
 
     /// Reads what waits at one input; true where there was something.
@@ -155,12 +206,17 @@ impl Worker {
                     Refused::Malformed => state.report.malformed += 1,
                 }
             }
-            if self.lane.next_output().is_some_and(|at| at <= now) {
+            if self.lane.next_output().is_some_and(|at| at + self.patience() <= now) {
                 break;
             }
         }
         state.buffer = buffer;
         Ok(some)
+    }
+
+    /// How late a packet may become while others are read that might go with it.
+    fn patience(&self) -> Span {
+        self.settings.gro.min(PATIENCE)
     }
 
     /// A packet enters the path.
@@ -184,30 +240,36 @@ impl Worker {
             return;
         }
         state.held = held;
+<<<<<<< HEAD
+        self.watcher.entered(now, &packet.payload.payload[HEADER..]);
+=======
+        // What is refused, or has come through already.
+>>>>>>> wing-E7
         if let Some(outcome) = self.lane.enqueue(now, packet) {
-            if let Outcome::Out { at, .. } = &outcome {
-                state.late.record(now.since(*at));
-            }
             self.settle(outcome, state);
         }
     }
 
     fn sum_up(mut self, state: State) -> DirectionReport {
         let counters = self.lane.counters(self.clock.now());
-        let links: Vec<LinkReport> =
-            counters.into_iter().map(|(name, counters)| LinkReport { name, counters }).collect();
+        let mut series = self.lane.take_series().into_iter();
+        let links: Vec<LinkReport> = counters
+            .into_iter()
+            .map(|(name, counters, queue_mean)| LinkReport { name, counters, queue_mean, series: series.next() })
+            .collect();
         DirectionReport {
             processor: thread_time(),
             in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),
             lateness: state.late.sum_up(),
             links,
+            watched: self.watcher.into_passages(),
             ..state.report
         }
     }
 }
 
 impl State {
-    fn new(name: &'static str, without_realtime: Option<String>) -> Self {
+    fn new(name: &'static str, without_realtime: Option<String>, burst: Burst) -> Self {
         let report = DirectionReport {
             name,
             without_realtime,
@@ -226,8 +288,9 @@ impl State {
             in_flight: 0,
             lateness: crate::Lateness::default(),
             links: Vec::new(),
+            watched: Vec::new(),
         };
-        Self { report, late: Late::new(), held: 0, buffer: vec![0; LARGEST] }
+        Self { report, late: Late::new(), held: 0, burst, buffer: vec![0; LARGEST] }
     }
 }
 

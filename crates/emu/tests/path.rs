@@ -7,7 +7,7 @@
 use bentpipe_emu::{
     Emulator, Ground, Hop, PathSpec, Program, Relay, Report, Settings, client_addresses, has_admin, server_addresses,
 };
-use bentpipe_link::{DirectionConfig, LossConfig};
+use bentpipe_link::{DirectionConfig, LossConfig, QueueConfig, QueueLimit};
 use bentpipe_units::{Bytes, Rate, Ratio, Span};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -332,4 +332,45 @@ fn is_running(marker: &str) -> bool {
     let all = std::fs::read_dir("/proc").expect("/proc").flatten();
     all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
         .any(|line| line.starts_with(b"sleep\0") && String::from_utf8_lossy(&line).contains(marker))
+}
+
+#[test]
+fn packets_that_leave_together_arrive_each_by_itself_and_in_order() {
+    if cannot_run() {
+        return;
+    }
+    // Frames of 40 ms: at 20 Mbps some sixty packets are due at the same time, and are handed over as one.
+    let queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(1)), codel: None };
+    let framed = DirectionConfig { frame: Some(Span::from_millis(40)), queue, ..direction(20, 5) };
+    let emulator = one_hop(&framed, &framed);
+    for server in server_addresses() {
+        let unspecified = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let bind = || UdpSocket::bind(unspecified).expect("a socket");
+        let receiver = emulator.ground().server().inside(bind).expect("the namespace");
+        receiver.set_read_timeout(Some(Duration::from_millis(800))).expect("a timeout");
+        let sender = emulator.ground().client(0).expect("a client").inside(bind).expect("the namespace");
+        let to = SocketAddr::new(server, receiver.local_addr().expect("an address").port());
+        // Of one length, but each hundredth, with contents of its own.
+        let length = |number: u32| if number % 100 == 99 { 700 } else { 1000 };
+        let payload = move |number: u32| number.to_be_bytes().repeat(length(number) / 4);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for number in 0..300 {
+                    sender.send_to(&payload(number), to).expect("sent");
+                    std::thread::sleep(Duration::from_micros(300));
+                }
+            });
+            // Read while they come: the kernel holds about a hundred.
+            let mut buffer = vec![0; 4096];
+            for number in 0..300 {
+                let got = receiver.recv(&mut buffer).expect("it arrives");
+                assert!(buffer[..got] == payload(number), "{server}, datagram {number}");
+            }
+        });
+    }
+    let report = stop(emulator);
+    assert_eq!(report.reverse.packets_written, 600, "{report:?}");
+    let emulator = one_hop(&framed, &framed);
+    download(&emulator, 2_000_000);
+    assert_eq!(stop(emulator).forward.dropped_write, 0);
 }

@@ -30,6 +30,7 @@ mod stats;
 mod testing;
 mod thin;
 pub mod traces;
+pub mod wall;
 
 pub use error::{LabError, ScenarioError};
 pub use expect::Figure;
@@ -39,5 +40,6 @@ pub use record::{Manifest, Recorded, SweepAxis, record};
 pub use report::rebuild;
 pub use resolve::{Case, FlowEnds, HopSummary, OrbitPath, PathSummary};
 pub use results::Results;
-pub use run::{Executed, Observer, Runner, Simulator, execute};
+pub use run::{Executed, Observer, Ran, RunError, Runner, Simulator, execute};
 pub use stats::Stats;
+pub use wall::Wall;

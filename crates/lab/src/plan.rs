@@ -3,9 +3,10 @@
 use crate::error::{LabError, Problem, ScenarioError, Source};
 use crate::expect::{Figure, Rule};
 use crate::resolve::{Case, PathSummary, resolve, resolve_path};
-use crate::results::Point;
+use crate::results::{Clock, Point};
 use crate::scenario::document::{Axis, Document};
 use crate::scenario::{Output, Scenario, Traces, check, variant_names};
+use crate::wall::follow;
 use bentpipe_sim::RunSpec;
 use std::path::Path;
 
@@ -34,6 +35,8 @@ pub struct Plan {
     pub description: Option<String>,
     /// Seed of every random draw.
     pub seed: u64,
+    /// Which clock is to run.
+    pub clock: Clock,
     /// The scenario as it is run, as TOML.
     pub source: String,
     /// The variants' names in order.
@@ -49,6 +52,8 @@ pub struct Plan {
     pub(crate) rules: Vec<Rule>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) output: Output,
+    /// Runs of each case, where they differ.
+    repeat: u64,
 }
 
 /// One run of one case.
@@ -86,6 +91,29 @@ impl Plan {
             }
         }
         plan(&source, base_dir).map_err(|problem| source.locate(problem))
+    }
+
+    /// The same runs by the wall clock: where nothing is drawn either, since two of them are never the same.
+    ///
+    /// # Errors
+    /// Something that only the virtual clock can do, by its key.
+    pub fn under_wall_clock(mut self) -> Result<Self, LabError> {
+        for case in &self.cases {
+            let spec = case.spec(self.seed, 0)?;
+            follow(&spec).map_err(|reason| {
+                let variant = &case.variant;
+                LabError::Usage { argument: "--clock wall", reason: format!("variant `{variant}`: {reason}") }
+            })?;
+        }
+        let random = random_notes(&self.cases, self.repeat);
+        self.notes.retain(|note| !random.contains(note));
+        if self.output.qlog || self.output.capture.is_some() {
+            self.notes.push("`output.qlog` and `output.capture` are written under the virtual clock only".to_owned());
+        }
+        let all = 0..self.cases.len();
+        self.tasks = all.flat_map(|case| (0..self.repeat).map(move |run| Task { case, run })).collect();
+        self.clock = Clock::Wall;
+        Ok(self)
     }
 
     /// The path of the first case.
@@ -166,6 +194,8 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
         title: head.title.clone().unwrap_or_else(|| head.name.get_ref().clone()),
         description: head.description.clone(),
         seed: head.seed,
+        clock: Clock::Virtual,
+        repeat,
         sweep: axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect(),
         output: head.output,
         name: head.name.into_inner(),
@@ -197,16 +227,22 @@ fn point(axes: &[Axis<'_>], choice: &[usize]) -> Point {
     axes.iter().zip(choice).map(|(axis, &index)| (axis.key.clone(), axis.values[index].clone())).collect()
 }
 
-fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
-    let mut notes = Vec::new();
+/// What is said where runs do not differ.
+fn random_notes(cases: &[Case], repeat: u64) -> Vec<String> {
     let fixed = cases.iter().filter(|case| !case.random).count();
     if fixed == cases.len() {
-        notes.push(
+        return vec![
             "nothing in this scenario is random: each variant is run once, and one run has no interval".to_owned(),
-        );
-    } else if fixed > 0 && *head.repeat.get_ref() > 1 {
-        notes.push(format!("nothing is random in {fixed} of {} cases: those are run once", cases.len()));
+        ];
     }
+    if fixed > 0 && repeat > 1 {
+        return vec![format!("nothing is random in {fixed} of {} cases: those are run once", cases.len())];
+    }
+    Vec::new()
+}
+
+fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
+    let mut notes = random_notes(cases, *head.repeat.get_ref());
     for note in cases.iter().flat_map(Case::notes) {
         if !notes.contains(note) {
             notes.push(note.clone());

@@ -2,7 +2,7 @@
 //! the qlog files and captures that the scenario asks for.
 
 use crate::error::LabError;
-use crate::expect::Figure;
+use crate::expect::{Figure, point_text};
 use crate::plan::{Plan, Task};
 use crate::report;
 use crate::resolve::PathSummary;
@@ -123,6 +123,7 @@ pub fn record(
             "long time series are drawn from part of their points: lows, highs and ends of short stretches".to_owned(),
         );
     }
+    notes.extend(doubts(&results));
     if results.runs.is_empty() {
         return Ok(Recorded { results, directory: None, complete: false, failure: executed.failure, notes });
     }
@@ -132,6 +133,26 @@ pub fn record(
     staging.write(MANIFEST, json(&manifest, target)?.as_bytes())?;
     let directory = staging.commit()?;
     Ok(Recorded { results, directory: Some(directory), complete: executed.complete, failure: executed.failure, notes })
+}
+
+/// Runs told in a note each, whose emulator fell behind; of more there is only the number.
+const MOST_DOUBTS: usize = 5;
+
+/// Which runs are doubtful, since their emulator fell behind.
+fn doubts(results: &Results) -> Vec<String> {
+    let doubtful = results.runs.iter().filter_map(|run| {
+        let doubts = &run.emulation.as_ref()?.doubts;
+        let point = if run.point.is_empty() { String::new() } else { format!(" at {}", point_text(&run.point)) };
+        (!doubts.is_empty())
+            .then(|| format!("doubtful: run {} of `{}`{point}: {}", run.run, run.variant, doubts.join("; ")))
+    });
+    let mut doubts: Vec<String> = doubtful.collect();
+    if doubts.len() > MOST_DOUBTS {
+        let more = doubts.len() - MOST_DOUBTS;
+        doubts.truncate(MOST_DOUBTS);
+        doubts.push(format!("and {more} more runs are doubtful; `emulation.doubts` of each says why"));
+    }
+    doubts
 }
 
 fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) -> Manifest {
@@ -276,8 +297,8 @@ impl Observer for Recorder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::{Ran, RunError};
     use crate::testing::{Fake, TWO_VARIANTS, plan};
-    use bentpipe_sim::SimError;
     use std::fs;
 
     fn jobs(n: usize) -> NonZeroUsize {
@@ -351,16 +372,16 @@ mod tests {
     }
 
     impl Runner for Ends {
-        fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+        fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError> {
             if spec.run < self.after {
                 return Fake.run(spec, stop);
             }
             match self.then {
                 Then::Stop => {
                     stop.store(true, Ordering::Relaxed);
-                    Err(SimError::Interrupted)
+                    Err(RunError::Interrupted)
                 }
-                Then::Fail => Err(SimError::Spec("out of order".to_owned())),
+                Then::Fail => Err(RunError::Failed("out of order".to_owned())),
                 Then::Panic => panic!("a bug"),
             }
         }

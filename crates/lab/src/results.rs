@@ -7,6 +7,7 @@ use crate::fairness::{self, ALL_FLOWS, Fairness};
 use crate::return_path::{Distribution, LayerMetric, ReturnBytes, percent};
 use crate::scenario::{Direction, PublishedKind};
 use crate::stats::Stats;
+use crate::wall::Emulation;
 use bentpipe_quic::congestion::Saved;
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
@@ -23,6 +24,8 @@ pub enum Clock {
     /// Deterministic simulation.
     #[default]
     Virtual,
+    /// Real time, with the kernel's own endpoints and programs.
+    Wall,
 }
 
 /// The results of a scenario.
@@ -62,6 +65,9 @@ pub struct Run {
     /// How flows that compete shared a link; null where there are no two. Results written before this was measured do not have it.
     #[serde(default)]
     pub fairness: Option<Fairness>,
+    /// What the emulator did; left out under the virtual clock, which has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulation: Option<Emulation>,
 }
 
 /// One reported visit of one flow. Seconds count from its first packet, `start_s` from the run's beginning.
@@ -337,6 +343,7 @@ impl Run {
             flows: outcome.flows.iter().map(Flow::new).collect(),
             links: outcome.links.iter().map(Link::new).collect(),
             fairness,
+            emulation: None,
         }
     }
 }

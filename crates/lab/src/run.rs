@@ -4,8 +4,9 @@ use crate::error::LabError;
 use crate::expect::{Group, Rule, compare, judge, point_text};
 use crate::fairness;
 use crate::plan::{Plan, Task};
-use crate::results::{Clock, Results, Run, summarise};
+use crate::results::{Results, Run, summarise};
 use crate::return_path::LayerMetric;
+use crate::wall::Emulation;
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -16,11 +17,44 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What carries out one run.
 pub trait Runner: Sync {
-    /// Carries out `spec`; ends early with [`SimError::Interrupted`] once `stop` is set.
+    /// Carries out `spec`; ends early with [`RunError::Interrupted`] once `stop` is set.
     ///
     /// # Errors
     /// Whatever keeps a run from its end.
-    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError>;
+    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError>;
+}
+
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it found.
+    pub outcome: RunOutcome,
+    /// What the emulator did, where there was one.
+    pub emulation: Option<Emulation>,
+}
+
+impl From<RunOutcome> for Ran {
+    fn from(outcome: RunOutcome) -> Self {
+        Self { outcome, emulation: None }
+    }
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug)]
+pub enum RunError {
+    /// It was asked to stop.
+    Interrupted,
+    /// It failed, in words.
+    Failed(String),
+}
+
+impl From<SimError> for RunError {
+    fn from(error: SimError) -> Self {
+        match error {
+            SimError::Interrupted => Self::Interrupted,
+            error => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 /// The simulator.
@@ -28,8 +62,8 @@ pub trait Runner: Sync {
 pub struct Simulator;
 
 impl Runner for Simulator {
-    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
-        bentpipe_sim::run(spec, stop)
+    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError> {
+        Ok(bentpipe_sim::run(spec, stop)?.into())
     }
 }
 
@@ -116,13 +150,14 @@ fn one(
     };
     // A bug in one run must not cost the hours that others took. What it has touched is dropped with it.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, stop))) {
-        Ok(Ok(outcome)) => {
+        Ok(Ok(Ran { outcome, emulation })) => {
             observer.finished(index, task, &spec, &outcome)?;
             let fairness = fairness::of(&spec, &outcome, case.settle);
-            Ok(Some(Run::new(&case.variant, &case.point, task.run, &outcome, fairness)))
+            let run = Run::new(&case.variant, &case.point, task.run, &outcome, fairness);
+            Ok(Some(Run { emulation, ..run }))
         }
-        Ok(Err(SimError::Interrupted)) => Ok(None),
-        Ok(Err(error)) => Err(failed(error.to_string())),
+        Ok(Err(RunError::Interrupted)) => Ok(None),
+        Ok(Err(RunError::Failed(reason))) => Err(failed(reason)),
         Err(panic) => Err(failed(format!("a bug in Bentpipe: {}", panic_text(panic.as_ref())))),
     }
 }
@@ -156,7 +191,7 @@ impl Executed {
         Results {
             scenario: plan.name.clone(),
             seed: plan.seed,
-            clock: Clock::Virtual,
+            clock: plan.clock,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             expectations: judge(&plan.rules, &groups),
             published: compare(&plan.figures, &summary),

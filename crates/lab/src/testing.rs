@@ -2,13 +2,13 @@
 
 use crate::plan::{Changes, Plan};
 use crate::results::Results;
-use crate::run::{Observer, Runner, execute};
+use crate::run::{Observer, Ran, RunError, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::Saved;
 use bentpipe_sim::{
     FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec,
-    RunTrace, Series, SimError,
+    RunTrace, Series,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use std::num::NonZeroUsize;
@@ -54,7 +54,7 @@ pub fn plan(text: &str) -> Plan {
 pub struct Fake;
 
 impl Runner for Fake {
-    fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<RunOutcome, SimError> {
+    fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<Ran, RunError> {
         let mut outcome = RunOutcome {
             flows: vec![],
             links: vec![],
@@ -99,7 +99,7 @@ impl Runner for Fake {
         if spec.qlog {
             outcome.qlog.push(QlogFile { name: "main-1-server".to_owned(), bytes: b"\x1e{}\n".to_vec() });
         }
-        Ok(outcome)
+        Ok(outcome.into())
     }
 }
 

@@ -244,6 +244,14 @@ impl<P> Link<P> {
         (next != Time::MAX).then_some(next)
     }
 
+    /// The earliest time at which a packet may arrive by what is inside now, where each is on its way for `least` at least
+    /// ([`DirectionModel::least_delay`]); losses are told of later. For a wall clock, where each time costs a thread that is woken.
+    #[inline]
+    pub fn next_arrival(&self, least: Span) -> Option<Time> {
+        let next = self.line.due().min(self.step_due + least);
+        (next != Time::MAX).then_some(next)
+    }
+
     /// When something of what the transmitter does next may be seen.
     #[inline]
     fn first_seen(&self) -> Time {

@@ -4,6 +4,7 @@
 //! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier download ended, [`discard`] does not; [`TokenFile`]
 //!   keeps what servers gave;
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
+//! - [`Resumption`] brings Careful Resume to programs that have a noq endpoint of their own;
 //! - [`http`] answers requests for files;
 //! - [`pep`] splits TCP connections;
 //! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`] without waiting for it;
@@ -41,9 +42,10 @@ mod driver;
 pub mod http;
 mod jar;
 mod lines;
-mod path_use;
+mod path_report;
 pub mod pep;
 mod place;
+mod resumption;
 mod scrape;
 mod server;
 mod socket;
@@ -57,8 +59,9 @@ pub use client::{
 pub use clock::WallClock;
 pub use driver::{Command, Driver};
 pub use jar::TokenFile;
-pub use path_use::PathUse;
+pub use path_report::PathReport;
 pub use place::{default_store, default_tokens};
+pub use resumption::{PathUse, Resumption, ResumptionError};
 pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError};
 pub use socket::{Arrived, Socket};
 pub use sqlite::SqliteStore;

@@ -104,7 +104,7 @@ pub enum LogStyle {
 #[derive(Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub struct Get {
-    /// What to ask for: https://HOST[:PORT]/PATH
+    /// What to ask for: `https://HOST[:PORT]/PATH`
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
     /// File to write, of a single URL [default: the last part of the URL's path]

@@ -1,7 +1,7 @@
 //! A download into a file, which goes on where an earlier one ended.
 
 use super::{Client, ClientError, Response, Timings};
-use crate::path_use::PathUse;
+use crate::path_report::PathReport;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE, TE};
 use http::{StatusCode, Uri};
@@ -63,7 +63,7 @@ pub struct Outcome {
     /// When what happened.
     pub timings: Timings,
     /// What the server did with what it remembered of the path, where it says so.
-    pub path: Option<PathUse>,
+    pub path: Option<PathReport>,
 }
 
 /// What is needed to go on.
@@ -207,7 +207,7 @@ fn complete(url: &Uri, have: u64, announced: Option<u64>) -> Result<(), Download
 }
 
 fn outcome(response: &Response, bytes: u64, resumed_at: u64) -> Outcome {
-    let path = response.trailers().and_then(PathUse::from_trailers);
+    let path = response.trailers().and_then(PathReport::from_trailers);
     Outcome { bytes, resumed_at, timings: response.timings(), path }
 }
 

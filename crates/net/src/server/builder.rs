@@ -9,6 +9,7 @@ use crate::certificate::Certificate;
 use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::http::Root;
+use crate::resumption::{Resumption, ResumptionError, careful};
 use crate::socket::Socket;
 use crate::write_behind::WriteBehind;
 use bentpipe_quic::congestion::Recipe;
@@ -17,7 +18,7 @@ use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Randomness};
 use bentpipe_quic::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
-use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, PathMemory, SettingsError, StartGate};
+use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, SettingsError};
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
 use std::io::{self, Write};
@@ -60,6 +61,9 @@ pub enum ServerError {
     /// The memory of paths cannot be had.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Congestion control cannot be had.
+    #[error(transparent)]
+    Resumption(#[from] ResumptionError),
     /// A setting of the transport is impossible.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -94,8 +98,6 @@ impl std::fmt::Debug for ServerBuilder {
 
 impl ServerBuilder {
     pub(super) fn new(directory: &Path, certificate: Certificate) -> Self {
-        // A recipe's own default resumes nothing; the name is one of the catalogue's.
-        let congestion = Recipe { resume: "careful".parse().unwrap_or_default(), ..Recipe::default() };
         Self {
             directory: directory.to_owned(),
             certificate,
@@ -103,7 +105,7 @@ impl ServerBuilder {
             metrics: None,
             limits: Limits::default(),
             store: None,
-            congestion,
+            congestion: careful(),
             log: None,
         }
     }
@@ -166,8 +168,8 @@ impl ServerBuilder {
         let (stop, stopped) = tokio::sync::watch::channel(());
         let (mut config, tls) = configurations(&certificate)?;
         config.max_incoming(limits.connections);
-        let (memory, tokens) = path_memory(store.as_deref(), &clock)?;
-        let tuning = Tuning::new(congestion, &limits)?;
+        let (resumption, tokens) = path_memory(store.as_deref(), congestion, &clock)?;
+        let tuning = Tuning::new(&limits)?;
         let shared = Arc::new(Shared {
             root,
             door: Door::new(limits, metrics.clone()),
@@ -175,9 +177,8 @@ impl ServerBuilder {
             log,
             tuning,
             config,
-            memory,
+            resumption,
             tokens,
-            starts: StartGate::default(),
             stop: stopped,
             clock: clock.clone(),
         });
@@ -251,18 +252,19 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
 }
 
 /// What is remembered of paths: here, and by clients in tokens, whose keys end with the program.
-fn path_memory(store: Option<&Path>, clock: &WallClock) -> Result<(PathMemory, TokenServer), ServerError> {
-    let (prefixes, limits) = (Prefixes::default(), memory::Limits::default());
-    let (epoch, local) = (clock.epoch(), "any");
-    let memory = match store {
-        Some(file) => {
-            let store = WriteBehind::open(file, limits, epoch.epoch())?;
-            PathMemory::new(store, prefixes, local, DEFAULT_LIFETIME, epoch.clone())
-        }
-        None => PathMemory::new(MemoryStore::new(limits), prefixes, local, DEFAULT_LIFETIME, epoch.clone()),
+fn path_memory(
+    store: Option<&Path>,
+    congestion: Recipe,
+    clock: &WallClock,
+) -> Result<(Resumption, TokenServer), ServerError> {
+    let (limits, epoch) = (memory::Limits::default(), clock.epoch());
+    let resumption = match store {
+        Some(file) => Resumption::of(WriteBehind::open(file, limits, epoch.epoch())?, clock.clone())?,
+        None => Resumption::of(MemoryStore::new(limits), clock.clone())?,
     };
     let random = Randomness::System.generator();
     let secret = Secret::draw(random).map_err(|_| ServerError::System("no random numbers".to_owned()))?;
     let tokens = PathTokens::new(KeyRing::new(secret, KeyRing::PERIOD)?);
-    Ok((memory, TokenServer::new(tokens, prefixes, DEFAULT_LIFETIME, epoch, random)))
+    let tokens = TokenServer::new(tokens, Prefixes::default(), DEFAULT_LIFETIME, epoch, random);
+    Ok((resumption.with(congestion)?, tokens))
 }

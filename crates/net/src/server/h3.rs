@@ -3,7 +3,7 @@
 use super::limits::Pass;
 use super::{Served, Shared};
 use crate::http::{Answer, Body, answer};
-use crate::path_use::{PathUse, takes_trailers};
+use crate::path_report::{PathReport, takes_trailers};
 use bentpipe_quic::congestion::PathNotes;
 use bentpipe_quic::{Conn, Http3};
 use bentpipe_units::Span;
@@ -158,7 +158,7 @@ async fn send(
         served.sent(bytes);
     }
     if let Some(notes) = notes {
-        let trailers = PathUse::of(&notes).trailers();
+        let trailers = PathReport::of(&notes).trailers();
         within(stall, stream.send_trailers(trailers)).await.ok_or_else(slow)?.map_err(|_| None)?;
     }
     within(stall, stream.finish()).await.ok_or_else(slow)?.map_err(|_| None)

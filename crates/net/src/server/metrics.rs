@@ -47,7 +47,7 @@ impl Metrics {
             ("{transport=\"tcp\"}".to_owned(), get(&self.connections_tcp)),
         ];
         let one = |value: &AtomicU64| vec![(String::new(), get(value))];
-        let series: [(&str, &str, &str, Vec<(String, u64)>); 11] = [
+        let series = [
             ("connections", "gauge", "Connections at present", vec![(String::new(), connections as u64)]),
             ("connections_total", "counter", "Connections admitted", by_transport),
             ("connections_refused_total", "counter", "Connections refused", one(&self.refused)),

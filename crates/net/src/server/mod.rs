@@ -22,9 +22,9 @@ use crate::certificate::Certificate;
 use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::http::Root;
+use crate::resumption::Resumption;
 use accept::Tuning;
 use bentpipe_quic::token::TokenServer;
-use bentpipe_quic::{PathMemory, StartGate};
 use bentpipe_units::{Span, Time};
 use http::{Request, StatusCode, Version};
 use limits::Door;
@@ -49,9 +49,8 @@ pub(crate) struct Shared {
     tuning: Tuning,
     /// What each connection's configuration begins with.
     config: bentpipe_quic::noq_proto::ServerConfig,
-    memory: PathMemory,
+    resumption: Resumption,
     tokens: TokenServer,
-    starts: StartGate<IpAddr>,
     stop: watch::Receiver<()>,
 }
 

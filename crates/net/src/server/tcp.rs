@@ -130,17 +130,25 @@ pub(super) struct Content(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>)
 
 impl Content {
     fn new(body: Body, served: Served) -> Self {
-        Self(Box::pin(unfold((body, Some(served)), |(mut body, served)| async move {
+        // Where the length is known, hyper does not ask whether there is more: the last piece is the end.
+        let unless_done = |body: &Body, served: Served| match body.left() {
+            0 => {
+                served.complete();
+                None
+            }
+            _ => Some(served),
+        };
+        let served = unless_done(&body, served);
+        Self(Box::pin(unfold((body, served), move |(mut body, served)| async move {
             let mut served = served?;
             match body.next().await {
                 Ok(Some(piece)) => {
                     served.sent(piece.len() as u64);
-                    Some((Ok(piece), (body, Some(served))))
+                    let served = unless_done(&body, served);
+                    Some((Ok(piece), (body, served)))
                 }
-                Ok(None) => {
-                    served.complete();
-                    None
-                }
+                // As one that fails: less than announced.
+                Ok(None) => None,
                 Err(error) => Some((Err(error), (body, None))),
             }
         })))

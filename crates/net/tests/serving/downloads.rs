@@ -1,7 +1,7 @@
 //! What works.
 
 use super::{Place, content};
-use bentpipe_net::{Download, DownloadError, PathUse, TokenFile, discard, download};
+use bentpipe_net::{Download, DownloadError, PathReport, TokenFile, discard, download};
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,7 +37,7 @@ async fn a_second_connection_asks_with_its_first_flight() {
     let outcome = download(&client, &what, |_, _| {}).await.unwrap();
     let timings = outcome.timings;
     assert!(timings.early && timings.completion.unwrap() >= timings.first_byte, "{timings:?}");
-    assert_eq!(outcome.path, Some(PathUse::Unknown), "too little to learn from");
+    assert_eq!(outcome.path, Some(PathReport::Unknown), "too little to learn from");
     // The same connection, asked again.
     let again = discard(&client, &what.url, |_, _| {}).await.unwrap().timings;
     assert!(!again.early && again.handshake.is_none() && again.start > timings.start, "{again:?}");

@@ -73,6 +73,7 @@ async fn http1_serves_the_same_files_and_points_to_http3() {
     assert_eq!(log.lines().count(), 2, "{log}");
     let line: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     assert_eq!((line["path"].as_str(), line["status"].as_u64()), (Some("/hello.txt"), Some(200)));
+    assert_eq!((line["bytes"].as_u64(), line["complete"].as_bool()), (Some(5), Some(true)));
     assert!(!log.contains("secret"), "queries may hold secrets: {log}");
 }
 

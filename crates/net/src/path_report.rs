@@ -11,7 +11,7 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// What became of what a server remembered of a connection's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathUse {
+pub enum PathReport {
     /// It remembered nothing, or was not to.
     Unknown,
     /// It remembered a path, and did not use that: the round trip differed, another connection used it, or there was too little to
@@ -23,7 +23,7 @@ pub enum PathUse {
     Retreated,
 }
 
-impl PathUse {
+impl PathReport {
     /// Every one.
     const ALL: [Self; 4] = [Self::Unknown, Self::Known, Self::Resumed, Self::Retreated];
 
@@ -75,14 +75,14 @@ mod tests {
 
     #[test]
     fn what_a_server_tells_is_what_a_client_reads() {
-        for told in PathUse::ALL {
-            assert_eq!(PathUse::from_trailers(&told.trailers()), Some(told));
+        for told in PathReport::ALL {
+            assert_eq!(PathReport::from_trailers(&told.trailers()), Some(told));
         }
         let trailers = |value: &'static str| HeaderMap::from_iter([(SERVER_TIMING, HeaderValue::from_static(value))]);
         let among = trailers("cache;dur=1, path;desc=\"known\"");
-        assert_eq!(PathUse::from_trailers(&among), Some(PathUse::Known));
+        assert_eq!(PathReport::from_trailers(&among), Some(PathReport::Known));
         for other in ["path", "path;desc=\"elsewhere\"", "total;dur=3", ""] {
-            assert_eq!(PathUse::from_trailers(&trailers(other)), None, "{other}");
+            assert_eq!(PathReport::from_trailers(&trailers(other)), None, "{other}");
         }
     }
 

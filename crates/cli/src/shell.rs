@@ -1,0 +1,324 @@
+//! `bentpipe shell`: a command behind an emulated path.
+
+use crate::args::Shell;
+use crate::{FAILED, USAGE, output};
+use bentpipe_emu::{
+    DirectionReport, EmuError, Emulator, Ground, Hop, PathSpec, Program, Relay, Report, Settings, client_addresses,
+    prepare, server_addresses,
+};
+use bentpipe_lab::profiles::{profile, profiles};
+use bentpipe_lab::{Changes, LabError, Plan, Task};
+use bentpipe_units::Span;
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A program that is not there, and one that cannot be run: as shells say it (POSIX.1-2017, XCU 2.8.2).
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
+/// How long a server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a server may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+/// Packets that leave later than this at the 99th percentile make results doubtful: our choice, a tenth of a frame of most satellite systems.
+const TOLERATED: Span = Span::from_millis(1);
+
+/// Runs the command. What the path did is said on standard error, or as JSON on standard output.
+pub fn run(args: &Shell) -> Result<u8, LabError> {
+    let (path, terminals) = path(args)?;
+    let mut notes = Vec::new();
+    match behind(args, &path, terminals, &mut notes) {
+        Ok(done) => {
+            let document = json(args, &done, &notes);
+            if args.json {
+                output::print(&format!("{document:#}\n"))?;
+            } else {
+                eprint!("{}", text(args, &done, &notes));
+            }
+            Ok(u8::try_from(done.status).unwrap_or(FAILED))
+        }
+        Err(error) => {
+            eprintln!("{} {error}", output::paint(output::coloured(&std::io::stderr()), "1;31", "error:"));
+            Ok(match error {
+                EmuError::Spec { .. } => USAGE,
+                EmuError::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => NOT_FOUND,
+                EmuError::Program { .. } => NOT_RUN,
+                _ => FAILED,
+            })
+        }
+    }
+}
+
+/// The path of a profile or of a scenario's first variant at its first point, as run number 0 of a simulation has it, and the number of its terminals.
+fn path(args: &Shell) -> Result<(PathSpec, usize), LabError> {
+    let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: None };
+    let plan = match profile(&args.path) {
+        Some(profile) => {
+            // A scenario needs somebody who talks. Nobody will: only its path is used.
+            let text =
+                format!("name = \"shell\"\n[path]\nprofile = \"{}\"\n[workload]\ndownload = \"1 MB\"\n", profile.name);
+            Plan::parse("the profile", &text, Path::new("."), &changes)?
+        }
+        None if Path::new(&args.path).exists() => Plan::read(Path::new(&args.path), &changes)?,
+        None => {
+            let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
+            let reason = format!(
+                "no profile or scenario file is named `{}`; allowed: a file, or one of {}",
+                args.path,
+                names.join(", ")
+            );
+            return Err(LabError::Usage { argument: "PROFILE", reason });
+        }
+    };
+    let spec = plan.spec(Task { case: 0, run: 0 })?;
+    if spec.mesh.is_some() {
+        let reason =
+            "a path over a constellation is not emulated; allowed: a profile such as `leo`, or hops".to_owned();
+        return Err(LabError::Usage { argument: "PROFILE", reason });
+    }
+    let hops = spec.hops.into_iter();
+    let hops = hops.map(|hop| Hop { name: hop.name, forward: hop.forward, reverse: hop.reverse, shared: hop.shared });
+    let path = PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run };
+    Ok((path, spec.terminals.max(1)))
+}
+
+/// What came of it.
+struct Done {
+    status: i32,
+    report: Report,
+}
+
+fn behind(args: &Shell, path: &PathSpec, terminals: usize, notes: &mut Vec<String>) -> Result<Done, EmuError> {
+    prepare()?;
+    let interrupted = interrupts();
+    // The command is at the first terminal. The others are silent, and count where capacity is allocated.
+    let ground = Ground::new(terminals, args.mtu)?;
+    for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
+        for namespace in ground.namespaces() {
+            namespace.set(key.trim(), value.trim())?;
+        }
+    }
+    let mut server = None;
+    if let Some(serve) = &args.serve {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(filled(serve));
+        command.stdin(Stdio::null()).stdout(Stdio::from(std::io::stderr()));
+        let mut program = Program::start(ground.server(), command)?;
+        if let Some(note) = listens(&mut program, &ground, &interrupted)? {
+            notes.push(note);
+        }
+        server = Some(program);
+    }
+    let relays: Result<Vec<Relay>, EmuError> =
+        args.forward.iter().map(|forward| Relay::start(ground.server(), forward.port, &forward.target)).collect();
+    let relays = relays?;
+
+    let settings = Settings { spin: args.spin, realtime: !args.no_realtime, ..Settings::default() };
+    let emulator = Emulator::start(ground, path, settings)?;
+    let Some(client) = emulator.ground().client(0) else { return Err(no_client()) };
+    let mut program = Program::start(client, command(args))?;
+    let mut asked = false;
+    let status = loop {
+        if let Some(status) = program.wait_for(Duration::from_millis(100))? {
+            break status;
+        }
+        if !emulator.is_working() {
+            // Its error is told by `stop`; there is no path for the command any more.
+            program.kill();
+        }
+        // At a terminal the command has been interrupted itself, and may do about it what it likes.
+        if interrupted.load(Ordering::Relaxed) && !asked && !std::io::stdin().is_terminal() {
+            program.terminate();
+            asked = true;
+        }
+    };
+    if let Some(mut server) = server {
+        match server.wait_for(Duration::ZERO)? {
+            Some(status) => notes.push(format!("the server had ended, with status {status}")),
+            None => {
+                server.terminate();
+                server.wait_for(GRACE)?;
+            }
+        }
+    }
+    for (forward, relay) in args.forward.iter().zip(&relays) {
+        let report = relay.report();
+        if report.refused + report.failed > 0 {
+            notes.push(format!(
+                "port {}: of {} connections {} found {} unreachable; {} more were refused, since 256 were open",
+                forward.port, report.taken, report.failed, forward.target, report.refused
+            ));
+        }
+    }
+    drop(relays);
+    let report = emulator.stop()?;
+    notes.extend(report.doubts(TOLERATED));
+    Ok(Done { status, report })
+}
+
+/// Not what a ground of one client can say.
+fn no_client() -> EmuError {
+    EmuError::Spec { what: "no client".to_owned(), allowed: "one".to_owned() }
+}
+
+/// Waits until the server listens; a word about it where it does not.
+fn listens(server: &mut Program, ground: &Ground, interrupted: &AtomicBool) -> Result<Option<String>, EmuError> {
+    let begin = Instant::now();
+    while !ground.server().is_listening()? {
+        if let Some(status) = server.wait_for(Duration::from_millis(20))? {
+            return Ok(Some(format!("the server ended with status {status} before it listened")));
+        }
+        if begin.elapsed() > PATIENCE || interrupted.load(Ordering::Relaxed) {
+            return Ok(Some(format!("the server did not listen within {} s", PATIENCE.as_secs())));
+        }
+    }
+    Ok(None)
+}
+
+/// The command, or the user's shell.
+fn command(args: &Shell) -> Command {
+    let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())];
+    let words = if args.command.is_empty() { shell() } else { args.command.iter().map(|word| filled(word)).collect() };
+    let mut command = Command::new(words.first().map_or("", String::as_str));
+    command.args(words.iter().skip(1));
+    for (name, address) in addresses() {
+        command.env(format!("BENTPIPE_{}", name.to_uppercase()), address);
+    }
+    if args.json {
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    command
+}
+
+/// Placeholders and the addresses they stand for.
+fn addresses() -> [(&'static str, String); 4] {
+    let ([server, server6], [client, client6]) = (server_addresses(), client_addresses(0));
+    [("server", server), ("client", client), ("server6", server6), ("client6", client6)]
+        .map(|(name, address)| (name, address.to_string()))
+}
+
+fn filled(text: &str) -> String {
+    addresses().iter().fold(text.to_owned(), |text, (name, address)| text.replace(&format!("{{{name}}}"), address))
+}
+
+/// Keeps an interrupt from ending this process, which has a summary to write; true once there was one.
+fn interrupts() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    // Without a handler an interrupt ends everything, and nothing is left all the same.
+    let _ = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
+    flag
+}
+
+fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
+    let mut text = format!("bentpipe: {}, {:.1} s\n", args.path, done.report.length.as_secs_f64());
+    for direction in done.report.directions() {
+        let DirectionReport { name, lateness, .. } = direction;
+        let _ = writeln!(
+            text,
+            "  {name:<8} {} packets in, {} out, {} in flight; late {} median, {} p99, {} most{}",
+            direction.packets_read,
+            direction.packets_written,
+            direction.in_flight,
+            lateness.p50,
+            lateness.p99,
+            lateness.max,
+            if direction.without_realtime.is_some() { ", without real-time priority" } else { "" },
+        );
+        for link in &direction.links {
+            let counters = &link.counters;
+            let dropped = [
+                ("policer", counters.dropped_policer),
+                ("queue", counters.dropped_queue),
+                ("AQM", counters.dropped_aqm),
+                ("loss", counters.dropped_loss),
+            ];
+            let dropped: Vec<String> = dropped
+                .iter()
+                .filter(|(_, tally)| tally.packets > 0)
+                .map(|(cause, tally)| format!("{} by {cause}", tally.packets))
+                .collect();
+            let dropped = if dropped.is_empty() {
+                "nothing dropped".to_owned()
+            } else {
+                format!("dropped {}", dropped.join(", "))
+            };
+            let _ = writeln!(
+                text,
+                "    {}: {} packets, {:.3} MB through; {dropped}; queue up to {:.3} MB",
+                link.name,
+                counters.packets_out,
+                counters.bytes_out as f64 / 1e6,
+                counters.queue_max_bytes as f64 / 1e6
+            );
+        }
+    }
+    for note in notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    text
+}
+
+fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
+    let us = |span: Span| span.as_nanos() as f64 / 1e3;
+    let directions = done.report.directions().map(|direction| {
+        let links = direction.links.iter().map(|link| {
+            let counters = &link.counters;
+            serde_json::json!({
+                "name": link.name,
+                "packets": counters.packets_out,
+                "bytes": counters.bytes_out,
+                "dropped_policer": counters.dropped_policer.packets,
+                "dropped_queue": counters.dropped_queue.packets + counters.dropped_aqm.packets,
+                "dropped_loss": counters.dropped_loss.packets,
+                "marked_ce": counters.marked_ce,
+                "in_flight": counters.in_flight.packets,
+                "queue_max_bytes": counters.queue_max_bytes,
+                "utilisation": counters.busy.as_secs_f64() / done.report.length.as_secs_f64().max(1e-9),
+            })
+        });
+        serde_json::json!({
+            "name": direction.name,
+            "realtime": direction.without_realtime.is_none(),
+            "processor_s": direction.processor.as_secs_f64(),
+            "packets_read": direction.packets_read,
+            "bytes_read": direction.bytes_read,
+            "packets_written": direction.packets_written,
+            "bytes_written": direction.bytes_written,
+            "lost": direction.lost,
+            "in_flight": direction.in_flight,
+            "not_carried": direction.not_carried,
+            "malformed": direction.malformed,
+            "unroutable": direction.unroutable,
+            "dropped_memory": direction.dropped_memory,
+            "dropped_write": direction.dropped_write,
+            "dropped_ring": direction.dropped_ring,
+            "late_p50_us": us(direction.lateness.p50),
+            "late_p99_us": us(direction.lateness.p99),
+            "late_max_us": us(direction.lateness.max),
+            "links": links.collect::<Vec<_>>(),
+        })
+    });
+    serde_json::json!({
+        "path": args.path,
+        "status": done.status,
+        "length_s": done.report.length.as_secs_f64(),
+        "directions": directions,
+        "notes": notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn placeholders_become_addresses_and_other_braces_stay() {
+        assert_eq!(
+            super::filled("http://{server}:80/{x} [{server6}] {client}"),
+            "http://198.19.0.1:80/{x} [2001:2:0:2::1] 198.18.0.1"
+        );
+    }
+}

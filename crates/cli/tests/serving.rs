@@ -1,0 +1,148 @@
+//! `bentpipe serve` and `bentpipe get` as programs: what they say, what they leave, how they end.
+
+// Waiting for a process takes a clock.
+#![allow(clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A server of a directory with `file.bin`, which ends with the test.
+struct Serving {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    url: String,
+    place: TempDir,
+}
+
+impl Serving {
+    fn begin(options: &[&str]) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("public")).unwrap();
+        std::fs::write(place.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
+        let mut child = bentpipe(place.path())
+            .args(["serve", "public", "--listen", "127.0.0.1:0", "--self-signed", "--save-cert", "server.pem"])
+            .args(["--name", "server.test", "--no-store", "--log", "json"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let first = line(&mut lines);
+        let url = first["url"].as_str().unwrap().to_owned();
+        assert_eq!(url, format!("https://{}", first["listening"].as_str().unwrap()));
+        Self { child, lines, url, place }
+    }
+
+    fn get(&self, options: &[&str]) -> Output {
+        let mut command = bentpipe(self.place.path());
+        command.args(["get", "--ca", "server.pem"]).args(options).output().unwrap()
+    }
+
+    /// SIGTERM, and how it ends.
+    fn terminate(&mut self) -> Option<i32> {
+        let told = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(told.success());
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < until, "it goes on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn bentpipe(place: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.current_dir(place).env("XDG_STATE_HOME", place.join("state"));
+    command
+}
+
+fn line(lines: &mut impl BufRead) -> Value {
+    let mut text = String::new();
+    lines.read_line(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_stop() {
+    let mut serving = Serving::begin(&["--congestion", "newreno", "--start", "standard", "--resume", "none"]);
+    let url = format!("{}/file.bin", serving.url);
+    let document = json(&serving.get(&[&url, "--output", "copy.bin", "--json"]));
+    let download = &document["downloads"][0];
+    assert_eq!((download["bytes"].as_u64(), download["early_data"].as_bool()), (Some(2_000_000), Some(false)));
+    assert_eq!(download["path"], Value::Null, "a server that resumes nothing says nothing of it");
+    assert!(download["completion_s"].as_f64() >= download["first_byte_s"].as_f64());
+    assert_eq!(std::fs::read(serving.place.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
+    let logged = line(&mut serving.lines);
+    assert_eq!((logged["path"].as_str(), logged["bytes"].as_u64()), (Some("/file.bin"), Some(2_000_000)));
+    assert_eq!(logged["protocol"], "HTTP/3");
+
+    let absent = serving.get(&[&format!("{}/absent", serving.url)]);
+    assert_eq!(absent.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&absent.stderr).contains("404"));
+    assert_eq!(serving.terminate(), Some(0));
+}
+
+#[test]
+fn a_second_visit_of_one_program_asks_early() {
+    let serving = Serving::begin(&[]);
+    let port = serving.url.rsplit(':').next().unwrap();
+    let url = format!("https://server.test:{port}/file.bin");
+    let found = ["--addresses", "server.test=127.0.0.1", "--discard", "--json"];
+    let visits = |options: &[&str]| {
+        let document = json(&serving.get(&[&found[..], &[&url, &url], options].concat()));
+        document["downloads"].as_array().unwrap().clone()
+    };
+    let fresh = visits(&["--fresh", "--pause", "100 ms"]);
+    let early: Vec<_> = fresh.iter().map(|download| download["early_data"].as_bool().unwrap()).collect();
+    assert_eq!(early, [false, true]);
+    let pause = fresh[1]["start_s"].as_f64().unwrap() - fresh[0]["start_s"].as_f64().unwrap();
+    assert!(pause >= 0.1 + fresh[0]["completion_s"].as_f64().unwrap());
+    assert!(fresh.iter().all(|download| download["path"].is_string() && download["file"].is_null()));
+
+    let same = visits(&[]);
+    assert!(same[0]["handshake_s"].is_number() && same[1]["handshake_s"].is_null(), "one connection: {same:?}");
+    let left = std::fs::read_dir(serving.place.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("file.bin"));
+    assert_eq!(left.count(), 0, "nothing is written");
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_said_before_anything_is_sent() {
+    let place = tempfile::tempdir().unwrap();
+    for (options, reason) in [
+        (&["http://localhost/a"][..], "its scheme is not https"),
+        (&["https://localhost/"], "--output"),
+        (&["https://localhost/a", "https://localhost/b", "--output", "c"], "one file for 2 URLs"),
+        (&["https://localhost/a", "--addresses", "localhost"], "HOST=ADDRESS"),
+    ] {
+        let output = bentpipe(place.path()).arg("get").arg("--insecure").args(options).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(reason), "{options:?}: {output:?}");
+    }
+    for options in [&["absent", "--self-signed"][..], &[".", "--self-signed", "--congestion", "fastest"], &["."]] {
+        let output = bentpipe(place.path()).arg("serve").args(options).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {output:?}");
+    }
+}

@@ -1,0 +1,227 @@
+//! What the emulator can do on this machine, beside what is asked of it: how late packets leave, how many and how much it carries, how well it keeps a rate, and whether
+//! every packet is accounted for.
+//!
+//! `cargo run --release -p bentpipe-emu --example speed [late|tcp|small|rate]… [spin=US] [gro=US]`: all of them where none is named, in a minute and a half. Its exit status is 1 where
+//! something does not hold. Needs root, or runs in a user namespace, without real-time priority then. The programs that load the path have real-time priority too (chrt(1)), below that of
+//! the emulator, so that it is the emulator that is measured.
+// It measures by the wall clock.
+#![allow(clippy::disallowed_methods)]
+
+mod load;
+
+use bentpipe_emu::{Emulator, Ground, Hop, PathSpec, Report, Settings, prepare, server_addresses};
+use bentpipe_link::{DirectionConfig, QueueConfig, QueueLimit};
+use bentpipe_units::{Bytes, Rate, Span};
+use load::{Sender, important};
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// How long each figure is measured.
+const LENGTH: Duration = Duration::from_secs(5);
+
+fn main() -> Result<ExitCode, Failed> {
+    prepare()?;
+    let mut speed = Speed { settings: Settings::default(), held: true };
+    let mut named = Vec::new();
+    for argument in std::env::args().skip(1) {
+        match argument.split_once('=') {
+            Some(("spin", us)) => speed.settings.spin = Span::from_micros(us.parse()?),
+            Some(("gro", us)) => speed.settings.gro = Span::from_micros(us.parse()?),
+            _ => named.push(argument),
+        }
+    }
+    let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
+    println!("load of the machine {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+    if wanted("late") {
+        for delay_ms in [10, 300] {
+            speed.late(delay_ms)?;
+        }
+    }
+    if wanted("tcp") {
+        speed.tcp()?;
+    }
+    if wanted("small") {
+        speed.small("one by one", Sender::Each, Some(225_000))?;
+        speed.small("one by one", Sender::Each, None)?;
+        speed.small("by GSO", Sender::Gso, None)?;
+    }
+    if wanted("rate") {
+        for mbps in [10, 100, 500] {
+            speed.rate(mbps)?;
+        }
+    }
+    println!("{}", if speed.held { "all held" } else { "NOT all held" });
+    Ok(if speed.held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn path(mbps: u64, delay_ms: u64) -> Result<PathSpec, Failed> {
+    let mut config = DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms));
+    // Never full for long: it is the emulator that is measured.
+    config.queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(64)), codel: None };
+    let model = config.load(Path::new("."))?;
+    let hop = Hop { name: "path".to_owned(), forward: model.clone(), reverse: model, shared: true };
+    Ok(PathSpec { hops: vec![hop], base_rtt: Span::from_millis(2 * delay_ms), seed: 1, run: 0 })
+}
+
+struct Speed {
+    settings: Settings,
+    held: bool,
+}
+
+impl Speed {
+    fn start(&self, mbps: u64, delay_ms: u64) -> Result<Emulator, Failed> {
+        Ok(Emulator::start(Ground::new(1, Bytes::new(1500))?, &path(mbps, delay_ms)?, self.settings)?)
+    }
+
+    /// One line: what was measured beside what is asked, and whether it holds; then what the emulator says of itself.
+    fn say(&mut self, measured: &str, asked: &str, held: bool, report: &Report, length: Duration) {
+        let forward = &report.forward;
+        let late = forward.lateness;
+        let unaccounted = forward.unaccounted() + report.reverse.unaccounted();
+        let held = held && unaccounted == 0;
+        self.held &= held;
+        let percent = |processor: Span| processor.as_secs_f64() / length.as_secs_f64() * 100.0;
+        println!("{} {measured}; asked: {asked}", if held { "held    " } else { "NOT HELD" });
+        println!(
+            "         late {} median, {} p99, {} most; processor {:.0} % and {:.0} %; dropped by the emulator {}; unaccounted {unaccounted}{}",
+            late.p50,
+            late.p99,
+            late.max,
+            percent(forward.processor),
+            percent(report.reverse.processor),
+            forward.dropped_by_emulator() + report.reverse.dropped_by_emulator(),
+            forward.without_realtime.as_deref().map_or(String::new(), |why| format!("; no real-time priority: {why}")),
+        );
+    }
+
+    /// 100 Mbps of 1250-byte packets, each 100 us one.
+    fn late(&mut self, delay_ms: u64) -> Result<(), Failed> {
+        let emulator = self.start(1000, delay_ms)?;
+        let (server, client) = load::sockets(&emulator)?;
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| -> Result<(), Failed> {
+            scope.spawn(|| load::receive_all(&client, &stop));
+            // Threads of their own, so that what is started after them does not inherit their priority.
+            let sender = scope.spawn(|| {
+                important(2);
+                load::send(&server, Sender::Each, 1222, Some(10_000), LENGTH)
+            });
+            sender.join().map_err(|_| "the sender panicked")??;
+            thread::sleep(Duration::from_millis(delay_ms + 100));
+            stop.store(true, Ordering::Relaxed);
+            Ok(())
+        })?;
+        let report = emulator.stop()?;
+        let mbps = report.forward.bytes_written as f64 * 8.0 / LENGTH.as_secs_f64() / 1e6;
+        let late = report.forward.lateness;
+        let measured = format!("late:  {delay_ms} ms, {mbps:.1} Mbps: {} median, {} p99", late.p50, late.p99);
+        let held = late.p50 <= Span::from_micros(25) && late.p99 <= Span::from_micros(100);
+        self.say(&measured, "25 us and 100 us", held, &report, LENGTH);
+        Ok(())
+    }
+
+    /// One TCP flow over a path that is faster than the machine.
+    fn tcp(&mut self) -> Result<(), Failed> {
+        let emulator = self.start(20_000, 0)?;
+        let listener = emulator.ground().server().inside(|| TcpListener::bind(("0.0.0.0", 0)))??;
+        let address = SocketAddr::new(server_addresses()[0], listener.local_addr()?.port());
+        let client = emulator.ground().client(0).ok_or("no client")?;
+        let begin = Instant::now();
+        let received = thread::scope(|scope| -> Result<u64, Failed> {
+            scope.spawn(move || -> Result<(), Failed> {
+                let (mut stream, _) = listener.accept()?;
+                let (data, begin) = (vec![0; 1 << 17], Instant::now());
+                while begin.elapsed() < LENGTH {
+                    stream.write_all(&data)?;
+                }
+                Ok(())
+            });
+            let mut stream = client.inside(|| TcpStream::connect(address))??;
+            let (mut buffer, mut received) = (vec![0; 1 << 18], 0);
+            loop {
+                match stream.read(&mut buffer)? {
+                    0 => return Ok(received),
+                    length => received += length as u64,
+                }
+            }
+        })?;
+        let length = begin.elapsed();
+        let gbps = received as f64 * 8.0 / length.as_secs_f64() / 1e9;
+        let report = emulator.stop()?;
+        self.say(&format!("tcp:   {gbps:.2} Gbps of one flow"), "2 Gbps", gbps >= 2.0, &report, length);
+        Ok(())
+    }
+
+    /// UDP of 64 bytes in 92: so many a second, or as many as the sender can.
+    fn small(&mut self, how: &str, sender: Sender, each_second: Option<u32>) -> Result<(), Failed> {
+        let emulator = self.start(20_000, 0)?;
+        let (server, client) = load::sockets(&emulator)?;
+        let stop = AtomicBool::new(false);
+        let ((sent, each), received) = thread::scope(|scope| -> Result<_, Failed> {
+            let receiver = scope.spawn(|| {
+                important(1);
+                load::receive_all(&client, &stop)
+            });
+            let sender = scope.spawn(move || {
+                // A sender that has a rate does not wait for the receiver; one that has none must.
+                important(if each_second.is_some() { 2 } else { 1 });
+                load::send(&server, sender, 64, each_second, LENGTH)
+            });
+            let sent = sender.join().map_err(|_| "the sender panicked")??;
+            thread::sleep(Duration::from_millis(100));
+            stop.store(true, Ordering::Relaxed);
+            Ok((sent, receiver.join().map_err(|_| "the receiver panicked")?))
+        })?;
+        let report = emulator.stop()?;
+        let thousands = |packets: u64| packets as f64 / LENGTH.as_secs_f64() / 1e3;
+        let carried = thousands(report.forward.packets_written);
+        let offered = each_second.map_or("as fast as they can be".to_owned(), |rate| format!("{rate} a second"));
+        let measured = format!(
+            "small: {carried:.1} thousand packets a second (sent {how}, {offered}: {:.1} thousand, {each:.1?} of the processor each; {:.1} reached the program)",
+            thousands(sent),
+            thousands(received)
+        );
+        self.say(&measured, "220 thousand", carried >= 220.0, &report, LENGTH);
+        Ok(())
+    }
+
+    /// The rate of every second that begins at a hundredth of one, as the receiving kernel sees it.
+    fn rate(&mut self, mbps: u64) -> Result<(), Failed> {
+        const SECONDS: usize = 6;
+        let emulator = self.start(mbps, 10)?;
+        let (server, client) = load::sockets(&emulator)?;
+        // Five in a hundred more than the link carries, so that it is never idle.
+        let each_second = (mbps * 1_000_000 / 8 / 1500 * 105 / 100) as u32;
+        let length = Duration::from_secs(SECONDS as u64 + 1);
+        // Bytes in each hundredth of a second since the first packet.
+        let bins = thread::scope(|scope| -> Result<Vec<u64>, Failed> {
+            let sender = scope.spawn(move || {
+                important(2);
+                load::send(&server, Sender::Each, 1472, Some(each_second), length)
+            });
+            let receiver = scope.spawn(|| {
+                important(1);
+                load::received_by_time(&client, 100 * SECONDS)
+            });
+            sender.join().map_err(|_| "the sender panicked")??;
+            receiver.join().map_err(|_| "the receiver panicked")?
+        })?;
+        let of = |window: &[u64]| (window.iter().sum::<u64>() as f64 * 8.0 / 1e6 / (mbps as f64) - 1.0) * 100.0;
+        // Not the first tenth, while the sender builds its queue.
+        let errors: Vec<f64> = bins.windows(100).skip(10).map(of).collect();
+        let (low, high) =
+            errors.iter().fold((f64::MAX, f64::MIN), |(low, high), error| (low.min(*error), high.max(*error)));
+        let report = emulator.stop()?;
+        let measured = format!("rate:  {mbps} Mbps, any second within {low:+.2} % to {high:+.2} %");
+        self.say(&measured, "0.5 %", low >= -0.5 && high <= 0.5, &report, length);
+        Ok(())
+    }
+}

@@ -1,0 +1,360 @@
+//! Packets of one flow that are due together, put together again before they are handed over: what a network card's driver does (GRO).
+//!
+//! Handing a packet to the kernel costs 3 to 4 us, most of it for the way through the kernel and little for bytes; at high rates that is what limits the emulator. A super-packet takes the
+//! way once, and the kernel gives datagrams to a socket one by one unless it asked for more (`UDP_GRO`). The rules of what may be joined are the kernel's own (`tcp_gro_receive`,
+//! `inet_gro_receive`): nothing that a receiver could tell apart.
+
+use crate::segment::{
+    GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, HEADER, NEEDS_CSUM, TCP, UDP, complete_ipv4, ends, pseudo_header,
+};
+use bentpipe_units::{Span, Time};
+use std::io::IoSlice;
+
+/// Packets in a super-packet at most: those of 64 kB at the usual size, and well under the 128 of the kernel's own for UDP (`UDP_MAX_SEGMENTS`).
+pub const MOST: usize = 64;
+/// The largest IP packet.
+const LARGEST: usize = 65_535;
+
+const ACK: u8 = 0x10;
+const PSH: u8 = 0x08;
+const ECE: u8 = 0x40;
+
+/// What of a packet decides whether others go with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    v4: bool,
+    protocol: u8,
+    /// Length of the IP header, and of both headers.
+    transport: usize,
+    headers: usize,
+    /// Bytes behind them.
+    payload: usize,
+}
+
+impl Shape {
+    /// Of a packet behind its `virtio_net_hdr` that may be one of several; none of any other.
+    fn of(whole: &[u8]) -> Option<Self> {
+        let (offload, packet) = whole.split_first_chunk::<HEADER>()?;
+        if offload[0] != NEEDS_CSUM || offload[1] != GSO_NONE {
+            return None;
+        }
+        let (v4, transport, protocol) = match packet.first()? >> 4 {
+            // No options, and no fragment.
+            4 if packet[0] == 0x45 && u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff == 0 => {
+                (true, 20, *packet.get(9)?)
+            }
+            6 => (false, 40, *packet.get(6)?),
+            _ => return None,
+        };
+        let length = match protocol {
+            TCP if packet.get(transport + 13)? & !(PSH | ECE) == ACK => usize::from(packet[transport + 12] >> 4) * 4,
+            UDP => 8,
+            _ => return None,
+        };
+        let headers = transport + length;
+        let payload = packet.len().checked_sub(headers).filter(|payload| *payload > 0)?;
+        let fits = length >= if protocol == TCP { 20 } else { 8 };
+        let sums_here = usize::from(u16::from_ne_bytes([offload[6], offload[7]])) == transport;
+        (fits && sums_here).then_some(Self { v4, protocol, transport, headers, payload })
+    }
+
+    /// Whether a packet of the same shape goes on where `sequence` says, with everything else as in `first`.
+    fn goes_on(&self, first: &[u8], next: &[u8], sequence: u32) -> bool {
+        let (first, next) = (&first[HEADER..], &next[HEADER..]);
+        let same = |from: usize, to: usize| first.get(from..to) == next.get(from..to);
+        let network = if self.v4 { same(0, 2) && same(6, 10) && same(12, 20) } else { same(0, 4) && same(6, 40) };
+        let at = self.transport;
+        let transport = match self.protocol {
+            TCP => {
+                same(at + 8, at + 13)
+                    && (first[at + 13] ^ next[at + 13]) & !PSH == 0
+                    && same(at + 14, at + 16)
+                    && same(at + 20, self.headers)
+                    && number(next, at + 4) == sequence
+            }
+            _ => true,
+        };
+        network && transport && same(at, at + 4)
+    }
+}
+
+fn number(packet: &[u8], at: usize) -> u32 {
+    packet.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
+}
+
+/// Packets for one terminal that are handed over at once.
+#[derive(Debug)]
+pub struct Burst {
+    /// How far apart their deadlines may be.
+    window: Span,
+    /// Whether the kernel takes super-packets of UDP.
+    udp: bool,
+    packets: Vec<Box<[u8]>>,
+    /// When each was due.
+    due: Vec<Time>,
+    terminal: usize,
+    /// Of the first, while more may follow.
+    open: Option<Shape>,
+    /// Payload of all.
+    payload: usize,
+}
+
+impl Burst {
+    /// An empty one, into which packets go whose deadlines are no further apart than `window`.
+    pub fn new(window: Span, udp: bool) -> Self {
+        let (packets, due) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
+        Self { window, udp, packets, due, terminal: 0, open: None, payload: 0 }
+    }
+
+    /// For whom it is.
+    pub fn terminal(&self) -> usize {
+        self.terminal
+    }
+
+    /// When each of its packets was due.
+    pub fn due(&self) -> &[Time] {
+        &self.due
+    }
+
+    /// IP packets in it, with their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.packets.iter().map(|packet| (packet.len() - HEADER) as u64).sum()
+    }
+
+    /// Takes a packet, or hands it back where it does not go with those there are: [`Self::clear`] then makes room.
+    pub fn push(&mut self, due: Time, terminal: usize, packet: Box<[u8]>) -> Result<(), Box<[u8]>> {
+        let Some(first) = self.packets.first() else {
+            self.terminal = terminal;
+            self.open = if self.window.is_zero() { None } else { Shape::of(&packet) };
+            self.open = self.open.filter(|shape| (shape.protocol == TCP || self.udp) && !is_last(&packet, shape));
+            self.payload = self.open.map_or(0, |shape| shape.payload);
+            self.take(due, packet);
+            return Ok(());
+        };
+        let Some(shape) = self.open.filter(|_| terminal == self.terminal) else { return Err(packet) };
+        let Some(next) = Shape::of(&packet) else { return Err(packet) };
+        let begin = self.due.first().copied().unwrap_or(due);
+        let sequence = number(first, HEADER + shape.transport + 4).wrapping_add(self.payload as u32);
+        let goes = next == Shape { payload: next.payload, ..shape }
+            && next.payload <= shape.payload
+            && due.since(begin) <= self.window
+            && self.packets.len() < MOST
+            && shape.headers + self.payload + next.payload <= LARGEST
+            && shape.goes_on(first, &packet, sequence);
+        if !goes {
+            return Err(packet);
+        }
+        self.payload += next.payload;
+        if next.payload < shape.payload || is_last(&packet, &shape) {
+            self.open = None;
+        }
+        self.take(due, packet);
+        Ok(())
+    }
+
+    fn take(&mut self, due: Time, packet: Box<[u8]>) {
+        self.due.push(due);
+        self.packets.push(packet);
+    }
+
+    /// Makes one packet of all; `write` gets its parts, one after the other. Nothing is written where there is nothing.
+    pub fn write<E>(&mut self, write: impl FnOnce(&[IoSlice<'_>]) -> Result<(), E>) -> Result<(), E> {
+        let [first, others @ ..] = &mut self.packets[..] else { return Ok(()) };
+        let shape = if others.is_empty() { None } else { Shape::of(first) };
+        let Some(shape) = shape else { return write(&[IoSlice::new(first)]) };
+        let pushed = if others.last().is_some_and(|last| is_last(last, &shape)) { PSH } else { 0 };
+        lead(first, &shape, self.payload, pushed);
+        let mut parts = [IoSlice::new(&[]); MOST];
+        parts[0] = IoSlice::new(first);
+        for (part, packet) in parts[1..].iter_mut().zip(others.iter()) {
+            *part = IoSlice::new(&packet[HEADER + shape.headers..]);
+        }
+        write(&parts[..=others.len().min(MOST - 1)])
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.packets.clear();
+        self.due.clear();
+    }
+}
+
+/// Whether a packet ends what it belongs to.
+fn is_last(packet: &[u8], shape: &Shape) -> bool {
+    shape.protocol == TCP && packet[HEADER + shape.transport + 13] & PSH != 0
+}
+
+/// Makes the headers of the first packet those of a super-packet with so much payload in all.
+fn lead(first: &mut [u8], shape: &Shape, payload: usize, pushed: u8) {
+    let (offload, packet) = first.split_at_mut(HEADER);
+    let kind = match (shape.protocol, shape.v4) {
+        (TCP, true) => GSO_TCPV4,
+        (TCP, false) => GSO_TCPV6,
+        _ => GSO_UDP_L4,
+    };
+    offload[1] = kind;
+    offload[2..4].copy_from_slice(&(shape.headers as u16).to_ne_bytes());
+    offload[4..6].copy_from_slice(&(shape.payload as u16).to_ne_bytes());
+    let addresses = ends(packet);
+    let (at, length) = (shape.transport, shape.headers - shape.transport + payload);
+    if shape.v4 {
+        packet[2..4].copy_from_slice(&((at + length) as u16).to_be_bytes());
+        complete_ipv4(packet, at);
+    } else {
+        packet[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+    }
+    let checksum = at + if shape.protocol == TCP { 16 } else { 6 };
+    if shape.protocol == TCP {
+        packet[at + 13] |= pushed;
+    } else {
+        packet[at + 4..at + 6].copy_from_slice(&(length as u16).to_be_bytes());
+    }
+    if let Some((source, destination)) = addresses {
+        let sum = pseudo_header(source, destination, shape.protocol, length);
+        packet[checksum..checksum + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{self, tests::super_packet};
+    use proptest::prelude::*;
+
+    const WINDOW: Span = Span::from_micros(50);
+
+    fn cut(read: &[u8]) -> Vec<Box<[u8]>> {
+        let mut all = Vec::new();
+        segment::packets(read, |packet| all.push(packet)).expect("it is carried");
+        all
+    }
+
+    /// What is handed over for packets that are due at once: a super-packet for each burst.
+    fn written(packets: Vec<Box<[u8]>>, udp: bool) -> Vec<Vec<u8>> {
+        let mut burst = Burst::new(WINDOW, udp);
+        let mut all = Vec::new();
+        let mut flush = |burst: &mut Burst| {
+            let mut whole = Vec::new();
+            let took = burst.write(|parts| {
+                parts.iter().for_each(|part| whole.extend_from_slice(part));
+                Ok::<(), ()>(())
+            });
+            assert_eq!(took, Ok(()));
+            burst.clear();
+            if !whole.is_empty() {
+                all.push(whole);
+            }
+        };
+        for packet in packets {
+            if let Err(packet) = burst.push(Time::ZERO, 0, packet) {
+                flush(&mut burst);
+                burst.push(Time::ZERO, 0, packet).expect("an empty one takes any");
+            }
+        }
+        flush(&mut burst);
+        all
+    }
+
+    /// Segments of a super-packet with nothing special about them: no CWR.
+    fn segments(v6: bool, tcp: bool, payload: &[u8], size: u16) -> Vec<Box<[u8]>> {
+        let mut packets = cut(&super_packet(v6, tcp, payload, size));
+        let transport = HEADER + if v6 { 40 } else { 20 };
+        for packet in packets.iter_mut().filter(|_| tcp) {
+            packet[transport + 13] &= ACK | PSH;
+        }
+        packets
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_joined_comes_apart_into_what_it_was(
+            v6: bool,
+            tcp: bool,
+            payload in prop::collection::vec(any::<u8>(), 1..20_000),
+            size in 1u16..1500,
+        ) {
+            prop_assume!(payload.len() / usize::from(size) < 500);
+            let packets = segments(v6, tcp, &payload, size);
+            let written = written(packets.clone(), true);
+            prop_assert_eq!(written.len(), packets.len().div_ceil(MOST));
+            let again: Vec<Box<[u8]>> = written.iter().flat_map(|whole| cut(whole)).collect();
+            prop_assert_eq!(again.len(), packets.len());
+            for (again, packet) in again.iter().zip(&packets) {
+                prop_assert_eq!(&again[HEADER..], &packet[HEADER..]);
+            }
+        }
+
+        #[test]
+        fn whatever_is_pushed_nothing_is_lost_and_nothing_panics(
+            all in prop::collection::vec((prop::collection::vec(any::<u8>(), HEADER..120), any::<bool>(), any::<bool>()), 1..10),
+        ) {
+            let packets: Vec<Box<[u8]>> = all
+                .into_iter()
+                .map(|(mut packet, v6, tcp)| {
+                    packet[..2].copy_from_slice(&[NEEDS_CSUM, GSO_NONE]);
+                    let (at, transport) = if v6 { (6, 40u16) } else { (9, 20) };
+                    packet[6..8].copy_from_slice(&transport.to_ne_bytes());
+                    if let Some(header) = packet.get_mut(HEADER..HEADER + 10) {
+                        header[0] = if v6 { 0x60 } else { 0x45 };
+                        (header[6], header[7]) = (0, 0);
+                        header[at] = if tcp { TCP } else { UDP };
+                    }
+                    packet.into_boxed_slice()
+                })
+                .collect();
+            let length = |packet: &[u8]| packet.len() - HEADER;
+            let before: usize = packets.iter().map(|packet| length(packet)).sum();
+            let count = packets.len();
+            let mut burst = Burst::new(WINDOW, true);
+            let (mut after, mut seen) = (0, 0);
+            for packet in packets {
+                if let Err(packet) = burst.push(Time::ZERO, 0, packet) {
+                    (after, seen) = (after + burst.bytes(), seen + burst.due().len());
+                    let _ = burst.write(|_| Ok::<(), ()>(()));
+                    burst.clear();
+                    let _ = burst.push(Time::ZERO, 0, packet);
+                }
+            }
+            prop_assert_eq!((after + burst.bytes()) as usize, before);
+            prop_assert_eq!(seen + burst.due().len(), count);
+        }
+    }
+
+    #[test]
+    fn only_what_is_due_together_goes_together_and_only_to_one_terminal() {
+        let packets = segments(false, false, &[7; 300], 100);
+        let joined = |second: Time, terminal: usize, window: Span, udp: bool| {
+            let mut burst = Burst::new(window, udp);
+            burst.push(Time::ZERO, 0, packets[0].clone()).expect("an empty one takes any");
+            burst.push(second, terminal, packets[1].clone()).is_ok()
+        };
+        assert!(joined(Time::ZERO + WINDOW, 0, WINDOW, true));
+        assert!(!joined(Time::ZERO + WINDOW + Span::from_nanos(1), 0, WINDOW, true));
+        assert!(!joined(Time::ZERO, 1, WINDOW, true));
+        assert!(!joined(Time::ZERO, 0, Span::ZERO, true));
+        assert!(!joined(Time::ZERO, 0, WINDOW, false), "a kernel that does not take them");
+    }
+
+    #[test]
+    fn packets_that_a_receiver_could_tell_apart_stay_apart() {
+        // What differs, as a byte of the IP packet: class of service, hop limit, source, port, sequence, acknowledgement, ECE, window, an option.
+        for at in [1, 8, 15, 21, 24, 28, 35, 45] {
+            let mut packets = segments(false, true, &[7; 200], 100);
+            packets[1][HEADER + at] ^= 1;
+            assert_eq!(written(packets, true).len(), 2, "byte {at}");
+        }
+        // FIN, SYN, RST, URG, CWR.
+        for flag in [0x01, 0x02, 0x04, 0x20, 0x80] {
+            let mut packets = segments(false, true, &[7; 200], 100);
+            packets[1][HEADER + 33] |= flag;
+            assert_eq!(written(packets, true).len(), 2, "flag {flag:#x}");
+        }
+        let mut ecn = segments(true, false, &[7; 200], 100);
+        segment::mark_ce(&mut ecn[1][HEADER..]);
+        assert_eq!(written(ecn, true).len(), 2, "a packet that is marked");
+        // A longer one cannot follow, and nothing follows a shorter one.
+        let mut mixed = segments(false, false, &[7; 250], 100);
+        mixed.rotate_right(1);
+        assert_eq!(written(mixed, true).len(), 2);
+    }
+}

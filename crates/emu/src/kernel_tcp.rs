@@ -1,0 +1,511 @@
+//! Transfers over the kernel's own TCP between the namespaces: what the simulator's bare exchanges are to its TCP.
+//!
+//! A client connects, asks for one object after another with 17 bytes each (direction, number, size), and gets so many bytes; or sends them, and gets
+//! one byte for an answer. Both ends are threads of this process with sockets of the namespaces; what they read is counted and thrown away.
+
+use crate::clock::pause;
+use crate::{EmuError, Emulator, client_addresses, server_addresses, sys};
+use bentpipe_units::{Bytes, Span, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::sockopt::{ReuseAddr, SocketError, TcpCongestion, TcpNoDelay};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, accept4, bind, connect, getsockopt, listen,
+    setsockopt, socket,
+};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often whoever waits looks whether the transfer has been given up.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often the kernel is asked about the sender's socket.
+const SAMPLE: Span = Span::from_millis(20);
+/// Samples kept; what comes later is not.
+const MOST_SAMPLES: usize = 500_000;
+/// How long the server waits for the client's last word once the client has ended.
+const GRACE: Span = Span::from_secs(3);
+/// Written and read at a time.
+const CHUNK: usize = 256 * 1024;
+/// A request: direction, number, size.
+const REQUEST: usize = 17;
+/// Tenths of a second that what was received is counted in: a day.
+const MOST_TENTHS: usize = 864_000;
+
+/// One object, asked for once those it comes after are complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its size.
+    pub bytes: Bytes,
+    /// Objects before it in the list, by their place, that must be complete.
+    pub after: Vec<usize>,
+    /// Time between the last of those and the request.
+    pub delay: Span,
+}
+
+/// What one connection does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// The client, by its number.
+    pub client: usize,
+    /// The server's port.
+    pub port: u16,
+    /// The kernel's name of the congestion control of both ends (`TCP_CONGESTION`, tcp(7)).
+    pub congestion: String,
+    /// Whether objects go from client to server.
+    pub upload: bool,
+    /// The objects, fetched one after the other.
+    pub objects: Vec<Exchange>,
+    /// The end, however much has arrived, so long after the connection was asked for.
+    pub lasts: Option<Span>,
+    /// When it is given up, since the links began.
+    pub give_up: Time,
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExchangeOutcome {
+    /// When it was asked for.
+    pub asked: Option<Time>,
+    /// Of its content, what reached the receiver's application.
+    pub received: u64,
+    /// When it was complete, as the client sees it.
+    pub completed: Option<Time>,
+}
+
+/// What the kernel says of a socket (`struct tcp_info`, linux/tcp.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SocketState {
+    /// Smoothed round trip.
+    pub smoothed_rtt: Span,
+    /// Smallest round trip of the connection.
+    pub min_rtt: Option<Span>,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold, once there is one.
+    pub ssthresh: Option<Bytes>,
+    /// What is under way.
+    pub in_flight: Bytes,
+    /// Bytes a second that the socket paces at; none where it does not.
+    pub pacing: Option<u64>,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Time in which the receiver's window, and the send buffer, held the sender back.
+    pub blocked: Span,
+}
+
+/// What became of a transfer. Times are those of the links.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransferOutcome {
+    /// When the client asked for the connection.
+    pub begin: Time,
+    /// When the connection was open at the client.
+    pub open: Option<Time>,
+    /// When the first byte of an object reached the receiver's application.
+    pub first_byte: Option<Time>,
+    /// The objects, in their order.
+    pub objects: Vec<ExchangeOutcome>,
+    /// Bytes of objects received in each tenth of a second since the links began.
+    pub received_by_tenth: Vec<u64>,
+    /// The data's sender from time to time, and at its end.
+    pub samples: Vec<(Time, SocketState)>,
+    /// When the client ended.
+    pub end: Time,
+    /// Why it did not come to its end.
+    pub error: Option<String>,
+}
+
+/// What both ends note.
+struct Notes<'a> {
+    emulator: &'a Emulator,
+    transfer: &'a Transfer,
+    stop: &'a AtomicBool,
+    /// Set once the client has ended.
+    ended: AtomicBool,
+    outcome: Mutex<TransferOutcome>,
+}
+
+/// Why an end goes no further.
+enum Halt {
+    /// Time or patience is up, or the emulation is over.
+    Over,
+    /// A socket failed.
+    Failed(&'static str, io::Error),
+}
+
+type Step<T> = Result<T, Halt>;
+
+impl Emulator {
+    /// Carries out `transfer` with sockets of the kernel, and waits for its end. Set `stop` to end it early.
+    ///
+    /// # Errors
+    /// A client that there is not, sockets that the kernel does not give, a congestion control that it does not have. What happens to an
+    /// open connection is no error here: see [`TransferOutcome::error`].
+    pub fn transfer(&self, transfer: &Transfer, stop: &AtomicBool) -> Result<TransferOutcome, EmuError> {
+        let Some(client_side) = self.ground().client(transfer.client) else {
+            let what = format!("client number {}", transfer.client);
+            return Err(EmuError::Spec { what, allowed: "those of the emulation".to_owned() });
+        };
+        let (server, client) = (server_addresses()[0], client_addresses(transfer.client)[0]);
+        let make = |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
+        let listener = self.ground().server().inside(|| listener(server, transfer))?;
+        let listener = listener.map_err(make("a TCP socket that listens"))?;
+        let socket = client_side.inside(|| connector(client, transfer))?.map_err(make("a TCP socket"))?;
+
+        let outcome = TransferOutcome {
+            begin: self.now(),
+            objects: vec![ExchangeOutcome::default(); transfer.objects.len()],
+            ..TransferOutcome::default()
+        };
+        let ended = AtomicBool::new(false);
+        let notes = Notes { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(|| notes.serve(&listener));
+            let fetched = notes.fetch(socket, SocketAddr::new(server, transfer.port));
+            notes.ended.store(true, Ordering::Relaxed);
+            let served = serving.join().unwrap_or(Err(Halt::Failed("serving", io::Error::other("it panicked"))));
+            notes.conclude(fetched, served);
+        });
+        Ok(notes.outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+/// The server's socket, which gives its congestion control to those that it accepts.
+fn listener(address: IpAddr, transfer: &Transfer) -> nix::Result<OwnedFd> {
+    let fd = tcp_socket(transfer)?;
+    setsockopt(&fd, ReuseAddr, &true)?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(address, transfer.port)))?;
+    listen(&fd, Backlog::new(16)?)?;
+    Ok(fd)
+}
+
+/// The client's socket.
+fn connector(address: IpAddr, transfer: &Transfer) -> nix::Result<OwnedFd> {
+    let fd = tcp_socket(transfer)?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(address, 0)))?;
+    Ok(fd)
+}
+
+fn tcp_socket(transfer: &Transfer) -> nix::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    setsockopt(&fd, TcpCongestion, &transfer.congestion.clone().into())?;
+    Ok(fd)
+}
+
+/// A connection whose reads and writes wait, and look now and then whether to go on.
+fn stream(fd: OwnedFd) -> io::Result<TcpStream> {
+    setsockopt(&fd, TcpNoDelay, &true)?;
+    let stream = TcpStream::from(fd);
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(LOOK))?;
+    stream.set_write_timeout(Some(LOOK))?;
+    Ok(stream)
+}
+
+impl Notes<'_> {
+    fn note<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
+        change(&mut self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Whether to go on at all.
+    fn go_on(&self) -> Step<()> {
+        let over = self.stop.load(Ordering::Relaxed) || self.emulator.now() >= self.give_up() || {
+            !self.emulator.is_working()
+        };
+        if over { Err(Halt::Over) } else { Ok(()) }
+    }
+
+    /// When it ends, come what may.
+    fn give_up(&self) -> Time {
+        let lasts = self.transfer.lasts.map(|lasts| self.note(|outcome| outcome.begin) + lasts);
+        lasts.map_or(self.transfer.give_up, |end| end.min(self.transfer.give_up))
+    }
+
+    /// The client.
+    fn fetch(&self, fd: OwnedFd, to: SocketAddr) -> Step<()> {
+        let failed = |error: Errno| Halt::Failed("connecting", error.into());
+        match connect(fd.as_raw_fd(), &SockaddrStorage::from(to)) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        while !ready(&fd, PollFlags::POLLOUT).map_err(failed)? {
+            self.go_on()?;
+        }
+        match getsockopt(&fd, SocketError).map_err(failed)? {
+            0 => {}
+            error => return Err(Halt::Failed("connecting", io::Error::from_raw_os_error(error))),
+        }
+        self.note(|outcome| outcome.open = Some(self.emulator.now()));
+        let mut stream = stream(fd).map_err(|error| Halt::Failed("the client's socket", error))?;
+        let sampled = stream.try_clone().ok().filter(|_| self.transfer.upload);
+        std::thread::scope(|scope| {
+            if let Some(sampled) = sampled {
+                scope.spawn(move || self.sample(&sampled));
+            }
+            let all = self.ask_for_all(&mut stream);
+            // Of what lasts for a time, the time is up.
+            self.ended.store(true, Ordering::Relaxed);
+            all
+        })
+    }
+
+    fn ask_for_all(&self, stream: &mut TcpStream) -> Step<()> {
+        let mut buffer = vec![0; CHUNK];
+        for (number, object) in self.transfer.objects.iter().enumerate() {
+            let before = self.note(|outcome| {
+                let ends = object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
+                ends.max()
+            });
+            let due = before.unwrap_or(Time::ZERO) + object.delay;
+            while self.emulator.now() < due {
+                self.go_on()?;
+                pause(due.since(self.emulator.now()).min(SAMPLE));
+            }
+            self.note(|outcome| outcome.objects[number].asked = Some(self.emulator.now()));
+            let mut request = [0; REQUEST];
+            request[0] = u8::from(self.transfer.upload);
+            request[1..9].copy_from_slice(&(number as u64).to_be_bytes());
+            request[9..].copy_from_slice(&object.bytes.get().to_be_bytes());
+            self.send(stream, &request)?;
+            if self.transfer.upload {
+                self.send_content(stream, object.bytes.get())?;
+            }
+            // An upload, and an object of nothing, is answered with one byte.
+            if self.transfer.upload || object.bytes.is_zero() {
+                self.receive(stream, &mut buffer[..1])?;
+            } else {
+                self.receive_content(stream, &mut buffer, number, object.bytes.get())?;
+            }
+            self.note(|outcome| outcome.objects[number].completed = Some(self.emulator.now()));
+        }
+        Ok(())
+    }
+
+    /// The server, of one connection.
+    fn serve(&self, listener: &OwnedFd) -> Step<()> {
+        let failed = |error: Errno| Halt::Failed("accepting a connection", error.into());
+        while !ready(listener, PollFlags::POLLIN).map_err(failed)? {
+            self.go_on()?;
+            self.ended_long_ago(None)?;
+        }
+        let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).map_err(failed)?;
+        let mut stream = stream(owned(fd)).map_err(|error| Halt::Failed("the server's socket", error))?;
+        let sampled = stream.try_clone().ok().filter(|_| !self.transfer.upload);
+        std::thread::scope(|scope| {
+            if let Some(sampled) = sampled {
+                scope.spawn(move || self.sample(&sampled));
+            }
+            let answered = self.answer_all(&mut stream);
+            // The sampler ends with the client; a server that fails before takes it along.
+            if answered.is_err() {
+                self.ended.store(true, Ordering::Relaxed);
+            }
+            answered
+        })
+    }
+
+    fn answer_all(&self, stream: &mut TcpStream) -> Step<()> {
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let mut request = [0; REQUEST];
+            if !self.receive_or_end(stream, &mut request)? {
+                return Ok(());
+            }
+            let word = |at: usize| {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(&request[at..at + 8]);
+                u64::from_be_bytes(bytes)
+            };
+            // What comes is what `ask_for_all` sent.
+            let (number, bytes) = (word(1) as usize, word(9));
+            if self.transfer.upload {
+                self.receive_content(stream, &mut buffer, number, bytes)?;
+                self.send(stream, &[0])?;
+            } else if bytes == 0 {
+                self.send(stream, &[0])?;
+            } else {
+                self.send_content(stream, bytes)?;
+            }
+        }
+    }
+
+    fn send_content(&self, stream: &mut TcpStream, bytes: u64) -> Step<()> {
+        let content = vec![0; CHUNK];
+        let mut left = bytes;
+        while left > 0 {
+            let next = left.min(CHUNK as u64);
+            self.send(stream, &content[..next as usize])?;
+            left -= next;
+        }
+        Ok(())
+    }
+
+    fn send(&self, stream: &mut TcpStream, mut bytes: &[u8]) -> Step<()> {
+        while !bytes.is_empty() {
+            match stream.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if waits(&error) => self.go_on()?,
+                Err(error) => return Err(Halt::Failed("sending", error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_content(&self, stream: &mut TcpStream, buffer: &mut [u8], number: usize, bytes: u64) -> Step<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let most = left.min(buffer.len() as u64) as usize;
+            match stream.read(&mut buffer[..most]) {
+                Ok(0) => return Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into())),
+                Ok(read) => {
+                    left -= read as u64;
+                    self.received(number, read as u64);
+                    if self.transfer.lasts.is_some() {
+                        self.go_on()?;
+                    }
+                }
+                Err(error) if waits(&error) => self.go_on()?,
+                Err(error) => return Err(Halt::Failed("receiving", error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of an object have reached the application.
+    fn received(&self, number: usize, bytes: u64) {
+        let now = self.emulator.now();
+        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MOST_TENTHS);
+        self.note(|outcome| {
+            outcome.first_byte = outcome.first_byte.or(Some(now));
+            if let Some(object) = outcome.objects.get_mut(number) {
+                object.received += bytes;
+            }
+            if outcome.received_by_tenth.len() <= tenth {
+                outcome.received_by_tenth.resize(tenth + 1, 0);
+            }
+            outcome.received_by_tenth[tenth] += bytes;
+        });
+    }
+
+    fn receive(&self, stream: &mut TcpStream, into: &mut [u8]) -> Step<()> {
+        if self.receive_or_end(stream, into)? {
+            return Ok(());
+        }
+        Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into()))
+    }
+
+    /// Fills `into`; false where the other side had nothing more to say.
+    fn receive_or_end(&self, stream: &mut TcpStream, into: &mut [u8]) -> Step<bool> {
+        let (mut filled, mut waited_from) = (0, None);
+        while filled < into.len() {
+            match stream.read(&mut into[filled..]) {
+                Ok(0) if filled == 0 => return Ok(false),
+                Ok(0) => return Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into())),
+                Ok(read) => filled += read,
+                Err(error) if waits(&error) => {
+                    self.go_on()?;
+                    waited_from = waited_from.or(self.ended.load(Ordering::Relaxed).then(|| self.emulator.now()));
+                    self.ended_long_ago(waited_from)?;
+                }
+                Err(error) => return Err(Halt::Failed("receiving", error)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives the client's last words some time.
+    fn ended_long_ago(&self, from: Option<Time>) -> Step<()> {
+        let now = self.emulator.now();
+        let ended = self.ended.load(Ordering::Relaxed);
+        if ended && from.is_none_or(|from| now.since(from) > GRACE) { Err(Halt::Over) } else { Ok(()) }
+    }
+
+    /// Asks the kernel about the data's sender until the client has ended.
+    fn sample(&self, stream: &TcpStream) {
+        loop {
+            let ended = self.ended.load(Ordering::Relaxed);
+            if let Ok(info) = sys::tcp_info(stream.as_fd()) {
+                let sample = (self.emulator.now(), state(&info));
+                self.note(|outcome| {
+                    if outcome.samples.len() < MOST_SAMPLES {
+                        outcome.samples.push(sample);
+                    }
+                });
+            }
+            if ended || self.go_on().is_err() {
+                return;
+            }
+            pause(SAMPLE);
+        }
+    }
+
+    /// Says how it ended.
+    fn conclude(&self, fetched: Step<()>, served: Step<()>) {
+        let given_up = self.emulator.now() >= self.transfer.give_up;
+        let error = match (fetched, served) {
+            (Ok(()), _) => None,
+            (Err(Halt::Over), Err(Halt::Failed(what, error))) if self.transfer.lasts.is_none() => {
+                Some(format!("{what}: {error}"))
+            }
+            (Err(Halt::Over), _) if given_up => Some("given up at the time limit".to_owned()),
+            (Err(Halt::Over), _) => None,
+            (Err(Halt::Failed(what, error)), _) => Some(format!("{what}: {error}")),
+        };
+        self.note(|outcome| {
+            outcome.end = self.emulator.now();
+            outcome.error = error;
+        });
+    }
+}
+
+/// A descriptor that the kernel has just made for us.
+#[allow(unsafe_code)]
+fn owned(fd: std::os::fd::RawFd) -> OwnedFd {
+    // SAFETY: `accept4` has returned it, and nobody else has it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// Whether `fd` has become what is asked for within [`LOOK`].
+fn ready(fd: &OwnedFd, flags: PollFlags) -> nix::Result<bool> {
+    let mut fds = [PollFd::new(fd.as_fd(), flags)];
+    let timeout = PollTimeout::from(LOOK.as_millis() as u8);
+    match poll(&mut fds, timeout) {
+        Ok(0) | Err(Errno::EINTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn waits(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Fields of `struct tcp_info` by their offsets.
+fn state(info: &[u8; sys::TCP_INFO_LENGTH]) -> SocketState {
+    let word = |at: usize| u64::from(u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]));
+    let long = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&info[at..at + 8]);
+        u64::from_ne_bytes(bytes)
+    };
+    let segment = word(16);
+    // `tcp_packets_in_flight`: what is out, less what was received or lost, and what was sent again.
+    let in_flight = (word(24) + word(36)).saturating_sub(word(28) + word(32));
+    let (min_rtt, ssthresh, pacing) = (word(148), word(76), long(104));
+    SocketState {
+        smoothed_rtt: Span::from_micros(word(68)),
+        // Before the first sample it is the largest number.
+        min_rtt: (min_rtt != u64::from(u32::MAX)).then(|| Span::from_micros(min_rtt)),
+        cwnd: Bytes::new(word(80) * segment),
+        // `TCP_INFINITE_SSTHRESH`.
+        ssthresh: (ssthresh < 0x7fff_ffff).then(|| Bytes::new(ssthresh * segment)),
+        in_flight: Bytes::new(in_flight * segment),
+        pacing: (pacing != u64::MAX).then_some(pacing),
+        retransmitted: word(100),
+        blocked: Span::from_micros(long(176).saturating_add(long(184))),
+    }
+}

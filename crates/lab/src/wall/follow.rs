@@ -1,0 +1,126 @@
+//! What the wall clock can follow of a scenario. Everything else is refused, by its key and with the reason: a result must not tell of something that was
+//! asked for and not done.
+
+use bentpipe_quic::Handshake;
+use bentpipe_sim::{FlowSpec, RunSpec, Stack, TcpStack};
+use bentpipe_tcp::http::Version;
+use bentpipe_tcp::{AckPolicy, Settings};
+
+/// Ours, and the kernel's name of the same.
+pub(super) const CONTROLLERS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
+/// Visits that a run may have: one port for each.
+const MOST_VISITS: usize = 10_000;
+
+/// Says what of `spec` cannot be done under the wall clock.
+///
+/// # Errors
+/// The key, why, and what is allowed.
+pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
+    if spec.mesh.is_some() {
+        return Err(
+            "`path.orbit` is not emulated; allowed under the wall clock: hops, or a profile such as `leo`".to_owned()
+        );
+    }
+    let most = bentpipe_emu::MOST_TERMINALS;
+    if spec.terminals > most {
+        return Err(format!("terminals = {}: each is a namespace; allowed: up to {most}", spec.terminals));
+    }
+    let visits: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
+    if visits > MOST_VISITS {
+        return Err(format!("{visits} visits in one run; allowed under the wall clock: up to {MOST_VISITS}"));
+    }
+    for flow in &spec.flows {
+        self::flow(flow).map_err(|reason| format!("flow `{}`: {reason}", flow.name))?;
+    }
+    one_kernel(spec)
+}
+
+fn flow(flow: &FlowSpec) -> Result<(), String> {
+    if flow.ends.is_some() {
+        return Err(
+            "`hops`: hosts are at the ends of the path only; allowed under the wall clock: the whole path".into()
+        );
+    }
+    match &flow.stack {
+        Stack::Tcp(stack) => tcp(flow, stack),
+        Stack::Quic(_) => Err("transport = \"quic\" does not run under the wall clock yet; allowed: transport = \"tcp\" with http = \"raw\"".into()),
+        Stack::Datagrams(_) => Err("transport = \"cbr\" and \"ping\" run under the virtual clock only; allowed: transport = \"tcp\"".into()),
+    }
+}
+
+/// The kernel's TCP does what it does: what cannot be set on a socket or in a namespace is refused.
+fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
+    let refuse =
+        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed under the wall clock: {allowed}"));
+    if stack.pep.is_some() {
+        return refuse("pep", "there is no proxy between the namespaces", "pep = \"none\"");
+    }
+    if stack.http.version != Version::Raw {
+        return refuse("http", "over the kernel's TCP nothing but bare requests is spoken", "http = \"raw\"");
+    }
+    if flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
+        return refuse("handshake", "the kernel's TCP opens connections without data", "handshake = \"1rtt\"");
+    }
+    let (recipe, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
+    let name = recipe.controller.as_str();
+    if !CONTROLLERS.iter().any(|(ours, _)| *ours == name) {
+        return refuse(
+            "congestion",
+            &format!("the kernel has no `{name}`"),
+            "newreno (its reno), cubic, bbr1 (its bbr)",
+        );
+    }
+    let start = recipe.start.as_str();
+    // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that.
+    let starts: &[&str] = if name == "cubic" { &["auto", "hystart", "hystart++"] } else { &["auto", "standard"] };
+    if !starts.contains(&start) {
+        let allowed = starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
+        return refuse("start", &format!("the kernel's {name} does not start with `{start}`"), &allowed);
+    }
+    if recipe.resume != Default::default() {
+        return refuse("resume", "the kernel's TCP resumes nothing", "resume = \"none\"");
+    }
+    if !recipe.parameters.is_empty() {
+        return refuse("parameters", "those of the kernel's controllers belong to the host", "none");
+    }
+    if recipe.max_window.is_some() {
+        return refuse(
+            "max_window",
+            "the kernel has no such limit",
+            "nothing; `send_window` limits what is unacknowledged",
+        );
+    }
+    if recipe.hints != Default::default() {
+        return refuse("hints", "the kernel's TCP listens to none", "hints = \"none\"");
+    }
+    if tcp.initial_window != default.initial_window {
+        return refuse("initial_window", "it belongs to a route, and is the kernel's", "10, its own");
+    }
+    if tcp.ack.coalesce.is_some() {
+        return refuse("coalesce", "packets reach the kernel one by one", "nothing");
+    }
+    if tcp.ack != AckPolicy::default() {
+        return refuse("ack` or `max_ack_delay", "the kernel acknowledges as it does", "ack = \"stack\"");
+    }
+    Ok(())
+}
+
+/// Buffers and the like are one setting for all connections of a namespace.
+fn one_kernel(spec: &RunSpec) -> Result<(), String> {
+    let settings = |flow: &FlowSpec| match &flow.stack {
+        Stack::Tcp(stack) => {
+            let tcp = &stack.tcp;
+            Some((flow.name.clone(), (tcp.receive_buffer, tcp.send_buffer, tcp.autotune, tcp.ecn, tcp.idle_restart)))
+        }
+        _ => None,
+    };
+    let mut all = spec.flows.iter().filter_map(settings);
+    let Some((first, own)) = all.next() else { return Ok(()) };
+    match all.find(|(_, other)| *other != own) {
+        Some((other, _)) => Err(format!(
+            "flows `{first}` and `{other}` differ in `receive_buffer`, `receive_autotune`, `send_window`, `ecn` or `idle_restart`, of which a kernel has one for all; \
+             allowed under the wall clock: the same in all flows of transport = \"tcp\""
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,69 @@
+//! A flow over the kernel's own TCP.
+
+use super::follow::CONTROLLERS;
+use super::outcome::VisitOutcome;
+use bentpipe_emu::{EmuError, Emulator, Exchange, Ground, Transfer};
+use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_units::Time;
+use std::sync::atomic::AtomicBool;
+
+/// What an idle connection's buffers shrink to under pressure of memory: Linux' own.
+const SMALLEST_BUFFER: u64 = 4096;
+/// What a send buffer begins with: Linux' own.
+const SEND_START: u64 = 16_384;
+
+/// Makes the kernels of both ends what the scenario's TCP flows ask for.
+pub fn prepare(spec: &RunSpec, ground: &Ground) -> Result<(), EmuError> {
+    let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
+        Stack::Tcp(stack) => Some(&stack.tcp),
+        _ => None,
+    });
+    let Some(tcp) = tcp else { return Ok(()) };
+    let (receive, send) = (tcp.receive_buffer.get(), tcp.send_buffer.get());
+    let start = if tcp.autotune { tcp.receive_buffer_start.get().min(receive) } else { receive };
+    let switch = |on: bool| u8::from(on).to_string();
+    let parameters = [
+        ("net.ipv4.tcp_rmem", format!("{} {start} {receive}", SMALLEST_BUFFER.min(start))),
+        ("net.ipv4.tcp_wmem", format!("{} {} {send}", SMALLEST_BUFFER.min(send), SEND_START.min(send))),
+        ("net.ipv4.tcp_moderate_rcvbuf", switch(tcp.autotune)),
+        ("net.ipv4.tcp_ecn", switch(tcp.ecn)),
+        ("net.ipv4.tcp_slow_start_after_idle", switch(tcp.idle_restart)),
+        // One visit must not teach the next.
+        ("net.ipv4.tcp_no_metrics_save", switch(true)),
+    ];
+    for namespace in ground.namespaces() {
+        for (key, value) in &parameters {
+            namespace.set(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Carries out one visit.
+pub fn visit(
+    flow: &FlowSpec,
+    stack: &TcpStack,
+    visit: &Visit,
+    port: u16,
+    give_up: Time,
+    emulator: &Emulator,
+    stop: &AtomicBool,
+) -> Result<VisitOutcome, EmuError> {
+    let name = stack.congestion.controller.as_str();
+    let congestion = CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel);
+    let objects = visit.objects.iter().map(|object| Exchange {
+        bytes: object.bytes,
+        after: object.after.clone(),
+        delay: object.delay,
+    });
+    let transfer = Transfer {
+        client: flow.terminal,
+        port,
+        congestion: congestion.to_owned(),
+        upload: visit.direction == Direction::Upload,
+        objects: objects.collect(),
+        lasts: visit.lasts,
+        give_up,
+    };
+    emulator.transfer(&transfer, stop).map(|outcome| VisitOutcome { port, outcome })
+}

@@ -1,0 +1,206 @@
+//! Careful Resume (RFC 9959) for whoever accepts QUIC connections: our server, and programs that have a noq endpoint of their own.
+
+use crate::clock::WallClock;
+use crate::write_behind::WriteBehind;
+use bentpipe_quic::congestion::resume::Knowledge;
+use bentpipe_quic::congestion::{FastStart, PathNotes, Prepared, Recipe};
+use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
+use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::noq_proto::congestion::ControllerFactory;
+use bentpipe_quic::{
+    DEFAULT_LIFETIME, MakeController, PathMemory, Probe, Remembered, Settings, SettingsError, StartGate, StartTicket,
+    controller_factory,
+};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why there is no resumption.
+#[derive(Debug, Error)]
+pub enum ResumptionError {
+    /// The memory of paths cannot be had.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Congestion control that does not exist.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+/// What a server remembers of the paths to its clients, and the congestion control that makes use of it: CUBIC with the automatic
+/// start and Careful Resume, unless told otherwise. Clones share the memory.
+///
+/// For a program that has a noq endpoint of its own. For each connection, in this order: [`Resumption::connection`] gives a configuration
+/// to accept it with, and a [`PathUse`] that has to live as long as the connection does, and no longer: dropping it writes down what was
+/// learned.
+///
+/// ```
+/// # use bentpipe_net::Resumption;
+/// # use bentpipe_quic::noq_proto::ServerConfig;
+/// # use std::error::Error;
+/// # async fn serve(endpoint: noq::Endpoint, server_config: ServerConfig) -> Result<(), Box<dyn Error>> {
+/// let resumption = Resumption::open("paths.sqlite".as_ref())?;
+/// while let Some(incoming) = endpoint.accept().await {
+///     let (config, path) = resumption.connection(&server_config, incoming.remote_address());
+///     let connecting = incoming.accept_with(config)?;
+///     tokio::spawn(async move {
+///         if let Ok(connection) = connecting.await {
+///             // … as before; at the end:
+///             connection.closed().await;
+///         }
+///         drop(path);
+///     });
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Resumption {
+    memory: PathMemory,
+    starts: StartGate<IpAddr>,
+    prepared: Prepared,
+    initial_window: u32,
+    pacing: bool,
+    clock: WallClock,
+}
+
+impl Resumption {
+    /// Remembers until the program ends.
+    ///
+    /// # Errors
+    /// None that is known: as [`Resumption::open`].
+    pub fn in_memory() -> Result<Self, ResumptionError> {
+        Self::of(MemoryStore::new(Limits::default()), WallClock::new())
+    }
+
+    /// Remembers in `file` (SQLite), across restarts. A thread writes; connections do not wait for it.
+    ///
+    /// # Errors
+    /// The file cannot be had.
+    pub fn open(file: &Path) -> Result<Self, ResumptionError> {
+        let clock = WallClock::new();
+        clock.now();
+        Self::of(WriteBehind::open(file, Limits::default(), clock.epoch().epoch())?, clock)
+    }
+
+    pub(crate) fn of(store: impl PathStore + 'static, clock: WallClock) -> Result<Self, ResumptionError> {
+        let memory = PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
+        let settings = Settings { congestion: careful(), ..Settings::default() };
+        let (prepared, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
+        Ok(Self { memory, starts: StartGate::default(), prepared, initial_window, pacing, clock })
+    }
+
+    /// The same with another congestion control. A recipe's own default resumes nothing: see [`Recipe::resume`].
+    ///
+    /// # Errors
+    /// A parameter that does not exist or lies out of range.
+    pub fn with(self, congestion: Recipe) -> Result<Self, ResumptionError> {
+        let prepared = Settings { congestion, ..Settings::default() }.controller()?;
+        Ok(Self { prepared, ..self })
+    }
+
+    /// How to accept a connection from `remote`: as `base` says, with a congestion controller that knows what is remembered of the path.
+    /// Where the memory fails, which is logged, the connection does without.
+    pub fn connection(&self, base: &ServerConfig, remote: SocketAddr) -> (Arc<ServerConfig>, PathUse) {
+        let begun = self.begin(remote.ip().to_canonical());
+        let mut transport = base.transport.as_ref().clone();
+        transport.congestion_controller_factory(begun.factory);
+        let mut config = base.clone();
+        config.transport_config(Arc::new(transport));
+        let path = PathUse {
+            notes: begun.notes.unwrap_or_default(),
+            remembered: begun.remembered,
+            starting: begun.starting,
+            clock: self.clock.clone(),
+        };
+        (Arc::new(config), path)
+    }
+
+    /// What a connection from `remote` begins with.
+    pub(crate) fn begin(&self, remote: IpAddr) -> Begun {
+        let now = self.clock.now();
+        let remembered = self.prepared.keeps_notes().then(|| {
+            let mut holder = [0; 8];
+            // Without random numbers two connections might hold one lease; better none.
+            if SystemRandom::new().fill(&mut holder).is_err() {
+                return Remembered::without_store();
+            }
+            self.memory.begin(remote, Holder(u64::from_ne_bytes(holder)), now).unwrap_or_else(|error| {
+                tracing::warn!(%error, "memory of paths");
+                Remembered::without_store()
+            })
+        });
+        let notes = remembered.as_ref().map(Remembered::notes);
+        let starting = self.prepared.wants_permit().then(|| self.starts.ticket(remote));
+        let (prepared, ticket, kept) = (self.prepared.clone(), starting.clone(), notes.clone());
+        let make: MakeController = Arc::new(move |setup| {
+            let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
+            prepared.make(setup, fast, kept.clone())
+        });
+        let probe = Probe::new(false);
+        let factory =
+            controller_factory(self.clock.base(), self.initial_window, self.pacing, Some(probe.clone()), make);
+        Begun { factory, probe, notes, remembered, starting }
+    }
+}
+
+/// CUBIC, the automatic start, Careful Resume.
+pub(crate) fn careful() -> Recipe {
+    // The name is one of the catalogue's.
+    Recipe { resume: "careful".parse().unwrap_or_default(), ..Recipe::default() }
+}
+
+/// What a connection begins with.
+pub(crate) struct Begun {
+    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
+    pub probe: Probe,
+    pub notes: Option<PathNotes>,
+    pub remembered: Option<Remembered>,
+    pub starting: Option<StartTicket>,
+}
+
+/// One connection's use of what is remembered of its path. Dropping it ends that use and writes down what was learned.
+#[derive(Debug)]
+pub struct PathUse {
+    notes: PathNotes,
+    remembered: Option<Remembered>,
+    starting: Option<StartTicket>,
+    clock: WallClock,
+}
+
+impl PathUse {
+    /// What was remembered of the path, what the connection has found out since, whether the two disagree.
+    pub fn knowledge(&self) -> Knowledge {
+        self.notes.knowledge()
+    }
+
+    /// Whether the connection sends by what was remembered.
+    pub fn in_use(&self) -> bool {
+        self.notes.in_use()
+    }
+
+    /// Writes down what was learned so far: for connections that live long, now and then.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        self.write(false)
+    }
+
+    fn write(&self, over: bool) -> Result<(), StoreError> {
+        self.clock.now();
+        self.remembered.as_ref().map_or(Ok(()), |remembered| remembered.settle(over))
+    }
+}
+
+impl Drop for PathUse {
+    fn drop(&mut self) {
+        if let Some(starting) = &self.starting {
+            starting.leave();
+        }
+        if let Err(error) = self.write(true) {
+            tracing::warn!(%error, "memory of paths");
+        }
+    }
+}
