@@ -1,8 +1,10 @@
 //! The command line.
 
 pub mod peers;
+mod pep;
 mod product;
 
+pub use pep::{Mode, Pep, Side};
 pub use product::{Get, LogStyle, Serve};
 
 use bentpipe_quic::memory::IpPrefix;
@@ -125,6 +127,8 @@ pub enum Command {
     Serve(Serve),
     /// Download files over HTTP/3, and go on where an earlier download ended
     Get(Get),
+    /// Split TCP connections that cross this machine: a performance-enhancing proxy
+    Pep(Pep),
     /// Show the ways that a network of satellites offers over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),
