@@ -35,11 +35,8 @@
 mod clock;
 mod emulator;
 mod error;
-<<<<<<< HEAD
-mod kernel_tcp;
-=======
 mod join;
->>>>>>> wing-E7
+mod kernel_tcp;
 mod lane;
 mod namespace;
 mod netlink;

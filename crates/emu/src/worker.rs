@@ -121,21 +121,12 @@ impl Worker {
         true
     }
 
-<<<<<<< HEAD
-    /// A packet leaves the books.
+    /// A packet leaves the books of the links.
     fn settle(&mut self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
-        let report = &mut state.report;
         match outcome {
             Outcome::Lost(cause, packet) => {
                 self.watcher.lost(cause, &packet.payload.payload[HEADER..]);
-                report.lost += 1;
-=======
-    /// A packet leaves the books of the links.
-    fn settle(&self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
-        match outcome {
-            Outcome::Lost(_, packet) => {
                 state.report.lost += 1;
->>>>>>> wing-E7
                 state.held -= cost(&packet);
             }
             Outcome::Out { at, packet } => {
@@ -144,21 +135,11 @@ impl Worker {
                 if ecn == Ecn::Ce && segment::ecn(&whole[HEADER..]) != Ecn::Ce {
                     segment::mark_ce(&mut whole[HEADER..]);
                 }
-<<<<<<< HEAD
                 self.watcher.delivered(&whole[HEADER..]);
-                let output = if self.outputs.len() == 1 { &self.outputs[0] } else { &self.outputs[terminal] };
-                match output.write(&whole) {
-                    Ok(()) => {
-                        report.packets_written += 1;
-                        report.bytes_written += u64::from(bytes);
-                    }
-                    Err(_) => report.dropped_write += 1,
-=======
                 if let Err(whole) = state.burst.push(at, terminal, whole) {
                     self.flush(state);
                     // An empty one takes any.
                     let _ = state.burst.push(at, terminal, whole);
->>>>>>> wing-E7
                 }
             }
         }
@@ -240,11 +221,8 @@ impl Worker {
             return;
         }
         state.held = held;
-<<<<<<< HEAD
         self.watcher.entered(now, &packet.payload.payload[HEADER..]);
-=======
         // What is refused, or has come through already.
->>>>>>> wing-E7
         if let Some(outcome) = self.lane.enqueue(now, packet) {
             self.settle(outcome, state);
         }
