@@ -246,7 +246,8 @@ impl Emulator {
             worker("forward", forward, server.clone(), clients.clone(), Some(terminal_of as _)),
             worker("return", reverse, clients, server, None),
         ];
-        let mut emulator = Self { ground, realtime: settings.realtime, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped };
+        let mut emulator =
+            Self { ground, realtime: settings.realtime, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped };
         for worker in workers {
             let thread = std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
             emulator.threads.push(thread.map_err(|error| EmuError::system("a thread", error))?);
