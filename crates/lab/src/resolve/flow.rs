@@ -4,7 +4,9 @@ use super::path::Resolved;
 use super::tcp::tcp;
 use crate::error::Problem;
 use crate::profiles::queue_bytes;
-use crate::scenario::{ConnectionWindow, Direction, Flow, ProgramSection, Scenario, Spoken, Transport, VisitSection, Window, Workload};
+use crate::scenario::{
+    ConnectionWindow, Direction, Flow, ProgramSection, Scenario, Spoken, Transport, VisitSection, Window, Workload,
+};
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};

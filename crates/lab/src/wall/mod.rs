@@ -47,7 +47,7 @@ impl Runner for Wall {
         let count: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
         let ports: Vec<u16> = (0..count).map(port).collect();
         let watch = Watch { ports, series: spec.trace, ..Watch::default() };
-        let emulator = Emulator::start_watched(ground, &path, self.settings, &watch).map_err(failed)?;
+        let emulator = Emulator::start_watched(ground, &path, self.settings(spec), &watch).map_err(failed)?;
 
         let played = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop }.all();
         let report = emulator.stop().map_err(failed)?;
@@ -57,6 +57,17 @@ impl Runner for Wall {
         let visits = played.map_err(failed)?;
         let emulation = Emulation::new(&report, TOLERATED);
         Ok(Ran { outcome: outcome(spec, visits, report), emulation: Some(emulation) })
+    }
+}
+
+impl Wall {
+    /// How the emulator works for `spec`: what reaches the kernel's TCP together is what the scenario says.
+    fn settings(&self, spec: &RunSpec) -> Settings {
+        let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
+            Stack::Tcp(stack) => Some(stack.tcp.ack.coalesce.unwrap_or_default()),
+            _ => None,
+        });
+        Settings { gro: tcp.unwrap_or(self.settings.gro), ..self.settings }
     }
 }
 

@@ -55,7 +55,9 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
             let port = super::port(index);
             let (forward, reverse) = (&report.forward.watched[index], &report.reverse.watched[index]);
             index += 1;
-            let Some(VisitOutcome { outcome: ends, told: client, .. }) = left.next_if(|next| next.port == port) else { continue };
+            let Some(VisitOutcome { outcome: ends, told: client, .. }) = left.next_if(|next| next.port == port) else {
+                continue;
+            };
             let (data, back) = match visit.direction {
                 Direction::Download => (forward.clone(), reverse.clone()),
                 Direction::Upload => (reverse.clone(), forward.clone()),

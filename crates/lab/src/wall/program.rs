@@ -104,7 +104,9 @@ pub fn commands(
     let written = if counted { desk.written() } else { bytes };
     let error = match status {
         None => Some("given up at the time limit".to_owned()),
-        Some(0) if written != bytes => Some(format!("the client ended well and has written {written} of {bytes} bytes")),
+        Some(0) if written != bytes => {
+            Some(format!("the client ended well and has written {written} of {bytes} bytes"))
+        }
         Some(0) => None,
         Some(status) => Some(format!("the client ended with status {status}{}", desk.last_words("client"))),
     };
