@@ -189,6 +189,8 @@ pub struct Emulator {
     clock: Clock,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<DirectionReport, EmuError>>>,
+    /// Whether real-time priority was asked for.
+    pub(crate) realtime: bool,
     /// What interfaces had dropped before.
     dropped: (u64, u64),
     gauge: Gauge,
@@ -288,8 +290,9 @@ impl Emulator {
             worker("forward", forward, down, Some(terminal_of as _), to_clients, &gauge.forward),
             worker("return", reverse, (clients, server), None, to_server, &gauge.reverse),
         ];
+        let realtime = settings.realtime;
         let mut emulator =
-            Self { ground, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped, gauge, scribes };
+            Self { ground, realtime, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped, gauge, scribes };
         for worker in workers {
             let thread = std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
             emulator.threads.push(thread.map_err(|error| EmuError::system("a thread", error))?);

@@ -89,7 +89,7 @@ impl Worker {
     pub fn run(mut self) -> Result<DirectionReport, EmuError> {
         // Both make it more precise, and neither is needed.
         let _ = set_timerslack(1);
-        let without_realtime = match (self.settings.realtime, sys::realtime()) {
+        let without_realtime = match (self.settings.realtime, sys::realtime(sys::CARRIER)) {
             (false, _) => Some("not asked for".to_owned()),
             (true, Ok(())) => None,
             (true, Err(error)) => Some(error.to_string()),
