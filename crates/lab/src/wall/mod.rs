@@ -46,7 +46,7 @@ impl Runner for Wall {
         tcp::prepare(spec, &ground).map_err(failed)?;
         let count: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
         let ports: Vec<u16> = (0..count).map(port).collect();
-        let watch = Watch { ports, series: spec.trace };
+        let watch = Watch { ports, series: spec.trace, ..Watch::default() };
         let emulator = Emulator::start_watched(ground, &path, self.settings(spec), &watch).map_err(failed)?;
 
         let played = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop }.all();
