@@ -8,6 +8,7 @@ mod errors;
 mod fairness;
 mod get;
 mod matrix;
+mod matrix_peers;
 mod orbit;
 mod output;
 mod paths;

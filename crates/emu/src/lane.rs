@@ -40,14 +40,11 @@ struct Stage<P> {
     links: Vec<Link<Load<P>>>,
     names: Vec<String>,
     shared: bool,
-<<<<<<< HEAD
     /// One for each link, where they are kept.
     series: Vec<LinkSeries>,
-=======
     /// How long a packet that its links have sent is on the way at least, to its end and to that of the lane.
     least: Span,
     least_after: Span,
->>>>>>> wing-E7
 }
 
 /// The links of one direction, in the order in which packets pass them.
@@ -69,16 +66,6 @@ impl<P> Lane<P> {
         let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
         let names: Vec<String> = (0..copies).map(name).collect();
         let link = |name: &String| Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports);
-<<<<<<< HEAD
-        self.stages.push(Stage { links: names.iter().map(link).collect(), names, shared, series: Vec::new() });
-    }
-
-    /// Keeps series of every link from now on.
-    pub fn keep_series(&mut self) {
-        for stage in &mut self.stages {
-            stage.series.resize_with(stage.links.len(), LinkSeries::default);
-        }
-=======
         let least = model.least_delay();
         self.stages.iter_mut().for_each(|before| before.least_after += least);
         self.stages.push(Stage {
@@ -87,8 +74,15 @@ impl<P> Lane<P> {
             shared,
             least,
             least_after: Span::ZERO,
+            series: Vec::new(),
         });
->>>>>>> wing-E7
+    }
+
+    /// Keeps series of every link from now on.
+    pub fn keep_series(&mut self) {
+        for stage in &mut self.stages {
+            stage.series.resize_with(stage.links.len(), LinkSeries::default);
+        }
     }
 
     /// Takes a packet at `now`, which never runs backwards. What the first link refuses is told at once.
@@ -129,6 +123,12 @@ impl<P> Lane<P> {
                 }
             }
         }
+    }
+
+    /// Packets that wait in the queues of its links, and their bytes.
+    pub fn waiting(&self) -> (u64, u64) {
+        let links = self.stages.iter().flat_map(|stage| &stage.links);
+        links.fold((0, 0), |(packets, bytes), link| (packets + link.queue_packets(), bytes + link.queue_bytes()))
     }
 
     /// What each link has counted so far, its books brought up to `now`, and the mean time that packets waited in its queue.
