@@ -10,6 +10,7 @@ use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::http::Root;
 use crate::resumption::{Resumption, ResumptionError, careful};
+use crate::scrape;
 use crate::socket::Socket;
 use crate::write_behind::WriteBehind;
 use bentpipe_quic::congestion::Recipe;
@@ -206,7 +207,11 @@ impl ServerBuilder {
         let alternative = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))
             .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alternative))];
-        tasks.extend(metrics_listener.map(|listener| tokio::spawn(tcp::metrics(listener, shared.clone()))));
+        if let Some(listener) = metrics_listener {
+            let shared = shared.clone();
+            let text = move || shared.metrics.text(shared.door.inside());
+            tasks.push(tokio::spawn(scrape::serve(listener, text)));
+        }
         Ok(Server { shared, driver, driving, tasks, stop, address: bound, metrics_address })
     }
 }

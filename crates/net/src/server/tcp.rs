@@ -163,37 +163,3 @@ impl http_body::Body for Content {
         self.0.as_mut().poll_next(cx).map_ok(Frame::data)
     }
 }
-
-/// Answers Prometheus, over plain HTTP/1.1.
-pub(super) async fn metrics(listener: TcpListener, shared: Arc<Shared>) {
-    let mut stop = shared.stop.clone();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stop.changed() => return,
-        };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let shared = shared.clone();
-        tokio::spawn(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let mut response = Response::new(String::new());
-                if request.uri().path() == "/metrics" {
-                    *response.body_mut() = shared.metrics.text(shared.door.inside());
-                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                    response.headers_mut().insert(http::header::CONTENT_TYPE, kind);
-                } else {
-                    *response.status_mut() = StatusCode::NOT_FOUND;
-                }
-                std::future::ready(Ok::<_, Infallible>(response))
-            });
-            let mut builder = hyper::server::conn::http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10)).keep_alive(false);
-            // One scrape a connection, and no longer than this.
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            let _ = timeout(Duration::from_secs(10), connection).await;
-        });
-    }
-}
