@@ -1,7 +1,10 @@
 //! The command line.
 
+pub mod peers;
+mod pep;
 mod product;
 
+pub use pep::{Mode, Pep, Side};
 pub use product::{Get, LogStyle, Serve};
 
 use bentpipe_quic::memory::IpPrefix;
@@ -36,6 +39,7 @@ const MATRIX_EXAMPLES: &str = "\
 Examples:
   bentpipe matrix
   bentpipe matrix --controllers newreno,cubic,bbr3
+  bentpipe matrix peers --clients quinn --servers quic-go           (real programs over an emulated path)
   bentpipe matrix my.toml --set path.rtt=\"300 ms\" --json | jq '.runs[].fairness.jain'";
 
 const CONTROLLERS_EXAMPLES: &str = "\
@@ -123,6 +127,8 @@ pub enum Command {
     Serve(Serve),
     /// Download files over HTTP/3, and go on where an earlier download ended
     Get(Get),
+    /// Split TCP connections that cross this machine: a performance-enhancing proxy
+    Pep(Pep),
     /// Show the ways that a network of satellites offers over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),
@@ -227,8 +233,11 @@ pub struct Run {
 
 /// Who plays against whom, and where.
 #[derive(Debug, Args)]
-#[command(after_help = MATRIX_EXAMPLES)]
+#[command(after_help = MATRIX_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Matrix {
+    /// What else can be played.
+    #[command(subcommand)]
+    pub command: Option<peers::MatrixCommand>,
     /// Scenario files (TOML) with two flows under congestion control each [default: a built-in one in low orbits and one over a geostationary satellite]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,

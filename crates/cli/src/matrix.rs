@@ -1,9 +1,10 @@
 //! `bentpipe matrix`: every congestion controller against every other on a path, as heat maps.
 
 use crate::args::Matrix;
+use crate::args::peers::MatrixCommand;
 use crate::output::paint;
 use crate::run::{json, one, stop_on_interrupt, verdict};
-use crate::{OK, USAGE, output};
+use crate::{OK, USAGE, matrix_peers, output};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::fairness::Fairness;
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator};
@@ -29,6 +30,9 @@ struct Contest {
 
 /// Plays everyone against everyone on each path. All are read first: where one is wrong, nothing runs.
 pub fn run(args: &Matrix) -> Result<u8, LabError> {
+    if let Some(MatrixCommand::Peers(args)) = &args.command {
+        return matrix_peers::run(args);
+    }
     let controllers = controllers(&args.controllers)?;
     let contests = contests(args, &controllers)?;
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
@@ -145,7 +149,7 @@ fn text(contest: &Contest, controllers: &[String], recorded: &Recorded, colour: 
         let value = |row: &str, column: &str| median(contest, &recorded.results, row, column, read);
         // Shares are best in the middle; indices and utilisations at 1.
         let heat = |value: f64| if digits == 0 { value / 100.0 } else { value };
-        text.push_str(&heat_map(controllers, digits, &value, &heat, colour));
+        text.push_str(&heat_map(controllers, controllers, digits, &value, &heat, colour));
     }
     for note in &recorded.notes {
         let _ = write!(text, "\nnote: {note}\n");
@@ -171,23 +175,26 @@ fn median(contest: &Contest, results: &Results, row: &str, column: &str, read: R
 /// Colours from cold to hot: the 256-colour palette's blues, greys and reds.
 const PALETTE: [&str; 9] = ["25", "31", "67", "103", "240", "137", "173", "167", "160"];
 
-fn heat_map(
-    names: &[String],
+/// Rows and columns with a value in each cell, or a dash.
+pub(crate) fn heat_map(
+    rows: &[String],
+    columns: &[String],
     digits: usize,
     value: &dyn Fn(&str, &str) -> Option<f64>,
     heat: &dyn Fn(f64) -> f64,
     colour: bool,
 ) -> String {
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
-    let cell = width.max(4) + 1;
+    let width = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let cell = width(columns).max(4) + 1;
+    let width = width(rows);
     let mut text = format!("{:width$}", "");
-    for name in names {
+    for name in columns {
         let _ = write!(text, "{name:>cell$}");
     }
     text.push('\n');
-    for row in names {
+    for row in rows {
         let _ = write!(text, "{row:width$}");
-        for column in names {
+        for column in columns {
             match value(row, column) {
                 Some(value) => {
                     let place = heat(value).clamp(0.0, 1.0) * (PALETTE.len() - 1) as f64;
@@ -208,6 +215,7 @@ mod tests {
 
     fn args(files: &[&str]) -> Matrix {
         Matrix {
+            command: None,
             files: files.iter().map(PathBuf::from).collect(),
             controllers: Vec::new(),
             set: Vec::new(),
@@ -248,9 +256,9 @@ mod tests {
             ("bbr3", "cubic") => None,
             _ => Some(50.0),
         };
-        let map = heat_map(&names, 0, &value, &|value| value / 100.0, false);
+        let map = heat_map(&names, &names, 0, &value, &|value| value / 100.0, false);
         assert_eq!(map, "      cubic  bbr3\ncubic    50   100\nbbr3      –    50\n");
-        let map = heat_map(&names, 0, &value, &|value| value / 100.0, true);
+        let map = heat_map(&names, &names, 0, &value, &|value| value / 100.0, true);
         assert!(map.contains("\x1b[97;48;5;160m   100\x1b[0m") && map.contains("\x1b[97;48;5;240m    50\x1b[0m"));
     }
 }

@@ -125,6 +125,12 @@ impl<P> Lane<P> {
         }
     }
 
+    /// Packets that wait in the queues of its links, and their bytes.
+    pub fn waiting(&self) -> (u64, u64) {
+        let links = self.stages.iter().flat_map(|stage| &stage.links);
+        links.fold((0, 0), |(packets, bytes), link| (packets + link.queue_packets(), bytes + link.queue_bytes()))
+    }
+
     /// What each link has counted so far, its books brought up to `now`, and the mean time that packets waited in its queue.
     pub fn counters(&mut self, now: Time) -> Vec<(String, Counters, Span)> {
         let links = self.stages.iter_mut().flat_map(|stage| stage.links.iter_mut().zip(&stage.names));

@@ -32,9 +32,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod capture;
 mod clock;
 mod emulator;
 mod error;
+mod gauge;
 mod join;
 mod kernel_tcp;
 mod lane;
@@ -51,8 +53,10 @@ mod tun;
 mod watch;
 mod worker;
 
+pub use capture::{Capture, CaptureReport};
 pub use emulator::{Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, client_addresses, server_addresses};
 pub use error::EmuError;
+pub use gauge::{DirectionNow, Gauge, Now};
 pub use kernel_tcp::{Exchange, ExchangeOutcome, SocketState, Transfer, TransferOutcome};
 pub use namespace::{Access, Namespace, has_admin, prepare};
 pub use program::Program;

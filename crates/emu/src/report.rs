@@ -1,6 +1,6 @@
 //! What an emulation says of itself when it ends.
 
-use crate::{LinkSeries, Passage};
+use crate::{CaptureReport, LinkSeries, Passage};
 use bentpipe_link::Counters;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
@@ -131,6 +131,8 @@ pub struct Report {
     pub forward: DirectionReport,
     /// To the server.
     pub reverse: DirectionReport,
+    /// The captures that were made.
+    pub captures: Vec<CaptureReport>,
 }
 
 impl Report {

@@ -13,6 +13,7 @@ pub mod fairness;
 mod leo;
 pub mod orbit;
 pub mod parquet;
+pub mod peers;
 mod plain_report;
 pub mod plan;
 pub mod profiles;

@@ -1,0 +1,150 @@
+//! A small HTTP/3 client and server on tokio-quiche, with the settings that it has by default: among them a stateless retry by the server before each handshake.
+//!
+//! The client does not look at the server's certificate: tokio-quiche has no setting for whom to trust.
+
+use bytes::BytesMut;
+use futures::{SinkExt, StreamExt};
+use peer_common::{Error, Fetch, Fetched, PIECE, Role, Root, Serve, finish};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::process::ExitCode;
+use tokio::io::AsyncReadExt;
+use tokio::net::UdpSocket;
+use tokio_quiche::http3::driver::{
+    ClientH3Event, H3Event, InboundFrame, IncomingH3Headers, NewClientRequest, OutboundFrame, ServerH3Event,
+};
+use tokio_quiche::http3::settings::Http3Settings;
+use tokio_quiche::metrics::DefaultMetrics;
+use tokio_quiche::quiche::h3::{Header, NameValue};
+use tokio_quiche::settings::{CertificateKind, Hooks, QuicSettings, TlsCertificatePaths};
+use tokio_quiche::socket::Socket;
+use tokio_quiche::{ClientH3Driver, ConnectionParams, ServerH3Driver};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    finish(match Role::read(std::env::args().skip(1)) {
+        Ok(Role::Client(fetch)) => client(&fetch).await,
+        Ok(Role::Server(serve)) => server(&serve).await,
+        Err(error) => Err(error),
+    })
+}
+
+async fn client(fetch: &Fetch) -> Result<(), Error> {
+    let mut fetched = Fetched::begin(&fetch.output)?;
+    let result = tokio::time::timeout(fetch.timeout, get(fetch, &mut fetched)).await;
+    println!("{}", fetched.line());
+    result.map_err(|_| format!("no end within {:?}", fetch.timeout))?
+}
+
+async fn get(fetch: &Fetch, fetched: &mut Fetched) -> Result<(), Error> {
+    let any = if fetch.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).await?;
+    socket.connect(fetch.server).await?;
+    let params = ConnectionParams::new_client(QuicSettings::default(), None, Hooks::default());
+    let (driver, mut controller) = ClientH3Driver::new(Http3Settings::default());
+    let socket: Socket<_, _> = socket.try_into()?;
+    let connection = tokio_quiche::quic::connect_with_config(socket, Some(&fetch.name), &params, driver).await?;
+    fetched.handshake_done();
+    let authority = format!("{}:{}", fetch.name, fetch.server.port());
+    let headers = vec![
+        Header::new(b":method", b"GET"),
+        Header::new(b":scheme", b"https"),
+        Header::new(b":authority", authority.as_bytes()),
+        Header::new(b":path", fetch.path.as_bytes()),
+    ];
+    let request = NewClientRequest { request_id: 0, headers, body_writer: None };
+    controller.request_sender().send(request).map_err(|_| "the connection is gone")?;
+    let _connection = connection;
+    while let Some(event) = controller.event_receiver_mut().recv().await {
+        match event {
+            ClientH3Event::Core(H3Event::IncomingHeaders(answer)) => return receive(answer, fetched).await,
+            ClientH3Event::Core(H3Event::ConnectionError(error)) => return Err(error.into()),
+            ClientH3Event::Core(H3Event::ConnectionShutdown(error)) => return Err(format!("closed: {error:?}").into()),
+            ClientH3Event::Core(H3Event::ResetStream { .. }) => return Err("the server has reset the stream".into()),
+            _ => {}
+        }
+    }
+    Err("the connection has ended".into())
+}
+
+/// The body of an answer.
+async fn receive(mut answer: IncomingH3Headers, fetched: &mut Fetched) -> Result<(), Error> {
+    let value = |name: &[u8]| {
+        let header = answer.headers.iter().find(|header| header.name() == name);
+        header.and_then(|header| std::str::from_utf8(header.value()).ok()).unwrap_or_default()
+    };
+    if value(b":status") != "200" {
+        return Err(format!("status {}", value(b":status")).into());
+    }
+    let length = value(b"content-length").parse().ok();
+    while let Some(frame) = answer.recv.recv().await {
+        if let InboundFrame::Body(data, last) = frame {
+            if !data.is_empty() {
+                fetched.body(&data)?;
+            }
+            if last {
+                return fetched.complete(length);
+            }
+        }
+    }
+    Err("the stream has ended before its last frame".into())
+}
+
+async fn server(serve: &Serve) -> Result<(), Error> {
+    let socket = UdpSocket::bind(serve.listen).await?;
+    let words = |path: &std::path::Path| path.to_str().map(str::to_owned).ok_or("a path that is no UTF-8");
+    let (cert, private_key) = (words(&serve.cert)?, words(&serve.key)?);
+    let tls = TlsCertificatePaths { cert: &cert, private_key: &private_key, kind: CertificateKind::X509 };
+    let params = ConnectionParams::new_server(QuicSettings::default(), tls, Hooks::default());
+    let mut listeners = tokio_quiche::listen([socket], params, DefaultMetrics)?;
+    let root = Root::new(&serve.root);
+    while let Some(connection) = listeners[0].next().await {
+        let (driver, mut controller) = ServerH3Driver::new(Http3Settings::default());
+        match connection {
+            Ok(connection) => _ = connection.start(driver),
+            Err(error) => {
+                eprintln!("{error}");
+                continue;
+            }
+        }
+        let root = root.clone();
+        tokio::spawn(async move {
+            while let Some(event) = controller.event_receiver_mut().recv().await {
+                match event {
+                    ServerH3Event::Headers { incoming_headers, .. } => {
+                        let root = root.clone();
+                        tokio::spawn(async move {
+                            if let Err(error) = answer(incoming_headers, &root).await {
+                                eprintln!("{error}");
+                            }
+                        });
+                    }
+                    ServerH3Event::Core(H3Event::ConnectionError(error)) => eprintln!("{error}"),
+                    ServerH3Event::Core(_) => {}
+                }
+            }
+        });
+    }
+    Ok(())
+}
+
+/// The file that a request is for.
+async fn answer(mut request: IncomingH3Headers, root: &Root) -> Result<(), Error> {
+    let path = request.headers.iter().find(|header| header.name() == b":path");
+    let path = path.and_then(|header| std::str::from_utf8(header.value()).ok()).unwrap_or_default();
+    let Ok((mut file, length)) = root.open(path).await else {
+        request.send.send(OutboundFrame::Headers(vec![Header::new(b":status", b"404")], None)).await?;
+        request.send.send(OutboundFrame::Body(bytes::Bytes::new(), true)).await?;
+        return Ok(());
+    };
+    let headers = vec![Header::new(b":status", b"200"), Header::new(b"content-length", length.to_string().as_bytes())];
+    request.send.send(OutboundFrame::Headers(headers, None)).await?;
+    let mut piece = BytesMut::new();
+    loop {
+        piece.reserve(PIECE);
+        let last = file.read_buf(&mut piece).await? == 0;
+        request.send.send(OutboundFrame::Body(piece.split().freeze(), last)).await?;
+        if last {
+            return Ok(());
+        }
+    }
+}
