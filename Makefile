@@ -58,6 +58,7 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo run --release --locked -p bentpipe-orbit --example steps
 	scripts/bench-process
 	cargo run --release --locked -p bentpipe-emu --example speed
+	cargo run --release --locked -p bentpipe-net --example load
 
 peers: ## Install other people's clients and servers for `bentpipe matrix peers`
 	@peers/install

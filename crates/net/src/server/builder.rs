@@ -84,6 +84,7 @@ pub struct ServerBuilder {
     metrics: Option<SocketAddr>,
     limits: Limits,
     store: Option<PathBuf>,
+    remembers: bool,
     congestion: Recipe,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
 }
@@ -106,6 +107,7 @@ impl ServerBuilder {
             metrics: None,
             limits: Limits::default(),
             store: None,
+            remembers: true,
             congestion: careful(),
             log: None,
         }
@@ -139,6 +141,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Remembers no paths, neither in a file nor in memory: those clients that keep tokens do.
+    #[must_use]
+    pub fn tokens_only(mut self) -> Self {
+        self.remembers = false;
+        self
+    }
+
     /// Congestion control, instead of CUBIC with the automatic start and Careful Resume.
     #[must_use]
     pub fn congestion(mut self, congestion: Recipe) -> Self {
@@ -158,7 +167,8 @@ impl ServerBuilder {
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { directory, certificate, address, metrics: metrics_at, limits, store, congestion, log } = self;
+        let Self { directory, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log } =
+            self;
         let root = Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?;
         let clock = WallClock::new();
         clock.now();
@@ -169,7 +179,8 @@ impl ServerBuilder {
         let (stop, stopped) = tokio::sync::watch::channel(());
         let (mut config, tls) = configurations(&certificate)?;
         config.max_incoming(limits.connections);
-        let (resumption, tokens) = path_memory(store.as_deref(), congestion, &clock)?;
+        let (resumption, tokens) = path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
+        let resumption = if remembers { resumption } else { resumption.forgetful() };
         let tuning = Tuning::new(&limits)?;
         let shared = Arc::new(Shared {
             root,

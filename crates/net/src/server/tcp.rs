@@ -2,7 +2,7 @@
 
 use super::stall::Impatient;
 use super::{Served, Shared};
-use crate::http::{Answer, Body, answer};
+use crate::http::{Answer, Body, PIECE, answer};
 use bentpipe_quic::Admission;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
@@ -141,7 +141,7 @@ impl Content {
         let served = unless_done(&body, served);
         Self(Box::pin(unfold((body, served), move |(mut body, served)| async move {
             let mut served = served?;
-            match body.next().await {
+            match body.next(PIECE).await {
                 Ok(Some(piece)) => {
                     served.sent(piece.len() as u64);
                     let served = unless_done(&body, served);
