@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build demo test test-rust test-page test-report lint docs bench peers matrix validate fuzz clean
+.PHONY: help setup page build demo test test-rust test-page test-report lint docs bench peers matrix validate clocks fuzz clean
 
 # Where the demonstration leaves its reports.
 OUT ?= out
@@ -58,6 +58,7 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo run --release --locked -p bentpipe-orbit --example steps
 	scripts/bench-process
 	cargo run --release --locked -p bentpipe-emu --example speed
+	cargo run --release --locked -p bentpipe-net --example load
 
 peers: ## Install other people's clients and servers for `bentpipe matrix peers`
 	@peers/install
@@ -76,6 +77,10 @@ validate: build ## Long validations: theory, overshoot, published loss tables, t
 	for name in chain leo-fairness leo-fairness-one-dish leo-pairs hypatia-single hypatia-traffic leo-doppler leo-hints; do \
 		$(BENTPIPE) run scenarios/published/$$name.toml --out $(OUT)/$$name || exit $$?; \
 	done
+
+# In real time: half an hour with one run at a time. The command is what speaks QUIC under the wall clock.
+clocks: build ## Both clocks side by side, as a table: the kernel's TCP and our QUIC, real and simulated
+	cargo run --locked --quiet -p bentpipe-lab --example clocks -- scenarios/validation/clocks-*.toml --jobs $(or $(JOBS),1)
 
 fuzz: ## A minute of fuzzing for each parser of outside input
 	@scripts/fuzz 60

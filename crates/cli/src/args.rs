@@ -1,8 +1,10 @@
 //! The command line.
 
 pub mod peers;
+mod pep;
 mod product;
 
+pub use pep::{Mode, Pep, Side};
 pub use product::{Get, LogStyle, Serve};
 
 use bentpipe_quic::memory::IpPrefix;
@@ -125,6 +127,8 @@ pub enum Command {
     Serve(Serve),
     /// Download files over HTTP/3, and go on where an earlier download ended
     Get(Get),
+    /// Split TCP connections that cross this machine: a performance-enhancing proxy
+    Pep(Pep),
     /// Show the ways that a network of satellites offers over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),
@@ -272,7 +276,7 @@ pub struct Shell {
     /// A server to run at the other end of the path first, by /bin/sh; its output goes to standard error
     #[arg(long, value_name = "COMMAND")]
     pub serve: Option<String>,
-    /// Lead TCP connections to a port of {server} to a service in this host's network
+    /// Lead TCP connections and UDP datagrams to a port of {server} to a service in this host's network
     #[arg(long, value_name = "PORT:HOST:PORT")]
     pub forward: Vec<Forward>,
     /// Change a key of the scenario, by dotted path: path.forward.loss=0.01

@@ -12,6 +12,7 @@ mod matrix_peers;
 mod orbit;
 mod output;
 mod paths;
+mod pep;
 mod profiles;
 mod run;
 mod serve;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Paths { command } => paths::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Get(args) => get::run(&args),
+        Command::Pep(args) => pep::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => orbit::constellations(json),
         Command::Places { part, json } => orbit::list_places(part.as_deref(), json),

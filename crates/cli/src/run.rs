@@ -19,7 +19,7 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         .map(|file| {
             let plan = Plan::read(file, &changes)?;
             match args.clock {
-                Clock::Virtual => Ok(plan),
+                Clock::Virtual => plan.under_virtual_clock(),
                 Clock::Wall => plan.under_wall_clock(),
             }
         })
@@ -47,7 +47,8 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         Clock::Wall => args.jobs,
     };
     let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
-    let (simulator, wall) = (Simulator, Wall::default());
+    let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
+    let (simulator, wall) = (Simulator, Wall { bentpipe, ..Wall::default() });
     let runner: &dyn Runner = if args.clock == Clock::Wall { &wall } else { &simulator };
     let stop = stop_on_interrupt();
 
@@ -107,7 +108,14 @@ pub(crate) fn one(
 /// The exit status that the results amount to; says what is missing.
 pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     if recorded.complete {
-        return if recorded.results.all_held() { OK } else { NOT_HELD };
+        // Under the wall clock a flow may fail for reasons that are no result: a program that is not there, a socket that breaks.
+        let failed = plan.clock == bentpipe_lab::results::Clock::Wall
+            && recorded.results.runs.iter().flat_map(|run| &run.flows).any(|flow| flow.error.is_some());
+        return match (failed, recorded.results.all_held()) {
+            (true, _) => FAILED,
+            (false, true) => OK,
+            (false, false) => NOT_HELD,
+        };
     }
     let (done, planned) = (recorded.results.runs.len(), plan.tasks.len());
     match &recorded.directory {

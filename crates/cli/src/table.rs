@@ -303,7 +303,7 @@ mod tests {
                     packets_lost_queue: 0,
                     packets_lost_random: 12,
                     packets_lost_route: 0,
-                    packets_declared_lost: 12,
+                    packets_declared_lost: Some(12),
                     flow_control_blocked: None,
                     flow_control_blocked_longest: None,
                     credit: None,

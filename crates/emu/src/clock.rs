@@ -8,18 +8,25 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as ProcessorClock, clock_gettime};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The wall clock of one emulation: time since its beginning.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     begin: Instant,
+    /// The same moment, since 1970.
+    epoch: Duration,
 }
 
 impl Clock {
     /// A clock that begins now.
     pub fn start() -> Self {
-        Self { begin: Instant::now() }
+        Self { begin: Instant::now(), epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() }
+    }
+
+    /// When it began, since 1970: for files that people compare with others.
+    pub fn epoch(&self) -> Duration {
+        self.epoch
     }
 
     /// The time.

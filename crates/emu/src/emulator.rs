@@ -1,15 +1,19 @@
 //! Namespaces with the path between them, and the two threads that carry packets across.
 
+use crate::capture::{Scribe, Tap};
 use crate::clock::{Clock, pause};
+use crate::gauge::{Board, Gauge};
 use crate::lane::Lane;
+use crate::motion::{self, Course, Motion};
 use crate::report::{DirectionReport, Report};
 use crate::tun::{Tun, ring_drops};
 use crate::watch::{Watch, Watcher};
-use crate::worker::Worker;
+use crate::worker::{Taps, Worker};
 use crate::{EmuError, Namespace};
 use bentpipe_link::{DirectionModel, LinkContext};
 use bentpipe_units::{Bytes, Span, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -185,8 +189,12 @@ pub struct Emulator {
     clock: Clock,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<DirectionReport, EmuError>>>,
+    /// Whether real-time priority was asked for.
+    pub(crate) realtime: bool,
     /// What interfaces had dropped before.
     dropped: (u64, u64),
+    gauge: Gauge,
+    scribes: Vec<Scribe>,
 }
 
 impl Emulator {
@@ -201,8 +209,22 @@ impl Emulator {
     /// The same, and notes what `watch` asks for.
     ///
     /// # Errors
-    /// Those of [`Self::start`].
+    /// Those of [`Self::start`]; a capture whose file cannot be made.
     pub fn start_watched(ground: Ground, spec: &PathSpec, settings: Settings, watch: &Watch) -> Result<Self, EmuError> {
+        Self::start_moving(ground, spec, &[], settings, watch)
+    }
+
+    /// The same, over hops of which some change while they are used.
+    ///
+    /// # Errors
+    /// Those of [`Self::start_watched`]; motions of hops or terminals that are not there.
+    pub fn start_moving(
+        ground: Ground,
+        spec: &PathSpec,
+        motions: &[Motion],
+        settings: Settings,
+        watch: &Watch,
+    ) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
             return Err(EmuError::Spec { what: "a path of no hops".to_owned(), allowed: "at least one".to_owned() });
         }
@@ -214,11 +236,18 @@ impl Emulator {
             run: spec.run,
             name: format!("{}/{way}", hop.name),
         };
-        for hop in &spec.hops {
-            reverse.push(&hop.reverse, &context(hop, "return"), terminals, hop.shared);
+        motion::check(motions, spec, terminals)?;
+        let courses = |hop: usize, course: fn(&Motion) -> &[Course]| -> Vec<(usize, &[Course])> {
+            let motions = motions.iter().filter(|motion| motion.hop == hop);
+            motions.map(|motion| (motion.terminal, course(motion))).collect()
+        };
+        for (index, hop) in spec.hops.iter().enumerate() {
+            let courses = courses(index, |motion| &motion.reverse);
+            reverse.push_moving(&hop.reverse, &context(hop, "return"), terminals, hop.shared, &courses);
         }
-        for hop in spec.hops.iter().rev() {
-            forward.push(&hop.forward, &context(hop, "forward"), terminals, hop.shared);
+        for (index, hop) in spec.hops.iter().enumerate().rev() {
+            let courses = courses(index, |motion| &motion.forward);
+            forward.push_moving(&hop.forward, &context(hop, "forward"), terminals, hop.shared, &courses);
         }
         if watch.series {
             forward.keep_series();
@@ -228,7 +257,21 @@ impl Emulator {
         let server = vec![Arc::clone(&ground.server_tun)];
         let clients = ground.client_tuns.clone();
         let (clock, stop) = (Clock::start(), Arc::new(AtomicBool::new(false)));
-        let worker = |name, lane, inputs, outputs, terminal_of| Worker {
+        let mut scribes = Vec::new();
+        let mut tap = |file: &Option<PathBuf>, names: &[String]| -> Result<Option<Tap>, EmuError> {
+            let Some(file) = file else { return Ok(None) };
+            let (scribe, tap) = Scribe::start(file, names, &watch.capture, clock)?;
+            scribes.push(scribe);
+            Ok(Some(tap))
+        };
+        let at_server = tap(&watch.capture.server, &["server".to_owned()])?;
+        let at_clients =
+            tap(&watch.capture.clients, &(0..terminals).map(|index| format!("client {index}")).collect::<Vec<_>>())?;
+        let lost = tap(&watch.capture.lost, &["forward".to_owned(), "return".to_owned()])?;
+        let to_clients = Taps { entry: at_server.clone(), exit: at_clients.clone(), lost: lost.clone() };
+        let to_server = Taps { entry: at_clients, exit: at_server, lost };
+        let gauge = Gauge::new();
+        let worker = |name, lane, (inputs, outputs), terminal_of, taps, board: &Arc<Board>| Worker {
             name,
             lane,
             inputs,
@@ -239,12 +282,17 @@ impl Emulator {
             settings,
             clock,
             stop: Arc::clone(&stop),
+            taps,
+            board: Arc::clone(board),
         };
+        let down = (server.clone(), clients.clone());
         let workers = [
-            worker("forward", forward, server.clone(), clients.clone(), Some(terminal_of as _)),
-            worker("return", reverse, clients, server, None),
+            worker("forward", forward, down, Some(terminal_of as _), to_clients, &gauge.forward),
+            worker("return", reverse, (clients, server), None, to_server, &gauge.reverse),
         ];
-        let mut emulator = Self { ground, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped };
+        let realtime = settings.realtime;
+        let mut emulator =
+            Self { ground, realtime, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped, gauge, scribes };
         for worker in workers {
             let thread = std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
             emulator.threads.push(thread.map_err(|error| EmuError::system("a thread", error))?);
@@ -278,6 +326,11 @@ impl Emulator {
         true
     }
 
+    /// What the path carries, readable from any thread while it works.
+    pub fn gauge(&self) -> Gauge {
+        self.gauge.clone()
+    }
+
     /// Whether both directions still work. One that has ended has met an error, which [`Self::stop`] tells.
     pub fn is_working(&self) -> bool {
         !self.threads.iter().any(JoinHandle::is_finished)
@@ -301,7 +354,9 @@ impl Emulator {
         };
         reverse.dropped_ring = clients - self.dropped.0;
         forward.dropped_ring = server - self.dropped.1;
-        Ok(Report { length, forward, reverse })
+        // The threads of the path have ended, and with them the taps.
+        let captures = self.scribes.drain(..).filter_map(Scribe::finish).collect();
+        Ok(Report { length, forward, reverse, captures })
     }
 }
 
@@ -311,6 +366,9 @@ impl Drop for Emulator {
         for thread in self.threads.drain(..) {
             // What it ended with, nobody asked for.
             let _ = thread.join();
+        }
+        for scribe in self.scribes.drain(..) {
+            let _ = scribe.finish();
         }
     }
 }

@@ -44,7 +44,7 @@ pub enum EmuError {
 
 impl EmuError {
     /// `what` failed with `source`.
-    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+    pub fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), source: source.into() }
     }
 }

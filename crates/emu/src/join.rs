@@ -82,6 +82,13 @@ fn number(packet: &[u8], at: usize) -> u32 {
     packet.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
+/// When a packet was due, and when it entered the path.
+#[derive(Debug, Clone, Copy)]
+pub struct Moments {
+    pub due: Time,
+    pub entered: Time,
+}
+
 /// Packets for one terminal that are handed over at once.
 #[derive(Debug)]
 pub struct Burst {
@@ -90,8 +97,7 @@ pub struct Burst {
     /// Whether the kernel takes super-packets of UDP.
     udp: bool,
     packets: Vec<Box<[u8]>>,
-    /// When each was due.
-    due: Vec<Time>,
+    moments: Vec<Moments>,
     terminal: usize,
     /// Of the first, while more may follow.
     open: Option<Shape>,
@@ -102,8 +108,8 @@ pub struct Burst {
 impl Burst {
     /// An empty one, into which packets go whose deadlines are no further apart than `window`.
     pub fn new(window: Span, udp: bool) -> Self {
-        let (packets, due) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
-        Self { window, udp, packets, due, terminal: 0, open: None, payload: 0 }
+        let (packets, moments) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
+        Self { window, udp, packets, moments, terminal: 0, open: None, payload: 0 }
     }
 
     /// For whom it is.
@@ -111,33 +117,34 @@ impl Burst {
         self.terminal
     }
 
-    /// When each of its packets was due.
-    pub fn due(&self) -> &[Time] {
-        &self.due
+    /// Its packets, and when each was due and had entered.
+    pub fn packets(&self) -> impl Iterator<Item = (Moments, &[u8])> {
+        self.moments.iter().copied().zip(self.packets.iter().map(|packet| &**packet))
     }
 
-    /// IP packets in it, with their bytes.
-    pub fn bytes(&self) -> u64 {
-        self.packets.iter().map(|packet| (packet.len() - HEADER) as u64).sum()
+    /// Its packets in number, and the bytes of them.
+    pub fn size(&self) -> (u64, u64) {
+        let bytes = self.packets.iter().map(|packet| (packet.len() - HEADER) as u64).sum();
+        (self.packets.len() as u64, bytes)
     }
 
     /// Takes a packet, or hands it back where it does not go with those there are: [`Self::clear`] then makes room.
-    pub fn push(&mut self, due: Time, terminal: usize, packet: Box<[u8]>) -> Result<(), Box<[u8]>> {
+    pub fn push(&mut self, moments: Moments, terminal: usize, packet: Box<[u8]>) -> Result<(), Box<[u8]>> {
         let Some(first) = self.packets.first() else {
             self.terminal = terminal;
             self.open = if self.window.is_zero() { None } else { Shape::of(&packet) };
             self.open = self.open.filter(|shape| (shape.protocol == TCP || self.udp) && !is_last(&packet, shape));
             self.payload = self.open.map_or(0, |shape| shape.payload);
-            self.take(due, packet);
+            self.take(moments, packet);
             return Ok(());
         };
         let Some(shape) = self.open.filter(|_| terminal == self.terminal) else { return Err(packet) };
         let Some(next) = Shape::of(&packet) else { return Err(packet) };
-        let begin = self.due.first().copied().unwrap_or(due);
+        let begin = self.moments.first().map_or(moments.due, |first| first.due);
         let sequence = number(first, HEADER + shape.transport + 4).wrapping_add(self.payload as u32);
         let goes = next == Shape { payload: next.payload, ..shape }
             && next.payload <= shape.payload
-            && due.since(begin) <= self.window
+            && moments.due.since(begin) <= self.window
             && self.packets.len() < MOST
             && shape.headers + self.payload + next.payload <= LARGEST
             && shape.goes_on(first, &packet, sequence);
@@ -148,12 +155,12 @@ impl Burst {
         if next.payload < shape.payload || is_last(&packet, &shape) {
             self.open = None;
         }
-        self.take(due, packet);
+        self.take(moments, packet);
         Ok(())
     }
 
-    fn take(&mut self, due: Time, packet: Box<[u8]>) {
-        self.due.push(due);
+    fn take(&mut self, moments: Moments, packet: Box<[u8]>) {
+        self.moments.push(moments);
         self.packets.push(packet);
     }
 
@@ -175,7 +182,7 @@ impl Burst {
     /// Empties it.
     pub fn clear(&mut self) {
         self.packets.clear();
-        self.due.clear();
+        self.moments.clear();
     }
 }
 
@@ -223,6 +230,10 @@ mod tests {
 
     const WINDOW: Span = Span::from_micros(50);
 
+    fn at(due: Time) -> Moments {
+        Moments { due, entered: Time::ZERO }
+    }
+
     fn cut(read: &[u8]) -> Vec<Box<[u8]>> {
         let mut all = Vec::new();
         segment::packets(read, |packet| all.push(packet)).expect("it is carried");
@@ -246,9 +257,9 @@ mod tests {
             }
         };
         for packet in packets {
-            if let Err(packet) = burst.push(Time::ZERO, 0, packet) {
+            if let Err(packet) = burst.push(at(Time::ZERO), 0, packet) {
                 flush(&mut burst);
-                burst.push(Time::ZERO, 0, packet).expect("an empty one takes any");
+                burst.push(at(Time::ZERO), 0, packet).expect("an empty one takes any");
             }
         }
         flush(&mut burst);
@@ -302,21 +313,20 @@ mod tests {
                     packet.into_boxed_slice()
                 })
                 .collect();
-            let length = |packet: &[u8]| packet.len() - HEADER;
-            let before: usize = packets.iter().map(|packet| length(packet)).sum();
+            let before: usize = packets.iter().map(|packet| packet.len() - HEADER).sum();
             let count = packets.len();
             let mut burst = Burst::new(WINDOW, true);
-            let (mut after, mut seen) = (0, 0);
+            let mut after = (0, 0);
+            let add = |(packets, bytes): (u64, u64), burst: &Burst| (packets + burst.size().0, bytes + burst.size().1);
             for packet in packets {
-                if let Err(packet) = burst.push(Time::ZERO, 0, packet) {
-                    (after, seen) = (after + burst.bytes(), seen + burst.due().len());
+                if let Err(packet) = burst.push(at(Time::ZERO), 0, packet) {
+                    after = add(after, &burst);
                     let _ = burst.write(|_| Ok::<(), ()>(()));
                     burst.clear();
-                    let _ = burst.push(Time::ZERO, 0, packet);
+                    let _ = burst.push(at(Time::ZERO), 0, packet);
                 }
             }
-            prop_assert_eq!((after + burst.bytes()) as usize, before);
-            prop_assert_eq!(seen + burst.due().len(), count);
+            prop_assert_eq!(add(after, &burst), (count as u64, before as u64));
         }
     }
 
@@ -325,8 +335,8 @@ mod tests {
         let packets = segments(false, false, &[7; 300], 100);
         let joined = |second: Time, terminal: usize, window: Span, udp: bool| {
             let mut burst = Burst::new(window, udp);
-            burst.push(Time::ZERO, 0, packets[0].clone()).expect("an empty one takes any");
-            burst.push(second, terminal, packets[1].clone()).is_ok()
+            burst.push(at(Time::ZERO), 0, packets[0].clone()).expect("an empty one takes any");
+            burst.push(at(second), terminal, packets[1].clone()).is_ok()
         };
         assert!(joined(Time::ZERO + WINDOW, 0, WINDOW, true));
         assert!(!joined(Time::ZERO + WINDOW + Span::from_nanos(1), 0, WINDOW, true));

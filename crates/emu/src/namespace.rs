@@ -104,6 +104,18 @@ impl Namespace {
         })
     }
 
+    /// Whether a program in it waits for TCP connections or UDP datagrams at `port`.
+    ///
+    /// # Errors
+    /// The process may not.
+    pub fn is_listening_at(&self, port: u16) -> Result<bool, EmuError> {
+        let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        self.inside(|| {
+            ["tcp", "tcp6"].iter().any(|name| has_port(&table(name), port, Some("0A")))
+                || ["udp", "udp6"].iter().any(|name| has_port(&table(name), port, None))
+        })
+    }
+
     /// Sets a parameter of the namespace, by its name in sysctl(8): `net.ipv4.tcp_rmem`.
     ///
     /// # Errors
@@ -118,6 +130,16 @@ impl Namespace {
 /// Whether a table of TCP sockets (proc_net_tcp.rst in the kernel) has one in state `TCP_LISTEN`, which is 10.
 fn listens(table: &str) -> bool {
     table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+}
+
+/// Whether a table of sockets has one at local `port`, in `state` where one is asked for.
+fn has_port(table: &str, port: u16, state: Option<&str>) -> bool {
+    let local = format!(":{port:04X}");
+    table.lines().skip(1).any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next().is_some_and(|address| address.ends_with(&local))
+            && state.is_none_or(|state| words.nth(1) == Some(state))
+    })
 }
 
 /// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the host's.
@@ -156,6 +178,8 @@ mod tests {
         };
         assert!(listens(&table("0A")));
         assert!(!listens(&table("01")));
+        assert!(has_port(&table("0A"), 0x1f90, Some("0A")) && has_port(&table("07"), 0x1f90, None));
+        assert!(!has_port(&table("0A"), 0x1f91, Some("0A")) && !has_port(&table("01"), 0x1f90, Some("0A")));
         assert!(!listens(""));
     }
 

@@ -1,6 +1,6 @@
 //! What an emulation says of itself when it ends.
 
-use crate::{LinkSeries, Passage};
+use crate::{CaptureReport, LinkSeries, Passage};
 use bentpipe_link::Counters;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
@@ -53,6 +53,8 @@ pub struct LinkReport {
     pub name: String,
     /// What it has counted.
     pub counters: Counters,
+    /// The same for each terminal, where several share the link; empty otherwise.
+    pub terminals: Vec<Counters>,
     /// Mean time that its packets waited in its queue.
     pub queue_mean: Span,
     /// What happened when, where series were asked for.
@@ -131,6 +133,8 @@ pub struct Report {
     pub forward: DirectionReport,
     /// To the server.
     pub reverse: DirectionReport,
+    /// The captures that were made.
+    pub captures: Vec<CaptureReport>,
 }
 
 impl Report {

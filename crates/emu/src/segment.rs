@@ -238,6 +238,23 @@ pub fn complete_ipv4(packet: &mut [u8], header: usize) {
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// Completes the checksum of a packet behind its `virtio_net_hdr`, where that was left to somebody else.
+pub fn complete(whole: &mut [u8]) {
+    let Some((header, packet)) = whole.split_first_chunk_mut::<HEADER>() else { return };
+    let Offload { flags, checksum_start, checksum_offset, .. } = Offload::read(header);
+    let Some(segment) = packet.get_mut(checksum_start..).filter(|_| flags & NEEDS_CSUM != 0) else { return };
+    let odd = segment.chunks_exact(2).remainder().first().map_or(0, |last| u32::from(*last) << 8);
+    // Zero would say that a datagram has none (RFC 768); as a sum it is the same as 0xffff.
+    let checksum = match !fold(sum(segment) + odd) {
+        0 => 0xffff,
+        other => other,
+    };
+    if let Some(field) = segment.get_mut(checksum_offset..checksum_offset + 2) {
+        field.copy_from_slice(&checksum.to_be_bytes());
+        header[0] &= !NEEDS_CSUM;
+    }
+}
+
 /// The one's complement sum over the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), not inverted: where the checksum's field starts from.
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> u16 {
     let addresses = match (source, destination) {
@@ -249,7 +266,7 @@ pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: 
     fold(addresses + u32::from(protocol) + length as u32)
 }
 
-/// The sum of 16-bit words; `bytes` are even in number.
+/// The sum of 16-bit words; a last byte alone is left out.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
 }

@@ -64,7 +64,7 @@ mod tests {
         for (ms, bytes) in [(1, 10), (2, 30), (9, 20), (11, 20), (12, 5), (31, 5)] {
             series.queue(at(ms), bytes);
         }
-        assert_eq!(series.queue, [(0, 30), (1, 20)]);
+        assert_eq!(series.queue, [(0, 30), (1, 20), (3, 5)]);
         for ms in [0, 49, 120] {
             series.delivered(at(ms), 1000);
         }

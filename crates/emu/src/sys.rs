@@ -58,13 +58,16 @@ pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(all.is_ok())
 }
 
-/// Gives the calling thread a real-time priority (`SCHED_FIFO`), low among those there are.
-pub fn realtime() -> io::Result<()> {
-    const PRIORITY: libc::c_int = 10;
+/// Real-time priorities, low among those there are: of threads that carry packets, and of ends that they must be able to interrupt.
+pub const CARRIER: libc::c_int = 10;
+pub const END: libc::c_int = 5;
+
+/// Gives the calling thread a real-time priority (`SCHED_FIFO`).
+pub fn realtime(priority: libc::c_int) -> io::Result<()> {
     // A padded struct on some systems.
     // SAFETY: all zeroes is a value of it.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = PRIORITY;
+    parameters.sched_priority = priority;
     // Programs that it starts do not inherit it.
     // SAFETY: see the module's documentation; 0 is the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) } {

@@ -1,5 +1,6 @@
 //! What is noted of the packets of flows, which a port of the server tells apart.
 
+use crate::Capture;
 use crate::segment::ends;
 use bentpipe_link::DropCause;
 use bentpipe_units::Time;
@@ -18,6 +19,8 @@ pub struct Watch {
     pub ports: Vec<u16>,
     /// Whether links keep time series.
     pub series: bool,
+    /// Files of packets that cross.
+    pub capture: Capture,
 }
 
 /// Bytes of packets by layer.

@@ -1,10 +1,12 @@
 //! The thread of one direction: reads packets, puts them through the lane, writes them when they are due.
 
+use crate::capture::{Note, Tap};
 use crate::clock::{Alarm, Clock, thread_time};
-use crate::join::Burst;
+use crate::gauge::{Board, DirectionNow};
+use crate::join::{Burst, Moments};
 use crate::lane::{Lane, Load, Outcome};
 use crate::pace::{Idle, Pace};
-use crate::report::{DirectionReport, Late, LinkReport};
+use crate::report::{DirectionReport, Late};
 use crate::segment::{self, HEADER, LARGEST, Refused};
 use crate::tun::Tun;
 use crate::watch::Watcher;
@@ -30,10 +32,30 @@ const OVERHEAD: u64 = 160;
 /// Says for which terminal a packet to an address is.
 pub type TerminalOf = fn(IpAddr, usize) -> Option<usize>;
 
+/// How often a direction that has work writes its figures down.
+const REPORTS: Span = Span::from_millis(1);
+
+/// What travels: a packet behind its `virtio_net_hdr`, and when it entered the path.
+pub struct Travelling {
+    entered: Time,
+    whole: Box<[u8]>,
+}
+
+/// Where a direction's packets are seen.
+#[derive(Clone, Default)]
+pub struct Taps {
+    /// Where they enter.
+    pub entry: Option<Tap>,
+    /// Where they leave.
+    pub exit: Option<Tap>,
+    /// Where the path loses them.
+    pub lost: Option<Tap>,
+}
+
 /// One direction, before it begins.
 pub struct Worker {
     pub name: &'static str,
-    pub lane: Lane<Box<[u8]>>,
+    pub lane: Lane<Travelling>,
     pub inputs: Vec<Arc<Tun>>,
     pub outputs: Vec<Arc<Tun>>,
     /// Towards terminals, by address; none towards the server, where the input says which terminal it was.
@@ -43,6 +65,8 @@ pub struct Worker {
     pub settings: Settings,
     pub clock: Clock,
     pub stop: Arc<AtomicBool>,
+    pub taps: Taps,
+    pub board: Arc<Board>,
 }
 
 /// What a direction has counted, and what it works with.
@@ -54,6 +78,10 @@ struct State {
     /// What is handed over next.
     burst: Burst,
     buffer: Vec<u8>,
+    /// How long the last packet was on the path, and all together; when that was told.
+    delay: Span,
+    delays: Span,
+    told: Time,
 }
 
 impl Worker {
@@ -61,7 +89,7 @@ impl Worker {
     pub fn run(mut self) -> Result<DirectionReport, EmuError> {
         // Both make it more precise, and neither is needed.
         let _ = set_timerslack(1);
-        let without_realtime = match (self.settings.realtime, sys::realtime()) {
+        let without_realtime = match (self.settings.realtime, sys::realtime(sys::CARRIER)) {
             (false, _) => Some("not asked for".to_owned()),
             (true, Ok(())) => None,
             (true, Err(error)) => Some(error.to_string()),
@@ -82,6 +110,7 @@ impl Worker {
                 idle &= !self.read(tun, index, &mut state)?;
             }
             let now = self.clock.now();
+            self.tell(now, &mut state);
             if let Some(breath) = pace.breath(now, thread_time) {
                 alarm.wait(breath, &[])?;
             } else if idle {
@@ -122,24 +151,35 @@ impl Worker {
     }
 
     /// A packet leaves the books of the links.
-    fn settle(&mut self, outcome: Outcome<Box<[u8]>>, state: &mut State) {
+    fn settle(&mut self, outcome: Outcome<Travelling>, state: &mut State) {
         match outcome {
             Outcome::Lost(cause, packet) => {
-                self.watcher.lost(cause, &packet.payload.payload[HEADER..]);
+                self.watcher.lost(cause, &packet.payload.payload.whole[HEADER..]);
                 state.report.lost += 1;
                 state.held -= cost(&packet);
+                if let Some(tap) = &self.taps.lost {
+                    let Travelling { entered, whole } = &packet.payload.payload;
+                    let now = self.clock.now();
+                    tap.see(
+                        now,
+                        usize::from(self.terminal_of.is_none()),
+                        Note::Lost(cause, now.since(*entered)),
+                        whole,
+                    );
+                }
             }
             Outcome::Out { at, packet } => {
                 state.held -= cost(&packet);
-                let Packet { ecn, payload: Load { terminal, payload: mut whole }, .. } = packet;
+                let Packet { ecn, payload: Load { terminal, payload: Travelling { entered, mut whole } }, .. } = packet;
+                let moments = Moments { due: at, entered };
                 if ecn == Ecn::Ce && segment::ecn(&whole[HEADER..]) != Ecn::Ce {
                     segment::mark_ce(&mut whole[HEADER..]);
                 }
                 self.watcher.delivered(&whole[HEADER..]);
-                if let Err(whole) = state.burst.push(at, terminal, whole) {
+                if let Err(whole) = state.burst.push(moments, terminal, whole) {
                     self.flush(state);
                     // An empty one takes any.
-                    let _ = state.burst.push(at, terminal, whole);
+                    let _ = state.burst.push(moments, terminal, whole);
                 }
             }
         }
@@ -147,18 +187,23 @@ impl Worker {
 
     /// Hands over the packets that go together.
     fn flush(&self, state: &mut State) {
-        let State { report, late, burst, .. } = state;
-        let packets = burst.due().len() as u64;
+        let State { report, late, burst, delay, delays, .. } = state;
+        let (packets, bytes) = burst.size();
         if packets == 0 {
             return;
         }
-        let bytes = burst.bytes();
-        let output = if self.outputs.len() == 1 { &self.outputs[0] } else { &self.outputs[burst.terminal()] };
+        // Towards the server there is one output for all terminals.
+        let interface = if self.outputs.len() == 1 { 0 } else { burst.terminal() };
         let now = self.clock.now();
-        for due in burst.due() {
-            late.record(now.since(*due));
+        for (Moments { due, entered }, whole) in burst.packets() {
+            late.record(now.since(due));
+            *delay = now.since(entered);
+            *delays += *delay;
+            if let Some(tap) = &self.taps.exit {
+                tap.see(now, interface, Note::Received(*delay), whole);
+            }
         }
-        match burst.write(|parts| output.write(parts)) {
+        match burst.write(|parts| self.outputs[interface].write(parts)) {
             Ok(()) => {
                 report.packets_written += packets;
                 report.bytes_written += bytes;
@@ -166,6 +211,29 @@ impl Worker {
             Err(_) => report.dropped_write += packets,
         }
         burst.clear();
+    }
+
+    /// Writes the figures down for whoever looks on.
+    fn tell(&self, now: Time, state: &mut State) {
+        if now.since(state.told) < REPORTS {
+            return;
+        }
+        state.told = now;
+        let report = &state.report;
+        let (queue_packets, queue_bytes) = self.lane.waiting();
+        self.board.write(&DirectionNow {
+            at: now,
+            packets_read: report.packets_read,
+            bytes_read: report.bytes_read,
+            packets_written: report.packets_written,
+            bytes_written: report.bytes_written,
+            lost: report.lost,
+            dropped: report.dropped_memory + report.dropped_write,
+            queue_packets,
+            queue_bytes,
+            delay: state.delay,
+            delays: state.delays,
+        });
     }
 
     /// Reads what waits at one input; true where there was something.
@@ -214,14 +282,18 @@ impl Worker {
             state.report.unroutable += 1;
             return;
         };
-        let packet = Packet { bytes, ecn: segment::ecn(packet), payload: Load { terminal, payload: whole } };
+        if let Some(tap) = &self.taps.entry {
+            tap.see(now, input, Note::Sent, &whole);
+        }
+        let ecn = segment::ecn(packet);
+        let packet = Packet { bytes, ecn, payload: Load { terminal, payload: Travelling { entered: now, whole } } };
         let held = state.held + cost(&packet);
         if held > self.settings.memory.get() {
             state.report.dropped_memory += 1;
             return;
         }
         state.held = held;
-        self.watcher.entered(now, &packet.payload.payload[HEADER..]);
+        self.watcher.entered(now, &packet.payload.payload.whole[HEADER..]);
         // What is refused, or has come through already.
         if let Some(outcome) = self.lane.enqueue(now, packet) {
             self.settle(outcome, state);
@@ -229,12 +301,10 @@ impl Worker {
     }
 
     fn sum_up(mut self, state: State) -> DirectionReport {
-        let counters = self.lane.counters(self.clock.now());
-        let mut series = self.lane.take_series().into_iter();
-        let links: Vec<LinkReport> = counters
-            .into_iter()
-            .map(|(name, counters, queue_mean)| LinkReport { name, counters, queue_mean, series: series.next() })
-            .collect();
+        let mut links = self.lane.counters(self.clock.now());
+        for (link, series) in links.iter_mut().zip(self.lane.take_series()) {
+            link.series = Some(series);
+        }
         DirectionReport {
             processor: thread_time(),
             in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),
@@ -268,11 +338,20 @@ impl State {
             links: Vec::new(),
             watched: Vec::new(),
         };
-        Self { report, late: Late::new(), held: 0, burst, buffer: vec![0; LARGEST] }
+        Self {
+            report,
+            late: Late::new(),
+            held: 0,
+            burst,
+            buffer: vec![0; LARGEST],
+            delay: Span::ZERO,
+            delays: Span::ZERO,
+            told: Time::ZERO,
+        }
     }
 }
 
 /// Memory that a packet in the lane takes.
-fn cost(packet: &Packet<Load<Box<[u8]>>>) -> u64 {
-    packet.payload.payload.len() as u64 + OVERHEAD
+fn cost(packet: &Packet<Load<Travelling>>) -> u64 {
+    packet.payload.payload.whole.len() as u64 + OVERHEAD
 }

@@ -7,7 +7,7 @@ use crate::results::{Clock, Point};
 use crate::scenario::document::{Axis, Document};
 use crate::scenario::{Output, Scenario, Traces, check, variant_names};
 use crate::wall::follow;
-use bentpipe_sim::RunSpec;
+use bentpipe_sim::{RunSpec, Stack};
 use std::path::Path;
 
 /// More runs than this are a slip of the pen.
@@ -93,13 +93,33 @@ impl Plan {
         plan(&source, base_dir).map_err(|problem| source.locate(problem))
     }
 
+    /// Makes sure that the virtual clock can run it.
+    ///
+    /// # Errors
+    /// A program, which takes real time.
+    pub fn under_virtual_clock(self) -> Result<Self, LabError> {
+        for case in &self.cases {
+            let spec = case.spec(self.seed, 0)?;
+            if let Some(flow) = spec.flows.iter().find(|flow| matches!(flow.stack, Stack::Program(_))) {
+                let reason = format!(
+                    "flow `{}` of variant `{}` is a program, which takes real time; allowed: --clock wall",
+                    flow.name, case.variant
+                );
+                return Err(LabError::Usage { argument: "--clock virtual", reason });
+            }
+        }
+        Ok(self)
+    }
+
     /// The same runs by the wall clock: where nothing is drawn either, since two of them are never the same.
     ///
     /// # Errors
     /// Something that only the virtual clock can do, by its key.
     pub fn under_wall_clock(mut self) -> Result<Self, LabError> {
+        let mut quic = false;
         for case in &self.cases {
             let spec = case.spec(self.seed, 0)?;
+            quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
             follow(&spec).map_err(|reason| {
                 let variant = &case.variant;
                 LabError::Usage { argument: "--clock wall", reason: format!("variant `{variant}`: {reason}") }
@@ -109,6 +129,12 @@ impl Plan {
         self.notes.retain(|note| !random.contains(note));
         if self.output.qlog || self.output.capture.is_some() {
             self.notes.push("`output.qlog` and `output.capture` are written under the virtual clock only".to_owned());
+        }
+        if quic {
+            self.notes.push(
+                "QUIC is `bentpipe serve` and `bentpipe get`: windows, acknowledgements and packet sizes are theirs, whatever the scenario says"
+                    .to_owned(),
+            );
         }
         let all = 0..self.cases.len();
         self.tasks = all.flat_map(|case| (0..self.repeat).map(move |run| Task { case, run })).collect();
@@ -267,7 +293,7 @@ mod tests {
     }
 
     use crate::testing;
-    use bentpipe_sim::{Datagrams, Direction, Stack};
+    use bentpipe_sim::{Datagrams, Direction};
     use bentpipe_units::{Bytes, Rate, Span};
 
     #[test]

@@ -115,8 +115,8 @@ pub struct Flow {
     /// Packets of the flow that a network of satellites lost, where no link was to blame: a link ended with them, or there was no way.
     #[serde(default)]
     pub packets_lost_route: u64,
-    /// Packets that the data sender declared lost.
-    pub packets_declared_lost: u64,
+    /// Packets that the data sender declared lost; of the kernel's TCP, segments sent again; null of programs.
+    pub packets_declared_lost: Option<u64>,
     /// Time that the sender had data but no credit.
     pub flow_control_blocked_s: Option<f64>,
     /// The longest of that at a stretch. Results written before this was measured do not have it.
@@ -308,7 +308,7 @@ pub const METRICS: [(&str, Reader); 28] = [
     ("packets_lost_queue", |flow| Some(flow.packets_lost_queue as f64)),
     ("packets_lost_random", |flow| Some(flow.packets_lost_random as f64)),
     ("packets_lost_route", |flow| Some(flow.packets_lost_route as f64)),
-    ("packets_declared_lost", |flow| Some(flow.packets_declared_lost as f64)),
+    ("packets_declared_lost", |flow| flow.packets_declared_lost.map(|packets| packets as f64)),
     ("flow_control_blocked_s", |flow| flow.flow_control_blocked_s),
     ("flow_control_blocked_longest_s", |flow| flow.flow_control_blocked_longest_s),
     ("receive_held_most", |flow| flow.receive_held_most.map(|bytes| bytes as f64)),

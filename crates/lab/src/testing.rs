@@ -132,7 +132,7 @@ pub fn flow_outcome(
         packets_lost_queue: 0,
         packets_lost_random: 1,
         packets_lost_route: 0,
-        packets_declared_lost: 1,
+        packets_declared_lost: Some(1),
         flow_control_blocked: None,
         flow_control_blocked_longest: None,
         credit: None,

@@ -69,7 +69,7 @@ fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
     let recipes = spec.flows.iter().map(|flow| match &flow.stack {
         Stack::Quic(settings) => &settings.congestion,
         Stack::Tcp(stack) => &stack.congestion,
-        Stack::Datagrams(_) => panic!("no recipe"),
+        Stack::Datagrams(_) | Stack::Program(_) => panic!("no recipe"),
     });
     let recipes: Vec<_> = recipes.collect();
     // Great circles on a sphere: 563 km and 12,199 km; the ellipsoid differs by up to 0.5 %.

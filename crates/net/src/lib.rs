@@ -6,6 +6,7 @@
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
 //! - [`Resumption`] brings Careful Resume to programs that have a noq endpoint of their own;
 //! - [`http`] answers requests for files;
+//! - [`pep`] splits TCP connections;
 //! - [`SqliteStore`] remembers paths in a file, across programs and crashes, [`WriteBehind`] without waiting for it;
 //! - [`default_store`] and [`default_tokens`] are the files where nobody names one.
 //!
@@ -40,9 +41,12 @@ mod clock;
 mod driver;
 pub mod http;
 mod jar;
+mod lines;
 mod path_report;
+pub mod pep;
 mod place;
 mod resumption;
+mod scrape;
 mod server;
 mod socket;
 mod sqlite;

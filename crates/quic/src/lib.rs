@@ -48,7 +48,7 @@ pub use crate::credit::{CreditFigures, CreditReport};
 pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, Task, Transmit};
 pub use crate::gate::{StartGate, StartTicket};
 pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
-pub use crate::raw::RawStream;
+pub use crate::raw::{RawStream, StreamEnd};
 pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{

@@ -1,11 +1,12 @@
-//! Bare bidirectional streams, for measuring what HTTP/3 costs.
+//! Bare bidirectional streams: for measuring what HTTP/3 costs, and for protocols of one's own.
 
 use crate::conn::{Conn, Read, StreamFailure};
 use crate::reader::Reassembler;
 use bytes::Bytes;
-use noq_proto::{Dir, StreamId};
+use noq_proto::{ConnectionError, Dir, StreamId};
+use std::fmt;
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 /// A bidirectional stream without framing.
 #[derive(Debug)]
@@ -25,13 +26,38 @@ impl Drop for RawStream {
     }
 }
 
-/// What ended a bare stream early, in words.
-fn describe(failure: &StreamFailure) -> String {
-    match failure {
-        StreamFailure::Connection(error) => error.to_string(),
-        StreamFailure::Terminated(code) => format!("stream ended by the peer with code {code}"),
-        StreamFailure::Overfull => "more waits behind holes than the windows allow".to_owned(),
-        StreamFailure::Closed => "stream closed on this side".to_owned(),
+/// What ended a bare stream before its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The peer gave it up, with this code.
+    Peer(u64),
+    /// The connection ended.
+    Connection(ConnectionError),
+    /// The peer sent more than it was allowed to.
+    Overfull,
+    /// It was ended on this side.
+    Closed,
+}
+
+impl From<StreamFailure> for StreamEnd {
+    fn from(failure: StreamFailure) -> Self {
+        match failure {
+            StreamFailure::Connection(error) => Self::Connection(error),
+            StreamFailure::Terminated(code) => Self::Peer(code),
+            StreamFailure::Overfull => Self::Overfull,
+            StreamFailure::Closed => Self::Closed,
+        }
+    }
+}
+
+impl fmt::Display for StreamEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(error) => error.fmt(f),
+            Self::Peer(code) => write!(f, "stream ended by the peer with code {code}"),
+            Self::Overfull => f.write_str("more waits behind holes than the windows allow"),
+            Self::Closed => f.write_str("stream closed on this side"),
+        }
     }
 }
 
@@ -58,13 +84,18 @@ impl RawStream {
         Ok(Self::new(conn.clone(), id))
     }
 
+    /// Its number (RFC 9000 §2.1), the same at both ends.
+    pub fn id(&self) -> u64 {
+        noq_proto::VarInt::from(self.id).into_inner()
+    }
+
     /// Writes all of `data`.
     ///
     /// # Errors
     /// The stream or the connection ended, in words.
     pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), String> {
         while !data.is_empty() {
-            let written = poll_fn(|cx| self.conn.poll_write(self.id, data, cx)).await.map_err(|f| describe(&f))?;
+            let written = poll_fn(|cx| self.poll_write(cx, data)).await.map_err(|end| end.to_string())?;
             data = &data[written..];
         }
         Ok(())
@@ -75,7 +106,26 @@ impl RawStream {
     /// # Errors
     /// The stream was ended already, in words.
     pub fn finish(&mut self) -> Result<(), String> {
-        self.conn.finish(self.id).map_err(|failure| describe(&failure))
+        self.conn.finish(self.id).map_err(|failure| StreamEnd::from(failure).to_string())
+    }
+
+    /// Writes as much of `data` as windows and the send buffer admit now; waits where they admit nothing.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamEnd>> {
+        self.conn.poll_write(self.id, data, cx).map_err(StreamEnd::from)
+    }
+
+    /// Gives up both directions with `code` (RFC 9000 §2.4): what is under way is forgotten.
+    pub fn abandon(&mut self, code: u64) {
+        self.conn.reset(self.id, code);
+        self.stop(code);
+    }
+
+    /// Gives up what the peer sends, with `code`.
+    pub fn stop(&mut self, code: u64) {
+        self.conn.stop(self.id, code);
     }
 
     /// The next bytes in order; `None` at the end of the stream.
@@ -83,30 +133,32 @@ impl RawStream {
     /// # Errors
     /// The stream or the connection ended early, in words.
     pub async fn read(&mut self) -> Result<Option<Bytes>, String> {
-        poll_fn(|cx| {
-            loop {
-                if let Some(bytes) = self.reader.pop() {
-                    self.conn.consumed(bytes.len() as u64);
-                    return Poll::Ready(Ok(Some(bytes)));
-                }
-                if self.ended {
-                    return Poll::Ready(Ok(None));
-                }
-                let reader = &mut self.reader;
-                match self.conn.poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes)) {
-                    Poll::Pending => {
-                        self.conn.waits(&mut self.told, self.reader.held());
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(Ok(Read::More)) => {}
-                    Poll::Ready(Ok(Read::Finished)) => self.ended = true,
-                    Poll::Ready(Ok(Read::Reset(code))) => {
-                        return Poll::Ready(Err(describe(&StreamFailure::Terminated(code))));
-                    }
-                    Poll::Ready(Err(failure)) => return Poll::Ready(Err(describe(&failure))),
-                }
+        poll_fn(|cx| self.poll_read(cx)).await.map_err(|end| end.to_string())
+    }
+
+    /// The next bytes in order; `None` at the end of the stream; waits where there are none.
+    ///
+    /// # Errors
+    /// The stream or the connection ended early.
+    pub fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamEnd>> {
+        loop {
+            if let Some(bytes) = self.reader.pop() {
+                self.conn.consumed(bytes.len() as u64);
+                return Poll::Ready(Ok(Some(bytes)));
             }
-        })
-        .await
+            if self.ended {
+                return Poll::Ready(Ok(None));
+            }
+            let reader = &mut self.reader;
+            let read = self.conn.poll_read(self.id, u64::MAX, cx, |offset, bytes| reader.insert(offset, bytes));
+            if read.is_pending() {
+                self.conn.waits(&mut self.told, self.reader.held());
+            }
+            match ready!(read)? {
+                Read::More => {}
+                Read::Finished => self.ended = true,
+                Read::Reset(code) => return Poll::Ready(Err(StreamEnd::Peer(code))),
+            }
+        }
     }
 }

@@ -62,6 +62,11 @@ impl Identity {
         let certificate = params.self_signed(&key_pair).map_err(fail)?;
         Ok(Self { certificates: vec![certificate.der().clone()], key: PrivateKeyDer::Pkcs8(pkcs8) })
     }
+
+    /// Its private key, for configurations that are not made here.
+    pub fn private_key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
+    }
 }
 
 thread_local! {

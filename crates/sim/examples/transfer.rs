@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         flow.completion,
         flow.packets_sent,
         flow.packets_lost_queue,
-        flow.packets_declared_lost,
+        flow.packets_declared_lost.unwrap_or_default(),
         outcome.events,
         flow.error.as_deref().unwrap_or_default(),
     );

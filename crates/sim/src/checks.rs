@@ -50,7 +50,7 @@ pub struct VisitAccount<'a> {
 /// between the two ends of the segment that crosses the proxies' hop, whose sender is the one recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
-        Stack::Quic(_) | Stack::Datagrams(_) => None,
+        Stack::Quic(_) | Stack::Datagrams(_) | Stack::Program(_) => None,
         Stack::Tcp(stack) => stack.pep.as_ref(),
     };
     match pep {

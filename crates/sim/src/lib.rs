@@ -33,7 +33,7 @@ pub use outcome::{
     PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
 };
 pub use spec::{
-    Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec, RunSpec,
-    Stack, TcpStack, Visit,
+    Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec,
+    ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
 pub use world::run;

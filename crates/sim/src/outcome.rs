@@ -207,8 +207,8 @@ pub struct FlowOutcome {
     pub packets_lost_random: u64,
     /// Of those, lost in a mesh where no link was to blame: a link ended with them, nobody knew a way, or they went in circles.
     pub packets_lost_route: u64,
-    /// Packets that the sender declared lost, rightly or not.
-    pub packets_declared_lost: u64,
+    /// Packets that the sender declared lost, rightly or not; nothing where nobody can be asked.
+    pub packets_declared_lost: Option<u64>,
     /// Time the sender stood still because of flow control or its send buffer.
     pub flow_control_blocked: Option<Span>,
     /// The longest of that at a stretch.

@@ -162,6 +162,8 @@ pub enum Stack {
     Tcp(Box<TcpStack>),
     /// Packets that nothing answers to, or only an echo does.
     Datagrams(Datagrams),
+    /// Programs of any kind, which run under the wall clock only.
+    Program(Box<ProgramStack>),
 }
 
 /// Traffic without congestion control.
@@ -195,7 +197,7 @@ impl Stack {
     pub fn quic_mut(&mut self) -> Option<&mut Settings> {
         match self {
             Self::Quic(settings) => Some(settings),
-            Self::Tcp(_) | Self::Datagrams(_) => None,
+            Self::Tcp(_) | Self::Datagrams(_) | Self::Program(_) => None,
         }
     }
 
@@ -204,9 +206,20 @@ impl Stack {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
-            Self::Datagrams(_) => None,
+            Self::Datagrams(_) | Self::Program(_) => None,
         }
     }
+}
+
+/// A server and a client by the command lines that run them. What stands in braces is filled in for each run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramStack {
+    /// What runs at the server's end.
+    pub server: String,
+    /// What runs at the client's end.
+    pub client: String,
+    /// The largest IP packet.
+    pub mtu: Bytes,
 }
 
 /// TCP endpoints, what speaks above them, and who splits them on the way.

@@ -79,13 +79,11 @@ impl Download<'_> {
             }
             Err(error) => outcome.reason = Some(format!("client: {error}")),
         }
-        if let Some(reason) = &mut outcome.reason {
-            if let Some(status) = server.wait_for(Duration::ZERO)? {
-                *reason = clean(&format!(
-                    "{reason}; the server ended with status {status}: {}",
-                    last_words(server_work.path())
-                ));
-            }
+        if let Some(reason) = &mut outcome.reason
+            && let Some(status) = server.wait_for(Duration::ZERO)?
+        {
+            *reason =
+                clean(&format!("{reason}; the server ended with status {status}: {}", last_words(server_work.path())));
         }
         outcome.completed = outcome.reason.is_none();
         server.terminate();

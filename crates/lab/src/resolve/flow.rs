@@ -4,11 +4,13 @@ use super::path::Resolved;
 use super::tcp::tcp;
 use crate::error::Problem;
 use crate::profiles::queue_bytes;
-use crate::scenario::{ConnectionWindow, Direction, Flow, Scenario, Spoken, Transport, VisitSection, Window, Workload};
+use crate::scenario::{
+    ConnectionWindow, Direction, Flow, ProgramSection, Scenario, Spoken, Transport, VisitSection, Window, Workload,
+};
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};
-use bentpipe_sim::{Datagrams, FlowSpec, Object, Stack, Visit};
+use bentpipe_sim::{Datagrams, FlowSpec, Object, ProgramStack, Stack, Visit};
 use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
@@ -61,6 +63,7 @@ pub(super) fn flow(
             }
             Stack::Datagrams(sent)
         }
+        Spoken::Program => Stack::Program(Box::new(program(keys, scenario)?)),
         Spoken::Quic(http) => Stack::quic(settings(keys, http, acknowledges, sizes, mtu)?),
         Spoken::Tcp(version) => {
             let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
@@ -87,7 +90,24 @@ fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
     match stack {
         Stack::Quic(settings) => Some(&mut settings.congestion),
         Stack::Tcp(stack) => Some(&mut stack.congestion),
-        Stack::Datagrams(_) => None,
+        Stack::Datagrams(_) | Stack::Program(_) => None,
+    }
+}
+
+/// The commands of `transport = "program"`.
+fn program(keys: &Transport, scenario: &Scenario) -> Result<ProgramStack, Problem> {
+    let mtu = *scenario.path.get_ref().mtu.get_ref();
+    match &keys.program {
+        Some(program) => {
+            let ProgramSection { server, client } = program.get_ref().clone();
+            Ok(ProgramStack { server, client, mtu })
+        }
+        None => {
+            let place = keys.transport.as_ref().map_or(0..0, Spanned::span);
+            let message = "transport = \"program\" does not say which; allowed: `program`, with its commands";
+            Err(Problem::new(place, message)
+                .help("program = { server = \"caddy …\", client = \"curl -o {output} {url}\" }"))
+        }
     }
 }
 

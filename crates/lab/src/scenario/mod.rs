@@ -22,7 +22,7 @@ pub use orbit::{FibreSection, LinksSection, OrbitSection, ShellSection, StationS
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub(crate) use transport::Spoken;
-pub use transport::{Hints, HttpKind, PepMode, Transport, TransportKind};
+pub use transport::{Hints, HttpKind, PepMode, ProgramSection, Transport, TransportKind};
 pub use window::{ConnectionWindow, Window};
 pub use workload::{Direction, Flow, Object, VisitSection, Workload};
 

@@ -21,6 +21,9 @@ macro_rules! keys {
             /// The transport protocol; where left out, what `http` runs over, or QUIC.
             #[schemars(with = "Option<crate::scenario::TransportKind>")]
             pub transport: Option<serde_spanned::Spanned<$crate::scenario::TransportKind>>,
+            /// Of `transport = "program"`: the commands of server and client.
+            #[schemars(with = "Option<crate::scenario::ProgramSection>")]
+            pub program: Option<serde_spanned::Spanned<$crate::scenario::ProgramSection>>,
             /// What fetches the objects: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either (QUIC: one stream for each object;
             /// TCP: a request of 17 bytes and no TLS).
             #[schemars(with = "Option<crate::scenario::HttpKind>")]
@@ -110,6 +113,7 @@ macro_rules! keys {
             pub fn transport_keys(&self) -> $crate::scenario::Transport {
                 $crate::scenario::Transport {
                     transport: self.transport.clone(),
+                    program: self.program.clone(),
                     http: self.http.clone(),
                     connections: self.connections.clone(),
                     pep: self.pep.clone(),
@@ -160,6 +164,7 @@ impl Transport {
     pub fn or(&self, base: &Self) -> Self {
         Self {
             transport: self.transport.clone().or_else(|| base.transport.clone()),
+            program: self.program.clone().or_else(|| base.program.clone()),
             http: self.http.clone().or_else(|| base.http.clone()),
             connections: self.connections.clone().or_else(|| base.connections.clone()),
             pep: self.pep.clone().or_else(|| base.pep.clone()),
@@ -209,6 +214,8 @@ pub enum TransportKind {
     Cbr,
     /// ICMP echo from the client: of a flow of a list only.
     Ping,
+    /// Any server and client, by `program`: under the wall clock.
+    Program,
 }
 
 impl TransportKind {
@@ -216,6 +223,18 @@ impl TransportKind {
     pub fn is_datagrams(self) -> bool {
         matches!(self, Self::Cbr | Self::Ping)
     }
+}
+
+/// Programs at both ends. `/bin/sh` runs the commands, in a directory of their own; in braces may stand: `server`, `client`, `server6`, `client6` (addresses), `port`,
+/// `url` (of the object, https), `dir` (what is to be served), `file` (the object's name in it), `bytes` (its size), `output` (what the client is to write; its standard
+/// output where the command does not name it), `cert`, `key` (PEM files of the server), `bentpipe` (this program).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramSection {
+    /// Runs at the server's end, until the client has ended.
+    pub server: String,
+    /// Runs at the client's end. The transfer is complete once it ends with status 0 and has written so many bytes as were asked for.
+    pub client: String,
 }
 
 /// What fetches the objects.
@@ -302,6 +321,7 @@ impl Transport {
             }
             (Some(TransportKind::Cbr), _) => Spoken::Cbr,
             (Some(TransportKind::Ping), _) => Spoken::Ping,
+            (Some(TransportKind::Program), _) => Spoken::Program,
         };
         Ok(spoken)
     }
@@ -350,6 +370,8 @@ pub(crate) enum Spoken {
     Cbr,
     /// ICMP echo.
     Ping,
+    /// Whatever programs speak.
+    Program,
 }
 
 /// Parameters of both, those of `own` first.

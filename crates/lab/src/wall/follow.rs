@@ -1,8 +1,8 @@
 //! What the wall clock can follow of a scenario. Everything else is refused, by its key and with the reason: a result must not tell of something that was
 //! asked for and not done.
 
-use bentpipe_quic::Handshake;
-use bentpipe_sim::{FlowSpec, RunSpec, Stack, TcpStack};
+use bentpipe_quic::{Handshake, Http};
+use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack};
 use bentpipe_tcp::http::Version;
 use bentpipe_tcp::{AckPolicy, Settings};
 
@@ -43,9 +43,44 @@ fn flow(flow: &FlowSpec) -> Result<(), String> {
     }
     match &flow.stack {
         Stack::Tcp(stack) => tcp(flow, stack),
-        Stack::Quic(_) => Err("transport = \"quic\" does not run under the wall clock yet; allowed: transport = \"tcp\" with http = \"raw\"".into()),
-        Stack::Datagrams(_) => Err("transport = \"cbr\" and \"ping\" run under the virtual clock only; allowed: transport = \"tcp\"".into()),
+        Stack::Quic(settings) => quic(flow, settings),
+        Stack::Program(_) => one_download(flow, "a program"),
+        Stack::Datagrams(_) => {
+            Err("transport = \"cbr\" and \"ping\" run under the virtual clock only; allowed: transport = \"tcp\""
+                .into())
+        }
     }
+}
+
+/// One visit with one download: what a pair of commands does.
+fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
+    match flow.visits.as_slice() {
+        [visit] if visit.lasts.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1 => {
+            Ok(())
+        }
+        _ => Err(format!("{what} does one download; allowed under the wall clock: `download`, and one visit")),
+    }
+}
+
+/// `bentpipe serve` and `bentpipe get` are the product: what a scenario may say of it is what they may be told.
+fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), String> {
+    let refuse =
+        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed under the wall clock: {allowed}"));
+    if settings.http != Http::H3 {
+        return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
+    }
+    let recipe = &settings.congestion;
+    if recipe.resume != Default::default() || flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
+        return refuse(
+            "resume` or `handshake",
+            "second visits are not measured yet",
+            "resume = \"none\", handshake = \"1rtt\"",
+        );
+    }
+    if !recipe.parameters.is_empty() || recipe.max_window.is_some() || recipe.hints != Default::default() {
+        return refuse("parameters`, `max_window` or `hints", "`bentpipe serve` takes none", "none");
+    }
+    one_download(flow, "`bentpipe get`")
 }
 
 /// The kernel's TCP does what it does: what cannot be set on a socket or in a namespace is refused.
@@ -72,7 +107,7 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     }
     let start = recipe.start.as_str();
     // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that.
-    let starts: &[&str] = if name == "cubic" { &["auto", "hystart", "hystart++"] } else { &["auto", "standard"] };
+    let starts: &[&str] = if name == "cubic" { &["auto", "hystart++"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
         let allowed = starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
         return refuse("start", &format!("the kernel's {name} does not start with `{start}`"), &allowed);
@@ -96,10 +131,7 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     if tcp.initial_window != default.initial_window {
         return refuse("initial_window", "it belongs to a route, and is the kernel's", "10, its own");
     }
-    if tcp.ack.coalesce.is_some() {
-        return refuse("coalesce", "packets reach the kernel one by one", "nothing");
-    }
-    if tcp.ack != AckPolicy::default() {
+    if (AckPolicy { coalesce: None, ..tcp.ack }) != AckPolicy::default() {
         return refuse("ack` or `max_ack_delay", "the kernel acknowledges as it does", "ack = \"stack\"");
     }
     Ok(())
@@ -110,7 +142,10 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
     let settings = |flow: &FlowSpec| match &flow.stack {
         Stack::Tcp(stack) => {
             let tcp = &stack.tcp;
-            Some((flow.name.clone(), (tcp.receive_buffer, tcp.send_buffer, tcp.autotune, tcp.ecn, tcp.idle_restart)))
+            Some((
+                flow.name.clone(),
+                (tcp.receive_buffer, tcp.send_buffer, tcp.autotune, tcp.ecn, tcp.idle_restart, tcp.ack.coalesce),
+            ))
         }
         _ => None,
     };
@@ -118,7 +153,7 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
     let Some((first, own)) = all.next() else { return Ok(()) };
     match all.find(|(_, other)| *other != own) {
         Some((other, _)) => Err(format!(
-            "flows `{first}` and `{other}` differ in `receive_buffer`, `receive_autotune`, `send_window`, `ecn` or `idle_restart`, of which a kernel has one for all; \
+            "flows `{first}` and `{other}` differ in `receive_buffer`, `receive_autotune`, `send_window`, `ecn`, `idle_restart` or `coalesce`, of which a kernel has one for all; \
              allowed under the wall clock: the same in all flows of transport = \"tcp\""
         )),
         None => Ok(()),

@@ -6,6 +6,8 @@
 mod emulation;
 mod follow;
 mod outcome;
+mod program;
+mod quic;
 mod tcp;
 
 pub use emulation::{DirectionEmulation, Emulation};
@@ -16,6 +18,7 @@ use bentpipe_emu::{EmuError, Emulator, Ground, Hop, PathSpec, Settings, Watch};
 use bentpipe_sim::{FlowSpec, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Span, Time};
 use outcome::{VisitOutcome, outcome};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The server's port of a run's first visit; the others follow.
@@ -26,10 +29,12 @@ const TCP_OVERHEAD: u64 = 52;
 pub const TOLERATED: Span = Span::from_millis(1);
 
 /// Runs by the wall clock, on the machine's own kernel.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Wall {
     /// How the emulator works.
     pub settings: Settings,
+    /// The command `bentpipe`, which is what speaks QUIC.
+    pub bentpipe: PathBuf,
 }
 
 impl Runner for Wall {
@@ -41,10 +46,10 @@ impl Runner for Wall {
         tcp::prepare(spec, &ground).map_err(failed)?;
         let count: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
         let ports: Vec<u16> = (0..count).map(port).collect();
-        let watch = Watch { ports, series: spec.trace };
-        let emulator = Emulator::start_watched(ground, &path, self.settings, &watch).map_err(failed)?;
+        let watch = Watch { ports, series: spec.trace, ..Watch::default() };
+        let emulator = Emulator::start_watched(ground, &path, self.settings(spec), &watch).map_err(failed)?;
 
-        let played = play(spec, &emulator, stop);
+        let played = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop }.all();
         let report = emulator.stop().map_err(failed)?;
         if stop.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
@@ -52,6 +57,17 @@ impl Runner for Wall {
         let visits = played.map_err(failed)?;
         let emulation = Emulation::new(&report, TOLERATED);
         Ok(Ran { outcome: outcome(spec, visits, report), emulation: Some(emulation) })
+    }
+}
+
+impl Wall {
+    /// How the emulator works for `spec`: what reaches the kernel's TCP together is what the scenario says.
+    fn settings(&self, spec: &RunSpec) -> Settings {
+        let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
+            Stack::Tcp(stack) => Some(stack.tcp.ack.coalesce.unwrap_or_default()),
+            _ => None,
+        });
+        Settings { gro: tcp.unwrap_or(self.settings.gro), ..self.settings }
     }
 }
 
@@ -71,6 +87,7 @@ fn mtu(spec: &RunSpec) -> Bytes {
     let size = |flow: &FlowSpec| match &flow.stack {
         Stack::Tcp(stack) => Bytes::new(u64::from(stack.tcp.segment) + TCP_OVERHEAD),
         Stack::Quic(settings) => Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS),
+        Stack::Program(stack) => stack.mtu,
         Stack::Datagrams(_) => Bytes::ZERO,
     };
     spec.flows.iter().map(size).max().unwrap_or_default()
@@ -81,61 +98,66 @@ fn port(index: usize) -> u16 {
     FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX))
 }
 
-/// All flows at the same time, each with its visits one after the other.
-fn play(spec: &RunSpec, emulator: &Emulator, stop: &AtomicBool) -> Result<Vec<VisitOutcome>, EmuError> {
-    std::thread::scope(|scope| {
-        let mut first = 0;
-        let mut threads = Vec::new();
-        for flow in &spec.flows {
-            let before = first;
-            first += flow.visits.len();
-            threads.push(scope.spawn(move || play_flow(spec, flow, before, emulator, stop)));
-        }
-        let mut visits = Vec::new();
-        for thread in threads {
-            let panicked =
-                || EmuError::Spec { what: "a flow panicked".to_owned(), allowed: "none that does".to_owned() };
-            visits.extend(thread.join().map_err(|_| panicked())??);
-        }
-        Ok(visits)
-    })
+/// What visits are carried out with.
+#[derive(Clone, Copy)]
+struct Play<'a> {
+    spec: &'a RunSpec,
+    bentpipe: &'a Path,
+    emulator: &'a Emulator,
+    stop: &'a AtomicBool,
 }
 
-fn play_flow(
-    spec: &RunSpec,
-    flow: &FlowSpec,
-    before: usize,
-    emulator: &Emulator,
-    stop: &AtomicBool,
-) -> Result<Vec<VisitOutcome>, EmuError> {
-    let mut outcomes = Vec::new();
-    let mut begins = Time::ZERO + flow.start;
-    for (index, visit) in flow.visits.iter().enumerate() {
-        begins = begins + visit.wait + visit.think;
-        if !emulator.wait_until(begins, stop) {
-            break;
-        }
-        outcomes.push(one_visit(spec, flow, visit, port(before + index), emulator, stop)?);
-        begins = emulator.now();
+impl Play<'_> {
+    /// All flows at the same time, each with its visits one after the other.
+    fn all(self) -> Result<Vec<VisitOutcome>, EmuError> {
+        std::thread::scope(|scope| {
+            let mut first = 0;
+            let mut threads = Vec::new();
+            for flow in &self.spec.flows {
+                let before = first;
+                first += flow.visits.len();
+                threads.push(scope.spawn(move || self.flow(flow, before)));
+            }
+            let mut visits = Vec::new();
+            for thread in threads {
+                let allowed = "none that does".to_owned();
+                let panicked = EmuError::Spec { what: "a flow panicked".to_owned(), allowed };
+                visits.extend(thread.join().map_err(|_| panicked)??);
+            }
+            Ok(visits)
+        })
     }
-    Ok(outcomes)
-}
 
-fn one_visit(
-    spec: &RunSpec,
-    flow: &FlowSpec,
-    visit: &Visit,
-    port: u16,
-    emulator: &Emulator,
-    stop: &AtomicBool,
-) -> Result<VisitOutcome, EmuError> {
-    let give_up = emulator.now() + spec.time_limit;
-    match &flow.stack {
-        Stack::Tcp(stack) => tcp::visit(flow, stack, visit, port, give_up, emulator, stop),
-        // `follow` has refused these.
-        Stack::Quic(_) | Stack::Datagrams(_) => {
-            let what = format!("flow `{}`", flow.name);
-            Err(EmuError::Spec { what, allowed: "what `follow` lets through".to_owned() })
+    /// The visits of `flow`, before which there are so many of others.
+    fn flow(self, flow: &FlowSpec, before: usize) -> Result<Vec<VisitOutcome>, EmuError> {
+        let mut outcomes = Vec::new();
+        let mut begins = Time::ZERO + flow.start;
+        for (index, visit) in flow.visits.iter().enumerate() {
+            begins = begins + visit.wait + visit.think;
+            if !self.emulator.wait_until(begins, self.stop) {
+                break;
+            }
+            outcomes.push(self.visit(flow, visit, port(before + index))?);
+            begins = self.emulator.now();
         }
+        Ok(outcomes)
+    }
+
+    fn visit(self, flow: &FlowSpec, visit: &Visit, port: u16) -> Result<VisitOutcome, EmuError> {
+        match &flow.stack {
+            Stack::Tcp(stack) => tcp::visit(self, flow, stack, visit, port),
+            Stack::Program(stack) => program::visit(self, flow, stack, visit, port),
+            Stack::Quic(settings) => quic::visit(self, flow, settings, visit, port),
+            // `follow` has refused these.
+            Stack::Datagrams(_) => {
+                let what = format!("flow `{}`", flow.name);
+                Err(EmuError::Spec { what, allowed: "what `follow` lets through".to_owned() })
+            }
+        }
+    }
+
+    /// When a visit that begins now is given up.
+    fn give_up(self) -> Time {
+        self.emulator.now() + self.spec.time_limit
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_link::DropCause;
 use bentpipe_quic::account::Sizes;
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome,
-    ReturnBytes, RunOutcome, RunSpec, RunTrace, Series, Visit,
+    ReturnBytes, RunOutcome, RunSpec, RunTrace, Series, Stack, Visit,
 };
 use bentpipe_units::{Span, Time};
 
@@ -15,6 +15,19 @@ pub struct VisitOutcome {
     pub port: u16,
     /// What the ends noted.
     pub outcome: TransferOutcome,
+    /// What a client of ours says, by its own clock.
+    pub told: Option<ClientTimes>,
+}
+
+/// Times that a client measured, since its first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientTimes {
+    /// The handshake was complete.
+    pub handshake: Option<Span>,
+    /// The first byte had come.
+    pub first_byte: Span,
+    /// The last one had.
+    pub completion: Span,
 }
 
 /// A reported visit with what the emulator saw of it.
@@ -26,6 +39,7 @@ struct Told<'a> {
     /// From 1.
     number: usize,
     ends: TransferOutcome,
+    client: Option<ClientTimes>,
     /// With the data, and against it.
     data: Passage,
     back: Passage,
@@ -41,12 +55,14 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
             let port = super::port(index);
             let (forward, reverse) = (&report.forward.watched[index], &report.reverse.watched[index]);
             index += 1;
-            let Some(VisitOutcome { outcome: ends, .. }) = left.next_if(|next| next.port == port) else { continue };
+            let Some(VisitOutcome { outcome: ends, told: client, .. }) = left.next_if(|next| next.port == port) else {
+                continue;
+            };
             let (data, back) = match visit.direction {
                 Direction::Download => (forward.clone(), reverse.clone()),
                 Direction::Upload => (reverse.clone(), forward.clone()),
             };
-            told.push(Told { flow, place, visit, number: number + 1, ends, data, back });
+            told.push(Told { flow, place, visit, number: number + 1, ends, client, data, back });
         }
     }
     let end = Time::ZERO + report.length;
@@ -94,7 +110,10 @@ impl Told<'_> {
         let asked: u64 = self.visit.objects.iter().map(|object| object.bytes.get()).sum();
         let completion = match lasted {
             Some(lasts) => Some(lasts),
-            None => last.filter(|_| all).map(since),
+            None => {
+                let whole = last.filter(|_| all).map(since);
+                whole.map(|whole| self.client.map_or(whole, |client| client.completion))
+            }
         };
         let rtts = round_trips(&ends.samples);
         let at_end = ends.samples.last().map(|(_, state)| state);
@@ -102,8 +121,12 @@ impl Told<'_> {
         FlowOutcome {
             name: self.flow.name.clone(),
             visit: self.number,
-            transport: "tcp",
-            congestion: stack.map_or("none", |recipe| recipe.controller.as_str()).to_owned(),
+            transport: match &self.flow.stack {
+                Stack::Quic(_) => "quic",
+                Stack::Tcp(_) => "tcp",
+                Stack::Program(_) | Stack::Datagrams(_) => "program",
+            },
+            congestion: stack.map_or("unknown", |recipe| recipe.controller.as_str()).to_owned(),
             connections: 1,
             direction: self.visit.direction,
             bytes: if self.visit.lasts.is_some() { received } else { asked },
@@ -111,8 +134,8 @@ impl Told<'_> {
             received_by_tenth: ends.received_by_tenth.clone(),
             completed: completion.is_some(),
             start,
-            handshake: ends.open.map(since),
-            first_byte: ends.first_byte.map(since),
+            handshake: self.client.map_or(ends.open.map(since), |client| client.handshake),
+            first_byte: self.client.map(|client| client.first_byte).or(ends.first_byte.map(since)),
             completion,
             packets_sent: data.packets,
             bytes_sent: data.bytes,
@@ -120,7 +143,7 @@ impl Told<'_> {
             packets_lost_queue: data.lost_queue,
             packets_lost_random: data.lost_random,
             packets_lost_route: 0,
-            packets_declared_lost: at_end.map_or(0, |state| state.retransmitted),
+            packets_declared_lost: at_end.map(|state| state.retransmitted),
             flow_control_blocked: at_end.map(|state| state.blocked),
             flow_control_blocked_longest: None,
             credit: None,
@@ -134,7 +157,8 @@ impl Told<'_> {
                 total: back.bytes,
                 ..ReturnBytes::default()
             },
-            acknowledgements: Some(Acknowledgements {
+            // What UDP carries is sealed.
+            acknowledgements: (back.layers.tcp > 0).then(|| Acknowledgements {
                 packets: back.acknowledging,
                 only: back.only_acknowledging,
                 data: data.delivered_data,

@@ -1,11 +1,10 @@
 //! A flow over the kernel's own TCP.
 
+use super::Play;
 use super::follow::CONTROLLERS;
 use super::outcome::VisitOutcome;
-use bentpipe_emu::{EmuError, Emulator, Exchange, Ground, Transfer};
+use bentpipe_emu::{EmuError, Exchange, Ground, Transfer};
 use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
-use bentpipe_units::Time;
-use std::sync::atomic::AtomicBool;
 
 /// What an idle connection's buffers shrink to under pressure of memory: Linux' own.
 const SMALLEST_BUFFER: u64 = 4096;
@@ -41,13 +40,11 @@ pub fn prepare(spec: &RunSpec, ground: &Ground) -> Result<(), EmuError> {
 
 /// Carries out one visit.
 pub fn visit(
+    play: Play<'_>,
     flow: &FlowSpec,
     stack: &TcpStack,
     visit: &Visit,
     port: u16,
-    give_up: Time,
-    emulator: &Emulator,
-    stop: &AtomicBool,
 ) -> Result<VisitOutcome, EmuError> {
     let name = stack.congestion.controller.as_str();
     let congestion = CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel);
@@ -63,7 +60,7 @@ pub fn visit(
         upload: visit.direction == Direction::Upload,
         objects: objects.collect(),
         lasts: visit.lasts,
-        give_up,
+        give_up: play.give_up(),
     };
-    emulator.transfer(&transfer, stop).map(|outcome| VisitOutcome { port, outcome })
+    play.emulator.transfer(&transfer, play.stop).map(|outcome| VisitOutcome { port, outcome, told: None })
 }

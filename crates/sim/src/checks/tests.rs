@@ -54,7 +54,7 @@ fn outcome() -> FlowOutcome {
         packets_lost_queue: 0,
         packets_lost_random: 0,
         packets_lost_route: 0,
-        packets_declared_lost: 0,
+        packets_declared_lost: Some(0),
         flow_control_blocked: None,
         flow_control_blocked_longest: None,
         credit: None,

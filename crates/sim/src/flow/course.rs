@@ -267,7 +267,7 @@ impl Course {
             packets_lost_queue: counts.lost_queue,
             packets_lost_random: counts.lost_random,
             packets_lost_route: counts.lost_route,
-            packets_declared_lost: record.packets_declared_lost,
+            packets_declared_lost: Some(record.packets_declared_lost),
             flow_control_blocked: Some(record.window_blocked),
             flow_control_blocked_longest: Some(record.window_blocked_longest),
             credit: told.credit.as_ref().map(CreditReport::figures),

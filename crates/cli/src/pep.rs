@@ -1,0 +1,173 @@
+//! `bentpipe pep`: splits TCP connections that cross it.
+
+use crate::args::{LogStyle, Mode, Pep as Args, Side};
+use crate::{FAILED, OK, USAGE, output};
+use bentpipe_lab::LabError;
+use bentpipe_lab::profiles::profile;
+use bentpipe_net::LogFormat;
+use bentpipe_net::pep::{Config, Credentials, Entrance, Limits, Pep, SatelliteSide, Secret, Way, rules};
+use bentpipe_quic::congestion::Recipe;
+use bentpipe_units::Bytes;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// A reason, and the exit status that goes with it.
+type Failed = (String, u8);
+
+fn usage(error: impl std::fmt::Display) -> Failed {
+    (error.to_string(), USAGE)
+}
+
+/// Runs until told to stop.
+pub fn run(args: &Args) -> Result<u8, LabError> {
+    if let Some(file) = &args.make_secret {
+        return Ok(Secret::make(file).map_or_else(|error| output::refuse(&error.to_string(), USAGE), |()| OK));
+    }
+    let config = match config(args) {
+        Ok(config) => config,
+        Err((reason, status)) => return Ok(output::refuse(&reason, status)),
+    };
+    if args.print_rules {
+        // The command line requires it.
+        let interface = args.interface.as_deref().unwrap_or_default();
+        return match rules(&config.entrance, config.listen, interface) {
+            Some(text) => output::print(&text),
+            None => Ok(output::refuse("no rules are needed here; they are for --mode transparent and redirect", USAGE)),
+        };
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Threads that look up names: more wait.
+        .max_blocking_threads(64)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
+    };
+    Ok(runtime.block_on(proxy(args, config)).unwrap_or_else(|(reason, status)| output::refuse(&reason, status)))
+}
+
+async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
+    let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
+    let format = match args.log {
+        LogStyle::Text => Some(LogFormat::Text),
+        LogStyle::Json => Some(LogFormat::Json),
+        LogStyle::None => None,
+    };
+    let log = format.map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
+    let what = match (&config.entrance, &config.way) {
+        (Entrance::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
+        (Entrance::Transparent { .. }, _) => "transparent proxy",
+        (Entrance::Redirected, _) => "proxy for redirected connections",
+        (Entrance::Tunnel { .. }, _) => "exit of tunnels",
+    };
+    let way = match &config.way {
+        Way::Direct => String::new(),
+        Way::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
+    };
+    let mut pep = Pep::start(config, log).await.map_err(usage)?;
+    // For people, and for scripts that wait for it. Whoever does not read it does not need it.
+    let _ = output::print(&match args.log {
+        LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
+        _ => format!("{what} at {}{way}\n", pep.address()),
+    });
+    pep.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    if let Some(address) = pep.metrics_address() {
+        eprintln!("metrics at http://{address}/metrics");
+    }
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| failed(&error))?;
+    tokio::select! {
+        error = pep.failed() => return Err(failed(&error)),
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    eprintln!("stopping: {} connections have {} to finish; again to stop at once", pep.connections(), args.drain);
+    let left = tokio::select! {
+        left = pep.stop(args.drain) => left,
+        _ = tokio::signal::ctrl_c() => return Ok(FAILED),
+        _ = terminate.recv() => return Ok(FAILED),
+    };
+    if left > 0 {
+        eprintln!("{left} connections were reset");
+    }
+    Ok(OK)
+}
+
+fn config(args: &Args) -> Result<Config, Failed> {
+    let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
+    let entrance = match (args.tunnel_listen, &secret, args.mode) {
+        (Some(_), Some(secret), _) => Entrance::Tunnel { secret: secret.clone() },
+        (_, _, Mode::Explicit) => {
+            Entrance::Explicit { credentials: args.credentials.as_deref().map(credentials).transpose()? }
+        }
+        (_, _, Mode::Transparent) => Entrance::Transparent { keep_source: args.keep_source },
+        (_, _, Mode::Redirect) => Entrance::Redirected,
+    };
+    let refuse = |what: &str, only: &str| Err(usage(format!("{what} is only for {only}")));
+    if args.keep_source && (args.mode != Mode::Transparent || args.tunnel_to.is_some()) {
+        return refuse("--keep-source", "--mode transparent without a tunnel");
+    }
+    if args.credentials.is_some() && args.mode != Mode::Explicit {
+        return refuse("--credentials", "--mode explicit");
+    }
+    let mut config = Config::new(entrance);
+    config.listen = args.tunnel_listen.unwrap_or(args.listen);
+    config.way = match (&args.tunnel_to, secret) {
+        (Some(exit), Some(secret)) => Way::Tunnel { exit: resolve(exit)?, secret },
+        _ => Way::Direct,
+    };
+    if !args.clients.is_empty() {
+        config.allowed.clients.clone_from(&args.clients);
+    }
+    if !args.allow.is_empty() {
+        config.allowed.destinations.clone_from(&args.allow);
+    }
+    config.satellite = match args.satellite {
+        Side::Client => SatelliteSide::Client,
+        Side::Server => SatelliteSide::Server,
+        Side::Both => SatelliteSide::Both,
+    };
+    if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
+        if let Some(name) = &args.congestion {
+            config.carrier = Recipe { controller: name.parse().map_err(usage)?, ..Recipe::default() };
+        }
+    } else {
+        config.congestion.clone_from(&args.congestion);
+    }
+    if let Some(buffer) = buffer(args)? {
+        config.buffer = buffer;
+    }
+    config.limits = Limits {
+        connections: args.max_connections,
+        per_client: args.max_per_client,
+        memory: args.memory,
+        idle_time: args.idle,
+        ..Limits::default()
+    };
+    config.metrics = args.metrics;
+    Ok(config)
+}
+
+/// What is asked for, or twice the bandwidth-delay product of the path that is named: a window as large as what is under way, and as much again for what waits
+/// in a queue of that size.
+fn buffer(args: &Args) -> Result<Option<Bytes>, Failed> {
+    let bdp = match (&args.profile, args.rate, args.rtt) {
+        (Some(name), ..) => profile(name)
+            .map(|profile| profile.bdp())
+            .ok_or_else(|| usage(format!("no profile `{name}`; allowed: one of `bentpipe profiles`")))?,
+        (None, Some(rate), Some(rtt)) => rate.bytes_in(rtt),
+        _ => return Ok(args.buffer),
+    };
+    Ok(Some(bdp.mul_f64(2.0)))
+}
+
+fn credentials(file: &Path) -> Result<Credentials, Failed> {
+    let text = std::fs::read_to_string(file).map_err(|error| usage(format!("{}: {error}", file.display())))?;
+    Credentials::parse(&text).ok_or_else(|| usage(format!("{}: one line NAME:PASSWORD is expected", file.display())))
+}
+
+fn resolve(exit: &str) -> Result<SocketAddr, Failed> {
+    let found = exit.to_socket_addrs().map_err(|error| usage(format!("--tunnel-to {exit}: {error}")))?;
+    found.into_iter().next().ok_or_else(|| usage(format!("--tunnel-to {exit}: the name has no address")))
+}

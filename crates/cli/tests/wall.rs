@@ -1,0 +1,175 @@
+//! `bentpipe run --clock wall`: what the kernel and programs do over the links, in the results that a simulation has.
+//!
+//! Without root the command moves into a user namespace; where the kernel allows neither, a reason is printed.
+// What is tested is the wall clock.
+#![allow(clippy::disallowed_methods)]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const HEAD: &str = "name = \"wall\"\nrepeat = 2\ntime_limit = \"20 s\"\n[path]\nforward = { rate = \"20 Mbps\", delay = \"50 ms\" }\n\
+                    return = { rate = \"5 Mbps\", delay = \"50 ms\" }\n[workload]\ndownload = \"300 kB\"\n";
+const TCP: &str = "[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n[[variant]]\nname = \"cubic\"\ncongestion = \"cubic\"\n\
+                   [[variant]]\nname = \"bbr\"\ncongestion = \"bbr1\"\n";
+const FETCH: &str = "python3 -c \"import sys, urllib.request as u; sys.stdout.buffer.write(u.urlopen('http://{server}:{port}/{file}').read())\"";
+
+fn command(place: &Path, clock: &str, text: &str) -> Command {
+    let file = place.join("scenario.toml");
+    std::fs::write(&file, text).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.arg("run").arg(file).args(["--clock", clock, "--json", "--out"]).arg(place.join("out"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(clock: &str, text: &str) -> Output {
+    let place = tempfile::tempdir().expect("a directory");
+    command(place.path(), clock, text).output().expect("the command runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// True, with a word on standard error, where neither root nor user namespaces are to be had.
+fn cannot_run(output: &Output) -> bool {
+    let cannot = output.status.code() == Some(3) && said(output).contains("Needed:");
+    if cannot {
+        eprintln!("not run: {}", said(output));
+    }
+    cannot
+}
+
+fn results(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+}
+
+#[test]
+fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() {
+    let text = format!("{HEAD}{TCP}");
+    let output = run("wall", &text);
+    if cannot_run(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let (wall, simulated) = (results(&output), results(&run("virtual", &text)));
+    assert_eq!((&wall["clock"], &simulated["clock"]), (&"wall".into(), &"virtual".into()));
+    // Nothing is drawn, and runs differ all the same.
+    assert_eq!(wall["runs"].as_array().map(Vec::len), Some(4));
+    let keys = |document: &Value| {
+        let flow = document["runs"][0]["flows"][0].as_object().expect("a flow");
+        flow.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&wall), keys(&simulated));
+    for run in wall["runs"].as_array().expect("runs") {
+        let flow = &run["flows"][0];
+        assert_eq!((flow["completed"].as_bool(), flow["bytes"].as_u64()), (Some(true), Some(300_000)), "{flow}");
+        let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
+        assert!(second("handshake_s") >= 0.1 && second("first_byte_s") >= 0.2, "{flow}");
+        assert!(second("completion_s") >= 0.3 && second("rtt_min_ms") >= 100.0, "{flow}");
+        // 207 segments of 1448 bytes, and a few that open and close.
+        assert!((207..300).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
+        assert!(flow["return_bytes"]["total"].as_u64() > Some(1000), "{flow}");
+        for direction in run["emulation"]["directions"].as_array().expect("two") {
+            assert_eq!(direction["unaccounted"], 0, "{direction}");
+        }
+        assert!(run["links"][0]["bytes"].as_u64() > Some(300_000), "{run}");
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
+    let tcp = |more: &str| format!("{HEAD}[defaults]\ntransport = \"tcp\"\n{more}");
+    for (text, words) in [
+        (tcp("http = \"h2\"\n"), "`http`"),
+        (tcp("http = \"raw\"\ncongestion = \"copa\"\n"), "`congestion`"),
+        (tcp("http = \"raw\"\ncongestion = \"newreno\"\nstart = \"long-path\"\n"), "`start`"),
+        (tcp("http = \"raw\"\ninitial_window = 32\n"), "`initial_window`"),
+        (tcp("http = \"raw\"\nack = \"1:10\"\n"), "`ack`"),
+        (tcp("http = \"raw\"\nresume = \"careful\"\n"), "`resume`"),
+        (format!("{HEAD}[defaults]\nresume = \"careful\"\n"), "`resume`"),
+        (format!("{HEAD}[defaults]\nhttp = \"raw\"\n"), "`http`"),
+    ] {
+        let output = run("wall", &text);
+        let said = said(&output);
+        assert!(output.status.code() == Some(2) && said.contains(words) && said.contains("allowed"), "{words}: {said}");
+    }
+    let program = "[defaults]\ntransport = \"program\"\nprogram = { server = \"true\", client = \"true\" }\n";
+    let output = run("virtual", &format!("{HEAD}{program}"));
+    assert!(output.status.code() == Some(2) && said(&output).contains("--clock wall"), "{}", said(&output));
+    let output = run("wall", &format!("{HEAD}[defaults]\ntransport = \"program\"\n"));
+    assert!(output.status.code() == Some(2) && said(&output).contains("`program`"), "{}", said(&output));
+}
+
+#[test]
+fn programs_are_given_addresses_and_files_and_their_packets_are_counted() {
+    let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
+    let program = format!(
+        "[defaults]\ntransport = \"program\"\nprogram = {{ server = '''{server}''', client = '''{FETCH}''' }}\n"
+    );
+    let output = run("wall", &format!("{HEAD}{program}"));
+    if cannot_run(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let document = results(&output);
+    let flow = &document["runs"][1]["flows"][0];
+    assert_eq!((flow["completed"].as_bool(), flow["transport"].as_str()), (Some(true), Some("program")), "{flow}");
+    assert!(flow["completion_s"].as_f64() > Some(0.3) && flow["packets_sent"].as_u64() > Some(200), "{flow}");
+    assert!(flow["handshake_s"].is_null() && flow["packets_declared_lost"].is_null(), "{flow}");
+}
+
+#[test]
+fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
+    let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
+    for (server, client, words) in [
+        (server, "echo broken >&2; exit 7", "the client ended with status 7: broken"),
+        (server, "echo few > {output}", "has written 4 of 300000 bytes"),
+        ("echo nothing to serve; exit 3", "true", "the server ended with status 3 before it listened"),
+    ] {
+        let program = format!(
+            "[defaults]\ntransport = \"program\"\nprogram = {{ server = '''{server}''', client = '''{client}''' }}\n"
+        );
+        let output = run("wall", &format!("{HEAD}{program}"));
+        if cannot_run(&output) {
+            return;
+        }
+        let error = results(&output)["runs"][0]["flows"][0]["error"].as_str().unwrap_or_default().to_owned();
+        assert!(error.contains(words), "{words}: {error}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(3));
+    }
+}
+
+#[test]
+fn our_quic_is_the_products_own_server_and_client() {
+    let output = run("wall", &format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nstart = \"standard\"\n"));
+    if cannot_run(&output) {
+        return;
+    }
+    let document = results(&output);
+    let flow = &document["runs"][0]["flows"][0];
+    assert_eq!(output.status.code(), Some(0), "{}: {flow}", said(&output));
+    assert_eq!((flow["completed"].as_bool(), flow["transport"].as_str()), (Some(true), Some("quic")), "{flow}");
+    let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
+    assert!(second("handshake_s") >= 0.1 && second("completion_s") >= 0.3, "{flow}");
+    assert!(flow["return_bytes"]["udp"].as_u64() > Some(100), "{flow}");
+}
+
+#[test]
+fn an_interrupt_ends_a_run_at_once() {
+    let place = tempfile::tempdir().expect("a directory");
+    let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"1 GB\"");
+    let child = command(place.path(), "wall", &text).spawn().expect("the command runs");
+    std::thread::sleep(Duration::from_millis(1500));
+    let begin = Instant::now();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let output = child.wait_with_output().expect("an end");
+    if cannot_run(&output) || !killed.is_ok_and(|status| status.success()) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(said(&output).contains("nothing was written"), "{}", said(&output));
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}

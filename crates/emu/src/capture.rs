@@ -1,0 +1,245 @@
+//! Captures: what enters the path and what leaves it, at either end, as pcapng files (draft-ietf-opsawg-pcapng) that Wireshark and tshark open.
+//!
+//! The threads of the path put copies into a bounded queue and never wait; a thread of its own completes checksums and writes. What does not fit is counted.
+
+use crate::EmuError;
+use crate::clock::{Clock, pause};
+use crate::segment::{self, HEADER};
+use bentpipe_link::DropCause;
+use bentpipe_units::{Bytes, Span, Time};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::{DataLink, PcapError};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+
+/// Packets that wait to be written at most, and their bytes: 100 ms of the most small packets there can be, half a second of 1 Gbps.
+const MOST_PACKETS: usize = 1 << 16;
+const MOST_BYTES: u64 = 64_000_000;
+/// How often what waits is written. The queue is asked, since a thread that waits for it would have to be woken for each packet.
+const PERIOD: Span = Span::from_millis(20);
+
+/// Which captures to make. None, where nothing is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// What the server's interface sends and receives.
+    pub server: Option<PathBuf>,
+    /// What the clients' interfaces send and receive, each an interface of its own.
+    pub clients: Option<PathBuf>,
+    /// What the path lost, each packet with the cause as a comment; interface 0 is the forward direction.
+    pub lost: Option<PathBuf>,
+    /// Bytes of each packet that are written.
+    pub snap: Bytes,
+    /// How large each file may become; what comes after is counted and not written.
+    pub most: Bytes,
+}
+
+impl Default for Capture {
+    fn default() -> Self {
+        Self { server: None, clients: None, lost: None, snap: Bytes::new(65_535), most: Bytes::from_mb(1000) }
+    }
+}
+
+/// What became of a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureReport {
+    /// The file.
+    pub file: PathBuf,
+    /// Packets in it.
+    pub packets: u64,
+    /// Packets that it lacks: the file was full, or was written too slowly.
+    pub missed: u64,
+    /// What ended it before its time.
+    pub error: Option<String>,
+}
+
+/// What is said of a packet.
+#[derive(Debug, Clone, Copy)]
+pub enum Note {
+    /// It enters the path: its host sends it.
+    Sent,
+    /// It has been on the path so long, and is received.
+    Received(Span),
+    /// The path lost it, after so long.
+    Lost(DropCause, Span),
+}
+
+/// A packet behind its `virtio_net_hdr`, as it was at `at`.
+struct Seen {
+    at: Time,
+    interface: u32,
+    note: Note,
+    whole: Box<[u8]>,
+}
+
+/// Where a thread of the path puts copies.
+#[derive(Clone)]
+pub struct Tap {
+    queue: SyncSender<Seen>,
+    held: Arc<AtomicU64>,
+    missed: Arc<AtomicU64>,
+}
+
+impl Tap {
+    /// A packet is seen. Where there is no room for a copy, it is counted.
+    pub fn see(&self, at: Time, interface: usize, note: Note, whole: &[u8]) {
+        let length = whole.len() as u64;
+        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MOST_BYTES {
+            let seen = Seen { at, interface: interface as u32, note, whole: whole.into() };
+            if self.queue.try_send(seen).is_ok() {
+                return;
+            }
+        }
+        self.held.fetch_sub(length, Ordering::Relaxed);
+        self.missed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The thread that writes one file; it ends when all taps are gone.
+#[derive(Debug)]
+pub struct Scribe {
+    thread: JoinHandle<CaptureReport>,
+}
+
+impl Scribe {
+    /// Makes the file, with so many interfaces, which are called `name` and numbered where there are several.
+    pub fn start(file: &Path, name: &[String], capture: &Capture, clock: Clock) -> Result<(Self, Tap), EmuError> {
+        let failed = |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
+        let (queue, seen) = sync_channel(MOST_PACKETS);
+        let tap = Tap { queue, held: Arc::default(), missed: Arc::default() };
+        let mut output = Output {
+            writer: head(File::create(file).map_err(failed)?, name).map_err(|error| failed(words(error)))?,
+            epoch: clock.epoch(),
+            snap: usize::try_from(capture.snap.get()).unwrap_or(usize::MAX),
+            room: capture.most.get(),
+            report: CaptureReport { file: file.to_owned(), packets: 0, missed: 0, error: None },
+        };
+        let (held, missed) = (Arc::clone(&tap.held), Arc::clone(&tap.missed));
+        let work = move || {
+            output.take_all(&seen, &held);
+            output.report.missed += missed.load(Ordering::Relaxed);
+            output.report
+        };
+        let thread = std::thread::Builder::new().name("capture".to_owned()).spawn(work);
+        Ok((Self { thread: thread.map_err(|error| EmuError::system("a thread", error))? }, tap))
+    }
+
+    /// Waits until everything is written. Call when all taps are gone.
+    pub fn finish(self) -> Option<CaptureReport> {
+        self.thread.join().ok()
+    }
+}
+
+type Writer = PcapNgWriter<BufWriter<File>>;
+
+struct Output {
+    writer: Writer,
+    epoch: std::time::Duration,
+    snap: usize,
+    room: u64,
+    report: CaptureReport,
+}
+
+impl Output {
+    fn take_all(&mut self, queue: &Receiver<Seen>, held: &AtomicU64) {
+        let mut batch = Vec::new();
+        loop {
+            let ended = loop {
+                match queue.try_recv() {
+                    Ok(seen) => batch.push(seen),
+                    Err(error) => break error == TryRecvError::Disconnected,
+                }
+                // What comes while it is taken waits for the next batch.
+                if batch.len() == MOST_PACKETS {
+                    break false;
+                }
+            };
+            // Two threads fill the queue, each in order.
+            batch.sort_by_key(|seen| seen.at);
+            for seen in batch.drain(..) {
+                held.fetch_sub(seen.whole.len() as u64, Ordering::Relaxed);
+                self.write(seen);
+            }
+            if let Err(error) = self.writer.get_mut().flush() {
+                self.report.error.get_or_insert(error.to_string());
+            }
+            if ended {
+                return;
+            }
+            pause(PERIOD);
+        }
+    }
+
+    fn write(&mut self, seen: Seen) {
+        let Seen { at, interface, note, mut whole } = seen;
+        // The headers of a block, and of its options, beside the packet.
+        const AROUND: u64 = 96;
+        let length = whole.len() - HEADER;
+        let kept = length.min(self.snap);
+        let cost = kept as u64 + AROUND;
+        if self.report.error.is_some() || self.room < cost {
+            self.report.missed += 1;
+            return;
+        }
+        self.room -= cost;
+        segment::complete(&mut whole);
+        let mut options = Vec::with_capacity(2);
+        // Flags: 1 is received, 2 is sent (pcapng §4.3.1).
+        let (direction, comment) = match note {
+            Note::Sent => (2, None),
+            Note::Received(after) => (1, Some(format!("after {after}"))),
+            Note::Lost(cause, after) => (2, Some(format!("lost after {after}: {}", cause_name(cause)))),
+        };
+        options.extend(comment.map(|comment| EnhancedPacketOption::Comment(Cow::Owned(comment))));
+        options.push(EnhancedPacketOption::Flags(direction));
+        let block = EnhancedPacketBlock {
+            interface_id: interface,
+            timestamp: self.epoch + std::time::Duration::from_nanos(at.as_nanos()),
+            original_len: length as u32,
+            data: Cow::Borrowed(&whole[HEADER..HEADER + kept]),
+            options,
+        };
+        match self.writer.write_pcapng_block(block) {
+            Ok(_) => self.report.packets += 1,
+            Err(error) => {
+                self.report.missed += 1;
+                self.report.error = Some(words(error).to_string());
+            }
+        }
+    }
+}
+
+fn cause_name(cause: DropCause) -> Cow<'static, str> {
+    match cause {
+        DropCause::Policer => "policer".into(),
+        DropCause::QueueFull => "queue full".into(),
+        DropCause::Aqm => "CoDel".into(),
+        DropCause::Loss(process) => format!("loss process {process}").into(),
+    }
+}
+
+/// The beginning of a file: its section, and its interfaces, of IP packets without any header before, with nanoseconds.
+fn head(file: File, names: &[String]) -> Result<Writer, PcapError> {
+    let mut writer = PcapNgWriter::new(BufWriter::new(file))?;
+    for name in names {
+        let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
+        interface.options.push(InterfaceDescriptionOption::IfTsResol(9));
+        interface.options.push(InterfaceDescriptionOption::IfName(Cow::Borrowed(name)));
+        writer.write_pcapng_block(interface)?;
+    }
+    Ok(writer)
+}
+
+fn words(error: PcapError) -> std::io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => std::io::Error::other(other.to_string()),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a path carries while it works, readable from any thread.
+
+use bentpipe_units::{Span, Time};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One direction, since the emulation began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DirectionNow {
+    /// When the other figures were written down.
+    pub at: Time,
+    /// IP packets read.
+    pub packets_read: u64,
+    /// Bytes of these.
+    pub bytes_read: u64,
+    /// IP packets handed to the receiving side.
+    pub packets_written: u64,
+    /// Bytes of these.
+    pub bytes_written: u64,
+    /// Lost by the path's links.
+    pub lost: u64,
+    /// Dropped by the emulator: for want of memory, or by the receiving kernel. What is dropped unread is known at the end only.
+    pub dropped: u64,
+    /// Packets that wait in queues of the links.
+    pub queue_packets: u64,
+    /// Bytes of these.
+    pub queue_bytes: u64,
+    /// How long the last packet that was written had been on the path.
+    pub delay: Span,
+    /// The sum of the delays of all packets written: with their number, the mean over any interval.
+    pub delays: Span,
+}
+
+/// What both directions carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// To the clients.
+    pub forward: DirectionNow,
+    /// To the server.
+    pub reverse: DirectionNow,
+}
+
+/// Tells what a path carries, in any thread, while it works. Each direction writes its figures down every millisecond while packets pass, and twenty times a second while none do.
+#[derive(Debug, Clone)]
+pub struct Gauge {
+    pub(crate) forward: Arc<Board>,
+    pub(crate) reverse: Arc<Board>,
+}
+
+impl Gauge {
+    pub(crate) fn new() -> Self {
+        Self { forward: Arc::default(), reverse: Arc::default() }
+    }
+
+    /// What was written down last.
+    pub fn read(&self) -> Now {
+        Now { forward: self.forward.read(), reverse: self.reverse.read() }
+    }
+}
+
+/// Where a direction writes its figures down. Each is a whole number; that some are newer than others by a moment does no harm to a display.
+#[derive(Debug, Default)]
+pub struct Board([AtomicU64; 11]);
+
+impl Board {
+    /// Writes all figures down.
+    pub fn write(&self, now: &DirectionNow) {
+        let DirectionNow {
+            at,
+            packets_read,
+            bytes_read,
+            packets_written,
+            bytes_written,
+            lost,
+            dropped,
+            queue_packets,
+            queue_bytes,
+            delay,
+            delays,
+        } = *now;
+        let (at, delay, delays) = (at.as_nanos(), delay.as_nanos(), delays.as_nanos());
+        let figures = [
+            at,
+            packets_read,
+            bytes_read,
+            packets_written,
+            bytes_written,
+            lost,
+            dropped,
+            queue_packets,
+            queue_bytes,
+            delay,
+            delays,
+        ];
+        for (place, figure) in self.0.iter().zip(figures) {
+            place.store(figure, Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self) -> DirectionNow {
+        let [
+            at,
+            packets_read,
+            bytes_read,
+            packets_written,
+            bytes_written,
+            lost,
+            dropped,
+            queue_packets,
+            queue_bytes,
+            delay,
+            delays,
+        ] = self.0.each_ref().map(|place| place.load(Ordering::Relaxed));
+        let (delay, delays) = (Span::from_nanos(delay), Span::from_nanos(delays));
+        DirectionNow {
+            at: Time::from_nanos(at),
+            packets_read,
+            bytes_read,
+            packets_written,
+            bytes_written,
+            lost,
+            dropped,
+            queue_packets,
+            queue_bytes,
+            delay,
+            delays,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_was_written_down() {
+        let gauge = Gauge::new();
+        let now = DirectionNow {
+            at: Time::from_millis(1),
+            packets_read: 2,
+            bytes_read: 3,
+            packets_written: 4,
+            bytes_written: 5,
+            lost: 6,
+            dropped: 7,
+            queue_packets: 8,
+            queue_bytes: 9,
+            delay: Span::from_millis(10),
+            delays: Span::from_millis(11),
+        };
+        gauge.reverse.write(&now);
+        assert_eq!(gauge.read(), Now { forward: DirectionNow::default(), reverse: now });
+    }
+}

@@ -1,0 +1,185 @@
+//! Two proxies with a tunnel between them, over the loopback.
+
+use crate::clients::{Logged, connect, explicit, server, socks, start, until};
+use crate::soon;
+use bentpipe_net::pep::{Allowed, Config, Entrance, Limits, Pep, Secret, Way};
+use bentpipe_units::{Bytes, Span};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A new secret.
+fn secret() -> Secret {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("secret");
+    Secret::make(&file).unwrap();
+    Secret::from_file(&file).unwrap()
+}
+
+fn exit(secret: Secret, limits: Limits) -> Config {
+    Config { allowed: Allowed::all(), limits, ..Config::new(Entrance::Tunnel { secret }) }
+}
+
+fn entrance(exit: SocketAddr, secret: Secret) -> Config {
+    Config { way: Way::Tunnel { exit, secret }, ..explicit(Limits::default()) }
+}
+
+/// Both ends, which share a secret.
+async fn both(limits: Limits) -> ((Pep, Logged), (Pep, Logged)) {
+    let secret = secret();
+    let far = start(exit(secret.clone(), limits)).await;
+    let near = start(entrance(far.0.address(), secret)).await;
+    (near, far)
+}
+
+#[tokio::test]
+async fn a_connection_passes_whole_and_ends_one_direction_after_the_other() {
+    let (listener, target) = server().await;
+    let ((near, near_log), (far, far_log)) = both(Limits::default()).await;
+    let sent: Vec<u8> = (0..3_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let expected = sent.clone();
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut seen = Vec::new();
+        stream.read_to_end(&mut seen).await.unwrap();
+        stream.write_all(&seen[..2_000_000]).await.unwrap();
+        seen
+    });
+    let (mut stream, head) = soon(connect(near.address(), &target.to_string(), &sent[..10])).await.unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    stream.write_all(&sent[10..]).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = Vec::new();
+    soon(stream.read_to_end(&mut answer)).await.unwrap();
+    assert!(serving.await.unwrap() == expected && answer == expected[..2_000_000]);
+    for (log, how) in [(near_log, " connect "), (far_log, " tunnel ")] {
+        let line = log.lines(1).await.remove(0);
+        assert!(line.contains(how) && line.ends_with(" complete"), "{line}");
+    }
+    until(|| near.connections() + far.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn resets_and_refusals_pass_the_tunnel() {
+    let (listener, target) = server().await;
+    let ((near, near_log), (_far, _)) = both(Limits::default()).await;
+    let ends = async |count: usize, end: &str| {
+        let line = near_log.lines(count).await.remove(count - 1);
+        assert!(line.ends_with(end), "{line}");
+    };
+    let (mut client, code) = soon(socks(near.address(), target)).await.unwrap();
+    assert_eq!(code, 0);
+    soon(listener.accept()).await.unwrap().0.set_zero_linger().unwrap();
+    assert_eq!(soon(client.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    ends(1, " reset-by-server").await;
+
+    let (client, _) = soon(socks(near.address(), target)).await.unwrap();
+    let (mut served, _) = soon(listener.accept()).await.unwrap();
+    client.set_zero_linger().unwrap();
+    drop(client);
+    assert_eq!(soon(served.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    ends(2, " reset-by-client").await;
+
+    // Nobody listens there any more: the client was told that all is well, and is reset.
+    drop(listener);
+    let (mut client, _) = soon(socks(near.address(), target)).await.unwrap();
+    assert_eq!(soon(client.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    ends(3, " refused").await;
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_secret_gets_nowhere() {
+    let (_listener, target) = server().await;
+    let (far, _) = start(exit(secret(), Limits::default())).await;
+    let limits = Limits { connect_time: Span::from_secs(1), ..Limits::default() };
+    let (near, _) = start(Config { limits, ..entrance(far.address(), secret()) }).await;
+    assert_ne!(soon(socks(near.address(), target)).await.unwrap().1, 0);
+    assert_eq!(far.metrics().connections.load(Relaxed), 0);
+}
+
+#[tokio::test]
+async fn who_finds_the_exit_full_waits_and_the_others_go_on() {
+    let (listener, target) = server().await;
+    let ((near, near_log), (far, _)) = both(Limits { connections: 2, ..Limits::default() }).await;
+    let mut inside = Vec::new();
+    for _ in 0..2 {
+        let client = soon(socks(near.address(), target)).await.unwrap().0;
+        inside.push((client, soon(listener.accept()).await.unwrap().0));
+    }
+    assert_eq!(far.connections(), 2);
+    // As many streams as there may be are open: the next one waits for its turn, and gets it when one has ended.
+    let address = near.address();
+    let third = tokio::spawn(async move {
+        let (mut third, code) = socks(address, target).await.unwrap();
+        third.write_all(b"x").await.unwrap();
+        (third, code)
+    });
+    for (client, served) in &mut inside {
+        served.write_all(b"y").await.unwrap();
+        assert_eq!(soon(client.read_u8()).await.unwrap(), b'y');
+    }
+    drop(inside.remove(0));
+    let (mut served, _) = soon(listener.accept()).await.unwrap();
+    assert_eq!(soon(served.read_u8()).await.unwrap(), b'x');
+    assert_eq!(soon(third).await.unwrap().1, 0);
+    assert_eq!(near_log.lines(1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_tunnel_comes_back_after_its_exit_did() {
+    let (listener, target) = server().await;
+    let secret = secret();
+    let (far, _) = start(exit(secret.clone(), Limits::default())).await;
+    let (near, _) = start(entrance(far.address(), secret.clone())).await;
+    let (mut client, _) = soon(socks(near.address(), target)).await.unwrap();
+    let _served = soon(listener.accept()).await.unwrap();
+    let listen = far.address();
+    far.stop(Span::ZERO).await;
+    assert!(soon(client.read_u8()).await.is_err(), "what was inside is reset");
+    // The socket may be held a moment longer by what is left of its driver.
+    let again = Config { listen, ..exit(secret, Limits::default()) };
+    let _far = soon(async {
+        loop {
+            match Pep::start(again.clone(), None).await {
+                Ok(pep) => return pep,
+                Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+            }
+        }
+    })
+    .await;
+    let (_client, code) = soon(socks(near.address(), target)).await.unwrap();
+    assert_eq!(code, 0);
+    soon(listener.accept()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_does_not_hold_up_the_others() {
+    let (listener, target) = server().await;
+    let secret = secret();
+    let buffer = Bytes::new(256 * 1024);
+    let far = start(Config { buffer, ..exit(secret.clone(), Limits::default()) }).await.0;
+    let near = start(Config { buffer, ..entrance(far.address(), secret) }).await.0;
+    let (slow, _) = soon(socks(near.address(), target)).await.unwrap();
+    socket2::SockRef::from(&slow).set_recv_buffer_size(16 * 1024).unwrap();
+    let (mut flooding, _) = soon(listener.accept()).await.unwrap();
+    let flood = tokio::spawn(async move {
+        let chunk = vec![b'x'; 64 * 1024];
+        let mut written = 0;
+        while flooding.write_all(&chunk).await.is_ok() {
+            written += chunk.len();
+        }
+        written
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let (mut quick, _) = soon(socks(near.address(), target)).await.unwrap();
+    let (mut served, _) = soon(listener.accept()).await.unwrap();
+    served.write_all(&vec![b'y'; 100_000]).await.unwrap();
+    drop(served);
+    let mut all = Vec::new();
+    soon(quick.read_to_end(&mut all)).await.unwrap();
+    assert_eq!(all.len(), 100_000);
+    drop(slow);
+    let written = soon(flood).await.unwrap();
+    assert!(written < 32 << 20, "{written} bytes were taken from the server");
+}
