@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page build demo test test-rust test-page test-report lint docs bench validate clocks fuzz clean
+.PHONY: help setup page build demo test test-rust test-page test-report lint docs bench peers matrix validate clocks fuzz clean
 
 # Where the demonstration leaves its reports.
 OUT ?= out
@@ -58,6 +58,13 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo run --release --locked -p bentpipe-orbit --example steps
 	scripts/bench-process
 	cargo run --release --locked -p bentpipe-emu --example speed
+	cargo run --release --locked -p bentpipe-net --example load
+
+peers: ## Install other people's clients and servers for `bentpipe matrix peers`
+	@peers/install
+
+matrix: build ## Every client against every server on the path with published objectives; an hour
+	$(BENTPIPE) matrix peers --profiles geo-50-10 --bytes "2 MB" "10 MB" "100 MB" --out $(OUT)/matrix-peers
 
 validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps
 	$(BENTPIPE) run scenarios/validation/square-root.toml --out $(OUT)/square-root

@@ -1,7 +1,8 @@
 // Downloads a file in Chromium and prints when, and by which protocol. The page is made up, and has the server's origin: what is measured is the first connection to it.
 import { createHash, X509Certificate } from 'node:crypto'
-import { accessSync, readFileSync } from 'node:fs'
+import { accessSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
@@ -30,7 +31,11 @@ const executablePath =
     process.env.BENTPIPE_CHROMIUM ?? process.env.PATH.split(delimiter).map((folder) => join(folder, 'chromium')).find(there)
 
 const timeout = Number(options.timeout) * 1000
-const browser = await chromium.launch({
+// A profile that connects to nobody before it is asked to: 2 is "never" (chrome/browser/preloading/preloading_prefs.h).
+const profile = mkdtempSync(join(tmpdir(), 'bentpipe-chromium-'))
+mkdirSync(join(profile, 'Default'))
+writeFileSync(join(profile, 'Default', 'Preferences'), JSON.stringify({ net: { network_prediction_options: 2 } }))
+const browser = await chromium.launchPersistentContext(profile, {
     executablePath,
     args: [
         '--no-sandbox',
@@ -72,9 +77,9 @@ try {
 } catch (error) {
     failure = String(error).split('\n')[0]
 } finally {
-    await browser.close()
+    // A browser that does not end by itself is killed with this process.
+    await Promise.race([browser.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 3000))])
+    rmSync(profile, { recursive: true, force: true })
 }
-if (failure !== null) {
-    console.error(failure)
-    process.exitCode = 1
-}
+if (failure !== null) console.error(failure)
+process.exit(failure === null ? 0 : 1)

@@ -276,7 +276,7 @@ pub struct Shell {
     /// A server to run at the other end of the path first, by /bin/sh; its output goes to standard error
     #[arg(long, value_name = "COMMAND")]
     pub serve: Option<String>,
-    /// Lead TCP connections to a port of {server} to a service in this host's network
+    /// Lead TCP connections and UDP datagrams to a port of {server} to a service in this host's network
     #[arg(long, value_name = "PORT:HOST:PORT")]
     pub forward: Vec<Forward>,
     /// Change a key of the scenario, by dotted path: path.forward.loss=0.01

@@ -67,7 +67,11 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         Way::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
     };
     let mut pep = Pep::start(config, log).await.map_err(usage)?;
-    eprintln!("{what} at {}{way}", pep.address());
+    // For people, and for scripts that wait for it. Whoever does not read it does not need it.
+    let _ = output::print(&match args.log {
+        LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
+        _ => format!("{what} at {}{way}\n", pep.address()),
+    });
     pep.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     if let Some(address) = pep.metrics_address() {
         eprintln!("metrics at http://{address}/metrics");

@@ -40,8 +40,11 @@ async fn serve(args: &Serve) -> Result<u8, (String, u8)> {
     let congestion =
         Recipe { controller: args.congestion, start: args.start, resume: args.resume, ..Recipe::default() };
     let mut builder = Server::builder(&args.dir, certificate).listen(args.listen).limits(limits).congestion(congestion);
-    if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store) {
+    if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only) {
         builder = builder.store(&store);
+    }
+    if args.tokens_only {
+        builder = builder.tokens_only();
     }
     if let Some(address) = args.metrics {
         builder = builder.metrics(address);

@@ -3,8 +3,8 @@
 use crate::args::Shell;
 use crate::{FAILED, USAGE, output};
 use bentpipe_emu::{
-    DirectionReport, EmuError, Emulator, Ground, Hop, PathSpec, Program, Relay, Report, Settings, client_addresses,
-    prepare, server_addresses,
+    DirectionReport, EmuError, Emulator, Ground, Hop, PathSpec, Program, Relay, Report, Settings, UdpRelay,
+    client_addresses, prepare, server_addresses,
 };
 use bentpipe_lab::profiles::{profile, profiles};
 use bentpipe_lab::{Changes, LabError, Plan, Task};
@@ -116,6 +116,9 @@ fn behind(args: &Shell, path: &PathSpec, terminals: usize, notes: &mut Vec<Strin
     let relays: Result<Vec<Relay>, EmuError> =
         args.forward.iter().map(|forward| Relay::start(ground.server(), forward.port, &forward.target)).collect();
     let relays = relays?;
+    let datagrams: Result<Vec<UdpRelay>, EmuError> =
+        args.forward.iter().map(|forward| UdpRelay::start(ground.server(), forward.port, &forward.target)).collect();
+    let datagrams = datagrams?;
 
     let settings = Settings { spin: args.spin, realtime: !args.no_realtime, ..Settings::default() };
     let emulator = Emulator::start(ground, path, settings)?;
@@ -154,7 +157,16 @@ fn behind(args: &Shell, path: &PathSpec, terminals: usize, notes: &mut Vec<Strin
             ));
         }
     }
-    drop(relays);
+    for (forward, relay) in args.forward.iter().zip(&datagrams) {
+        let refused = relay.report().refused;
+        if refused > 0 {
+            notes.push(format!(
+                "port {}: {refused} datagrams were refused, since 256 addresses sent some",
+                forward.port
+            ));
+        }
+    }
+    drop((relays, datagrams));
     let report = emulator.stop()?;
     notes.extend(report.doubts(TOLERATED));
     Ok(Done { status, report })

@@ -4,6 +4,7 @@ use crate::capture::{Scribe, Tap};
 use crate::clock::{Clock, pause};
 use crate::gauge::{Board, Gauge};
 use crate::lane::Lane;
+use crate::motion::{self, Course, Motion};
 use crate::report::{DirectionReport, Report};
 use crate::tun::{Tun, ring_drops};
 use crate::watch::{Watch, Watcher};
@@ -210,6 +211,20 @@ impl Emulator {
     /// # Errors
     /// Those of [`Self::start`]; a capture whose file cannot be made.
     pub fn start_watched(ground: Ground, spec: &PathSpec, settings: Settings, watch: &Watch) -> Result<Self, EmuError> {
+        Self::start_moving(ground, spec, &[], settings, watch)
+    }
+
+    /// The same, over hops of which some change while they are used.
+    ///
+    /// # Errors
+    /// Those of [`Self::start_watched`]; motions of hops or terminals that are not there.
+    pub fn start_moving(
+        ground: Ground,
+        spec: &PathSpec,
+        motions: &[Motion],
+        settings: Settings,
+        watch: &Watch,
+    ) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
             return Err(EmuError::Spec { what: "a path of no hops".to_owned(), allowed: "at least one".to_owned() });
         }
@@ -221,11 +236,18 @@ impl Emulator {
             run: spec.run,
             name: format!("{}/{way}", hop.name),
         };
-        for hop in &spec.hops {
-            reverse.push(&hop.reverse, &context(hop, "return"), terminals, hop.shared);
+        motion::check(motions, spec, terminals)?;
+        let courses = |hop: usize, course: fn(&Motion) -> &[Course]| -> Vec<(usize, &[Course])> {
+            let motions = motions.iter().filter(|motion| motion.hop == hop);
+            motions.map(|motion| (motion.terminal, course(motion))).collect()
+        };
+        for (index, hop) in spec.hops.iter().enumerate() {
+            let courses = courses(index, |motion| &motion.reverse);
+            reverse.push_moving(&hop.reverse, &context(hop, "return"), terminals, hop.shared, &courses);
         }
-        for hop in spec.hops.iter().rev() {
-            forward.push(&hop.forward, &context(hop, "forward"), terminals, hop.shared);
+        for (index, hop) in spec.hops.iter().enumerate().rev() {
+            let courses = courses(index, |motion| &motion.forward);
+            forward.push_moving(&hop.forward, &context(hop, "forward"), terminals, hop.shared, &courses);
         }
         if watch.series {
             forward.keep_series();

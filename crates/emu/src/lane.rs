@@ -3,9 +3,12 @@
 //! A state machine without a clock. However late it is called, each link sees every packet at the very time at which the link before let it go, so that a
 //! thread that oversleeps delays packets, and changes neither what is lost nor the rate that follows.
 
+use crate::LinkReport;
+use crate::motion::Course;
 use crate::series::LinkSeries;
-use bentpipe_link::{Counters, DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
+use bentpipe_link::{DelayLaw, DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
 use bentpipe_units::{Span, Time};
+use std::collections::VecDeque;
 
 /// What travels, and for or from which terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +43,9 @@ struct Stage<P> {
     links: Vec<Link<Load<P>>>,
     names: Vec<String>,
     shared: bool,
+    moves: bool,
+    /// Delays from some time on, by terminal, in the order of time.
+    courses: VecDeque<(Time, usize, DelayLaw)>,
     /// One for each link, where they are kept.
     series: Vec<LinkSeries>,
     /// How long a packet that its links have sent is on the way at least, to its end and to that of the lane.
@@ -74,8 +80,48 @@ impl<P> Lane<P> {
             shared,
             least,
             least_after: Span::ZERO,
+            moves: false,
+            courses: VecDeque::new(),
             series: Vec::new(),
         });
+    }
+
+    /// Adds a hop as [`Self::push`] does, whose delays change as `courses` say, by terminal; where they say nothing, each terminal has the model's own. Without any it is the
+    /// same as [`Self::push`].
+    pub fn push_moving(
+        &mut self,
+        model: &DirectionModel,
+        context: &LinkContext,
+        terminals: usize,
+        shared: bool,
+        courses: &[(usize, &[Course])],
+    ) {
+        if courses.is_empty() {
+            return self.push(model, context, terminals, shared);
+        }
+        self.push(&model.steered(), context, terminals, shared);
+        let own = DelayLaw::new(Time::ZERO, model.base_delay(), 0);
+        let mut least = model.base_delay();
+        let mut all: Vec<(Time, usize, DelayLaw)> =
+            (0..terminals).map(|terminal| (Time::ZERO, terminal, own)).collect();
+        for (terminal, course) in courses {
+            for (index, (from, law)) in course.iter().enumerate() {
+                all.push((*from, *terminal, *law));
+                // A straight line is shortest at one of its ends; the last one goes on.
+                let until = course.get(index + 1).map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
+                least = least.min(law.delay(*from)).min(law.delay(until));
+            }
+        }
+        all.sort_by_key(|(from, _, _)| *from);
+        let before = self.stages.len().saturating_sub(1);
+        self.stages.iter_mut().take(before).for_each(|stage| stage.least_after += least);
+        if let Some(stage) = self.stages.last_mut() {
+            stage.courses = all.into();
+            stage.moves = true;
+            stage.least = least;
+            // The first law of each terminal, so that its port is there.
+            stage.turn(Time::ZERO);
+        }
     }
 
     /// Keeps series of every link from now on.
@@ -105,6 +151,7 @@ impl<P> Lane<P> {
         loop {
             let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
             let stage = &mut self.stages[place];
+            stage.turn(at);
             let event = stage.links[index].poll(at);
             stage.note(index, at);
             match event {
@@ -131,15 +178,26 @@ impl<P> Lane<P> {
         links.fold((0, 0), |(packets, bytes), link| (packets + link.queue_packets(), bytes + link.queue_bytes()))
     }
 
-    /// What each link has counted so far, its books brought up to `now`, and the mean time that packets waited in its queue.
-    pub fn counters(&mut self, now: Time) -> Vec<(String, Counters, Span)> {
-        let links = self.stages.iter_mut().flat_map(|stage| stage.links.iter_mut().zip(&stage.names));
+    /// What each link has counted so far, its books brought up to `now`; without series, which [`Self::take_series`] hands out.
+    pub fn counters(&mut self, now: Time) -> Vec<LinkReport> {
+        // The ports of steered links share one account.
+        let links = self.stages.iter_mut().flat_map(|stage| {
+            let shared = stage.shared && !stage.moves;
+            stage.links.iter_mut().zip(&stage.names).map(move |(link, name)| (link, name, shared))
+        });
         links
-            .map(|(link, name)| {
+            .map(|(link, name, shared)| {
                 link.settle(now);
                 let waited = link.queue_time(now).waited_packets / u128::from(link.counters().packets_in.max(1));
                 let mean = Span::from_nanos(u64::try_from(waited).unwrap_or(u64::MAX));
-                (name.clone(), *link.counters(), mean)
+                let several = if shared && link.port_count() > 1 { link.port_count() } else { 0 };
+                LinkReport {
+                    name: name.clone(),
+                    counters: *link.counters(),
+                    terminals: (0..several).map(|port| *link.port_counters(port)).collect(),
+                    queue_mean: mean,
+                    series: None,
+                }
             })
             .collect()
     }
@@ -160,8 +218,9 @@ impl<P> Lane<P> {
 
     fn enter(&mut self, place: usize, at: Time, packet: Carried<P>) -> Option<Outcome<P>> {
         let Some(stage) = self.stages.get_mut(place) else { return Some(Outcome::Out { at, packet }) };
+        stage.turn(at);
         let terminal = packet.payload.terminal;
-        let (index, port) = if stage.shared { (0, terminal) } else { (terminal, 0) };
+        let (index, port) = stage.place(terminal);
         let taken = stage.links[index].enqueue(at, port, packet);
         stage.note(index, at);
         match taken {
@@ -175,6 +234,21 @@ impl<P> Lane<P> {
 }
 
 impl<P> Stage<P> {
+    /// The link that carries a terminal's packets, and its port.
+    fn place(&self, terminal: usize) -> (usize, usize) {
+        if self.shared { (0, terminal) } else { (terminal, 0) }
+    }
+
+    /// Gives links the delays in force at `at`. What has left a transmitter before a change keeps the delay of then.
+    fn turn(&mut self, at: Time) {
+        while self.courses.front().is_some_and(|(from, _, _)| *from <= at) {
+            let Some((from, terminal, law)) = self.courses.pop_front() else { return };
+            let (index, port) = self.place(terminal);
+            self.links[index].settle(from);
+            self.links[index].steer(port, law);
+        }
+    }
+
     /// Notes how long the queue of link number `index` is.
     fn note(&mut self, index: usize, at: Time) {
         if let Some(series) = self.series.get_mut(index) {
@@ -192,7 +266,7 @@ impl<P> Stage<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_link::{DirectionConfig, Ecn};
+    use bentpipe_link::{DelayLaw, DirectionConfig, Ecn};
     use bentpipe_units::Rate;
     use proptest::prelude::*;
     use std::path::Path;
@@ -231,9 +305,9 @@ mod tests {
         // 1500 bytes: 1 ms at 12 Mbps, half of it at 24 Mbps.
         assert_eq!(all, [(Time::from_nanos(304_500_000), 1, 1)]);
         let counters = lane.counters(Time::from_millis(400));
-        let names: Vec<&str> = counters.iter().map(|(name, _, _)| name.as_str()).collect();
+        let names: Vec<&str> = counters.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(names, ["near#0", "near#1", "far"]);
-        assert_eq!(counters.iter().map(|(_, counters, _)| counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
+        assert_eq!(counters.iter().map(|link| link.counters.packets_out).collect::<Vec<_>>(), [0, 1, 1]);
     }
 
     #[test]
@@ -251,6 +325,50 @@ mod tests {
         assert_eq!(all.len(), 100);
         // One for each, and a few before the first, while nobody knows when it will come.
         assert!(wakes < 105, "{wakes}");
+    }
+
+    /// 10 ms, from 100 ms on 30 ms that shrink by 10 ms in 100 ms, for terminal 1 only.
+    fn moving() -> Lane<u64> {
+        let config = DirectionConfig::new(Rate::from_mbps(12), Span::from_millis(10));
+        let model = config.load(Path::new(".")).expect("a direction");
+        let context = LinkContext { rtt: Span::from_millis(20), seed: 1, run: 0, name: "way".to_owned() };
+        let mut lane = Lane::new();
+        let law = DelayLaw::new(Time::from_millis(100), Span::from_millis(30), -100_000_000_000);
+        lane.push_moving(&model, &context, 2, true, &[(1, &[(Time::from_millis(100), law)])]);
+        lane.push(&model, &LinkContext { name: "near".to_owned(), ..context }, 2, false);
+        lane
+    }
+
+    #[test]
+    fn a_hop_that_moves_delays_each_terminal_by_its_own_course_however_late_it_is_polled() {
+        for late_ms in [0, 500] {
+            let (mut lane, mut all) = (moving(), Vec::new());
+            for (number, ms) in [0, 98, 99, 150, 200].into_iter().enumerate() {
+                for terminal in [0, 1] {
+                    let now = Time::from_millis(ms);
+                    assert!(lane.enqueue(now, packet(number as u64, terminal)).is_none());
+                    if late_ms == 0 {
+                        out(&mut lane, now, &mut all);
+                    }
+                }
+            }
+            out(&mut lane, Time::from_millis(500), &mut all);
+            // 1 ms for each transmission of the first hop, 1 ms and 10 ms of the second.
+            let at = |wanted: u64, of: usize| {
+                let found = all.iter().find(|(_, terminal, number)| (*terminal, *number) == (of, wanted));
+                found.map(|(at, _, _)| at.as_nanos() / 1000)
+            };
+            assert_eq!(
+                [0, 1, 2, 3, 4].map(|number| at(number, 0)),
+                [22_000, 120_000, 122_000, 172_000, 222_000].map(Some)
+            );
+            // Each is sent 1 ms behind that of terminal 0; what is sent until 100 ms has the delay of before.
+            assert_eq!(at(0, 1), Some(23_000));
+            assert_eq!(at(1, 1), Some(100_000 + 10_000 + 11_000));
+            assert_eq!(at(2, 1), Some(102_000 + 29_800 + 11_000));
+            assert_eq!(at(3, 1), Some(152_000 + 24_800 + 11_000));
+            assert_eq!(at(4, 1), Some(202_000 + 19_800 + 11_000));
+        }
     }
 
     proptest! {

@@ -34,12 +34,14 @@
 
 mod capture;
 mod clock;
+mod datagrams;
 mod emulator;
 mod error;
 mod gauge;
 mod join;
 mod kernel_tcp;
 mod lane;
+mod motion;
 mod namespace;
 mod netlink;
 mod pace;
@@ -54,10 +56,12 @@ mod watch;
 mod worker;
 
 pub use capture::{Capture, CaptureReport};
+pub use datagrams::UdpRelay;
 pub use emulator::{Emulator, Ground, Hop, MOST_TERMINALS, PathSpec, Settings, client_addresses, server_addresses};
 pub use error::EmuError;
 pub use gauge::{DirectionNow, Gauge, Now};
 pub use kernel_tcp::{Exchange, ExchangeOutcome, SocketState, Transfer, TransferOutcome};
+pub use motion::{Course, Motion};
 pub use namespace::{Access, Namespace, has_admin, prepare};
 pub use program::Program;
 pub use relay::{Relay, RelayReport};

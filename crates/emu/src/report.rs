@@ -53,6 +53,8 @@ pub struct LinkReport {
     pub name: String,
     /// What it has counted.
     pub counters: Counters,
+    /// The same for each terminal, where several share the link; empty otherwise.
+    pub terminals: Vec<Counters>,
     /// Mean time that its packets waited in its queue.
     pub queue_mean: Span,
     /// What happened when, where series were asked for.

@@ -6,7 +6,7 @@ use crate::gauge::{Board, DirectionNow};
 use crate::join::{Burst, Moments};
 use crate::lane::{Lane, Load, Outcome};
 use crate::pace::{Idle, Pace};
-use crate::report::{DirectionReport, Late, LinkReport};
+use crate::report::{DirectionReport, Late};
 use crate::segment::{self, HEADER, LARGEST, Refused};
 use crate::tun::Tun;
 use crate::watch::Watcher;
@@ -301,12 +301,10 @@ impl Worker {
     }
 
     fn sum_up(mut self, state: State) -> DirectionReport {
-        let counters = self.lane.counters(self.clock.now());
-        let mut series = self.lane.take_series().into_iter();
-        let links: Vec<LinkReport> = counters
-            .into_iter()
-            .map(|(name, counters, queue_mean)| LinkReport { name, counters, queue_mean, series: series.next() })
-            .collect();
+        let mut links = self.lane.counters(self.clock.now());
+        for (link, series) in links.iter_mut().zip(self.lane.take_series()) {
+            link.series = Some(series);
+        }
         DirectionReport {
             processor: thread_time(),
             in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),

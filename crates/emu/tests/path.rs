@@ -6,9 +6,13 @@
 
 mod common;
 
-use bentpipe_emu::{Emulator, Ground, Program, Relay, Settings, client_addresses, server_addresses};
-use bentpipe_link::{DirectionConfig, LossConfig, QueueConfig, QueueLimit};
-use bentpipe_units::{Bytes, Ratio, Span};
+use bentpipe_emu::{
+    Emulator, Ground, Motion, Program, Relay, Settings, UdpRelay, Watch, client_addresses, server_addresses,
+};
+use bentpipe_link::{
+    AllocationConfig, AllocationPreset, Dama, DelayLaw, DirectionConfig, LossConfig, QueueConfig, QueueLimit,
+};
+use bentpipe_units::{Bytes, Rate, Ratio, Span, Time};
 use common::{cannot_run, direction, hop, one_hop, path, start, stop};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -74,6 +78,74 @@ fn hops_add_up_and_terminals_of_their_own_do_not_share() {
     assert_eq!(report.reverse.links[0].name, "home/return#0");
     // Three refusals each, and those of the way between them: a SYN and an RST of each cross each client's links.
     assert_eq!(report.reverse.links[0].counters.packets_out, 6);
+}
+
+#[test]
+fn terminals_share_a_carrier_by_its_allocation_and_not_by_who_sends_more() {
+    if cannot_run() {
+        return;
+    }
+    // 4 Mbps, of which each terminal has 1 Mbps in every frame and nothing on demand.
+    let cra = AllocationPreset::find("cra").expect("a preset").dama;
+    let allocation = AllocationConfig::Dama(Dama { cra: Rate::from_mbps(1), ..cra });
+    let emulator =
+        start(vec![hop("satellite", &direction(20, 40), &DirectionConfig { allocation, ..direction(4, 40) }, true)], 2);
+    let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
+    let server = emulator.ground().server().inside(bind).expect("the namespace");
+    let to = SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
+    std::thread::scope(|scope| {
+        // 8 Mbps and 400 kbps, for a second.
+        for (client, gap_ms) in [(0, 1), (1, 20)] {
+            let socket = emulator.ground().client(client).expect("a client").inside(bind).expect("the namespace");
+            scope.spawn(move || {
+                for _ in 0..1000 / gap_ms {
+                    socket.send_to(&[1; 972], to).expect("sent");
+                    std::thread::sleep(Duration::from_millis(gap_ms));
+                }
+            });
+        }
+    });
+    let seconds = emulator.elapsed().as_secs_f64();
+    std::thread::sleep(Duration::from_millis(300));
+    let report = stop(emulator);
+    let [greedy, modest] = &report.reverse.links[0].terminals[..] else { panic!("two terminals: {report:?}") };
+    assert_eq!((modest.packets_in, modest.packets_out), (50, 50), "{modest:?}");
+    assert_eq!(greedy.packets_in, 1000);
+    let mbps = greedy.bytes_out as f64 * 8.0 / 1e6 / (seconds + 0.3);
+    // No more than its own, and most of it: a frame holds three packets and a part of one.
+    assert!((0.6..=1.05).contains(&mbps), "{mbps}");
+}
+
+#[test]
+fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to() {
+    if cannot_run() {
+        return;
+    }
+    let spec = path(vec![hop("sky", &direction(50, 20), &direction(50, 20), true)]);
+    // From half a second on terminal 1 is 150 ms away each way, as behind a handover to a farther satellite.
+    let course = vec![(Time::from_millis(500), DelayLaw::new(Time::from_millis(500), Span::from_millis(150), 0))];
+    let motion = Motion { hop: 0, terminal: 1, forward: course.clone(), reverse: course };
+    let ground = || Ground::new(2, Bytes::new(1500)).expect("namespaces");
+    let begin = |motion: &Motion| {
+        Emulator::start_moving(ground(), &spec, std::slice::from_ref(motion), Settings::default(), &Watch::default())
+    };
+    let emulator = begin(&motion).expect("an emulator");
+    let server = server_addresses()[0];
+    if emulator.elapsed() < Span::from_millis(200) {
+        assert_ms(refusal(&emulator, 1, server), 40.0);
+    }
+    while emulator.elapsed() < Span::from_millis(510) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let best = |client| (0..3).map(|_| refusal(&emulator, client, server)).min().expect("three");
+    assert_ms(best(1), 300.0);
+    assert_ms(best(0), 40.0);
+    stop(emulator);
+
+    for wrong in [Motion { hop: 1, ..motion.clone() }, Motion { terminal: 2, ..motion.clone() }] {
+        let error = begin(&wrong).expect_err("refused");
+        assert!(error.to_string().contains("allowed"), "{error}");
+    }
 }
 
 /// Sends `bytes` from the server to the client over TCP; how long from the first byte to the last.
@@ -230,6 +302,73 @@ fn a_relay_leads_to_a_service_outside() {
     assert_eq!((report.taken, report.refused, report.failed), (1, 0, 0));
     drop(relay);
     stop(emulator);
+}
+
+#[test]
+fn datagrams_reach_a_service_outside_and_each_sender_gets_its_own_answers() {
+    if cannot_run() {
+        return;
+    }
+    let service = UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
+    service.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    let target = service.local_addr().expect("an address").to_string();
+    let emulator = one_hop(&direction(20, 30), &direction(20, 30));
+    let relay = UdpRelay::start(emulator.ground().server(), 0, &target).expect("a relay");
+    let answering = std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = service.recv_from(&mut buffer) {
+            let answer = buffer[..length].to_ascii_uppercase();
+            service.send_to(&answer, from).expect("answered");
+            if answer == b"END" {
+                return;
+            }
+        }
+    });
+    let ask = |server: IpAddr, what: &'static [u8]| {
+        let bind = || UdpSocket::bind(if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).expect("a socket");
+        let socket = emulator.ground().client(0).expect("a client").inside(bind).expect("the namespace");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+        let begin = Instant::now();
+        socket.connect(SocketAddr::new(server, relay.port())).expect("connected");
+        socket.send(what).expect("sent");
+        let mut buffer = [0; 2048];
+        let length = socket.recv(&mut buffer).expect("an answer");
+        assert!(begin.elapsed() >= Duration::from_millis(60), "it crossed the path both ways");
+        assert_eq!(buffer[..length], what.to_ascii_uppercase(), "{server}");
+        socket
+    };
+    let [v4, v6] = server_addresses();
+    let _open = (ask(v4, b"one"), ask(v6, b"two"), ask(v4, b"end"));
+    answering.join().expect("joined");
+    let report = relay.report();
+    assert_eq!((report.taken, report.refused, report.failed), (3, 0, 0));
+    drop(relay);
+    stop(emulator);
+}
+
+#[test]
+fn a_relay_refuses_more_senders_than_it_has_places_for() {
+    if cannot_run() {
+        return;
+    }
+    let service = UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
+    let emulator = one_hop(&direction(100, 1), &direction(100, 1));
+    let target = service.local_addr().expect("an address").to_string();
+    let relay = UdpRelay::start(emulator.ground().server(), 0, &target).expect("a relay");
+    let to = SocketAddr::new(server_addresses()[0], relay.port());
+    let flood = || {
+        for _ in 0..300 {
+            let socket = UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
+            socket.send_to(b"hello", to).expect("sent");
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    };
+    emulator.ground().client(0).expect("a client").inside(flood).expect("the namespace");
+    std::thread::sleep(Duration::from_millis(300));
+    let report = relay.report();
+    // A port that the kernel gave out twice would find the place it had.
+    assert_eq!(report.taken, 256, "{report:?}");
+    assert!((30..=44).contains(&report.refused), "{report:?}");
 }
 
 #[test]

@@ -71,13 +71,26 @@ impl TokenFile {
     fn attempt<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
         change(&self.lock()).inspect_err(|error| tracing::warn!(%error, "file of tokens")).ok()
     }
+
+    /// Changes the file on a thread that may wait for a disk, where there is a runtime: who keeps tokens is in the middle of a connection.
+    fn later(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<usize> + Send + 'static) {
+        let file = self.clone();
+        let work = move || {
+            file.attempt(change);
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(work)),
+            Err(_) => work(),
+        }
+    }
 }
 
 impl TokenJar for TokenFile {
     fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
         let read = ReadToken::parse(token)?;
         let millis = |epoch: Epoch| i64::try_from(epoch.as_unix_millis()).unwrap_or(i64::MAX);
-        self.attempt(|database| {
+        let (server, token) = (server.to_owned(), token.to_vec());
+        self.later(move |database| {
             database.execute("DELETE FROM path_token WHERE expires_ms <= ?1", [millis(now)])?;
             if now < read.expires && server.len() <= 261 {
                 let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES (?1, ?2, ?3)";
@@ -113,7 +126,8 @@ impl TokenStore for TokenFile {
         if token.len() > LONGEST || server_name.len() > 255 {
             return;
         }
-        self.attempt(|database| {
+        let server_name = server_name.to_owned();
+        self.later(move |database| {
             let put = "INSERT OR REPLACE INTO address_token (server, token) VALUES (?1, ?2)";
             database.execute(put, params![server_name, &token[..]])?;
             let fewer = "DELETE FROM address_token WHERE number NOT IN

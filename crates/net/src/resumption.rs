@@ -57,7 +57,8 @@ pub enum ResumptionError {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Resumption {
-    memory: PathMemory,
+    /// Nothing where only clients remember.
+    memory: Option<PathMemory>,
     starts: StartGate<IpAddr>,
     prepared: Prepared,
     initial_window: u32,
@@ -88,7 +89,7 @@ impl Resumption {
         let memory = PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful(), ..Settings::default() };
         let (prepared, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
-        Ok(Self { memory, starts: StartGate::default(), prepared, initial_window, pacing, clock })
+        Ok(Self { memory: Some(memory), starts: StartGate::default(), prepared, initial_window, pacing, clock })
     }
 
     /// The same with another congestion control. A recipe's own default resumes nothing: see [`Recipe::resume`].
@@ -98,6 +99,11 @@ impl Resumption {
     pub fn with(self, congestion: Recipe) -> Result<Self, ResumptionError> {
         let prepared = Settings { congestion, ..Settings::default() }.controller()?;
         Ok(Self { prepared, ..self })
+    }
+
+    /// The same without a memory of its own.
+    pub(crate) fn forgetful(self) -> Self {
+        Self { memory: None, ..self }
     }
 
     /// How to accept a connection from `remote`: as `base` says, with a congestion controller that knows what is remembered of the path.
@@ -121,12 +127,13 @@ impl Resumption {
     pub(crate) fn begin(&self, remote: IpAddr) -> Begun {
         let now = self.clock.now();
         let remembered = self.prepared.keeps_notes().then(|| {
+            let Some(memory) = &self.memory else { return Remembered::without_store() };
             let mut holder = [0; 8];
             // Without random numbers two connections might hold one lease; better none.
             if SystemRandom::new().fill(&mut holder).is_err() {
                 return Remembered::without_store();
             }
-            self.memory.begin(remote, Holder(u64::from_ne_bytes(holder)), now).unwrap_or_else(|error| {
+            memory.begin(remote, Holder(u64::from_ne_bytes(holder)), now).unwrap_or_else(|error| {
                 tracing::warn!(%error, "memory of paths");
                 Remembered::without_store()
             })

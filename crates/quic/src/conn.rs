@@ -75,6 +75,8 @@ enum Watermark {
 struct StreamWaiters {
     read: Option<Waker>,
     write: Option<Waker>,
+    /// Waits for the last acknowledgement.
+    acknowledged: Option<Waker>,
 }
 
 /// What a read found.
@@ -430,6 +432,17 @@ impl Conn {
         }
     }
 
+    /// Waits until the peer has acknowledged all that was written, or wants no more of it, or the connection has ended.
+    pub(crate) fn poll_acknowledged(&self, id: StreamId, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        // The stack forgets the stream with its last acknowledgement.
+        if state.is_closed() || !matches!(state.quic.send_stream(id).stopped(), Ok(None)) {
+            return Poll::Ready(());
+        }
+        state.streams.entry(id).or_default().acknowledged = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
     pub(crate) fn reset(&self, id: StreamId, code: u64) {
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         // A stream that is closed already needs no reset.
@@ -473,7 +486,16 @@ impl State {
                         None => self.unread(id),
                     }
                 }
-                Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
+                Event::Stream(
+                    event @ (StreamEvent::Writable { id }
+                    | StreamEvent::Stopped { id, .. }
+                    | StreamEvent::Finished { id }),
+                ) => {
+                    if !matches!(event, StreamEvent::Writable { .. })
+                        && let Some(waker) = self.take_waiter(id, |waiters| waiters.acknowledged.take())
+                    {
+                        waker.wake();
+                    }
                     if let Some(waker) = self.take_waiter(id, |waiters| waiters.write.take()) {
                         self.set_watermark(Watermark::High);
                         self.blocked_writers -= 1;
@@ -512,7 +534,7 @@ impl State {
     fn take_waiter(&mut self, id: StreamId, take: impl Fn(&mut StreamWaiters) -> Option<Waker>) -> Option<Waker> {
         let waiters = self.streams.get_mut(&id)?;
         let waker = take(waiters);
-        if waiters.read.is_none() && waiters.write.is_none() {
+        if waiters.read.is_none() && waiters.write.is_none() && waiters.acknowledged.is_none() {
             self.streams.remove(&id);
         }
         waker
@@ -586,7 +608,7 @@ impl State {
         self.validation.drain(..).chain(self.turning.drain(..)).chain(self.learning.take()).for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         for waiters in std::mem::take(&mut self.streams).into_values() {
-            waiters.read.into_iter().chain(waiters.write).for_each(Waker::wake);
+            waiters.read.into_iter().chain(waiters.write).chain(waiters.acknowledged).for_each(Waker::wake);
         }
         self.blocked_writers = 0;
     }

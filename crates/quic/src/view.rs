@@ -2,7 +2,7 @@
 
 use crate::conn::{Conn, State};
 use bentpipe_units::{Bytes, Span};
-use noq_proto::{ConnectionError, Dir, PathId};
+use noq_proto::{ConnectionError, Dir, PathId, StreamId, VarInt};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 
@@ -35,6 +35,13 @@ impl Conn {
     /// Requests of the peer that are not yet answered to the last byte, acknowledged: streams of both directions.
     pub fn open_requests(&self) -> u64 {
         self.lock().quic.streams().remote_open_streams(Dir::Bi)
+    }
+
+    /// Waits until the peer has acknowledged all of a stream that was finished, so that nothing of it is kept here any more; also where it is
+    /// not wanted any more, or the connection has ended.
+    pub async fn acknowledged(&self, stream: h3::quic::StreamId) {
+        let Ok(id) = VarInt::from_u64(stream.into_inner()) else { return };
+        poll_fn(|cx| self.poll_acknowledged(StreamId::from(id), cx)).await;
     }
 
     /// The peer's address and port as they are now, while the connection has a path.

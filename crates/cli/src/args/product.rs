@@ -78,6 +78,9 @@ pub struct Serve {
     /// Remember paths in memory only
     #[arg(long, conflicts_with = "store")]
     pub no_store: bool,
+    /// Remember no paths at all: those clients that keep tokens do
+    #[arg(long, conflicts_with_all = ["store", "no_store"])]
+    pub tokens_only: bool,
     /// Connections at a time; more are refused
     #[arg(long, value_name = "N", default_value_t = 4096)]
     pub max_connections: usize,

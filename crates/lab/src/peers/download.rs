@@ -1,14 +1,13 @@
 //! One download: a server, a path, a client, and what came of it.
 
 use super::placeholders::fill;
+use super::program::{clean, last_words, said, start};
 use super::stage::{Content, HOST, Stage};
 use super::{Peer, Protocol, Role, RunOutcome, ready};
-use bentpipe_emu::{EmuError, Emulator, Ground, PathSpec, Program, Settings, server_addresses};
+use bentpipe_emu::{EmuError, Emulator, Ground, Namespace, PathSpec, Program, Settings, server_addresses};
 use bentpipe_units::{Bytes, Span};
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,17 +16,13 @@ const PORT: u16 = 4433;
 /// IP packets of the interfaces: Ethernet's.
 const MTU: Bytes = Bytes::new(1500);
 /// What a client may take beyond its time, to start and to end: a browser does so slowly.
-const GRACE: Duration = Duration::from_secs(20);
+const GRACE: Duration = Duration::from_secs(30);
 /// What a server may take to end before it is killed.
 const SERVER_GRACE: Duration = Duration::from_secs(1);
 /// Between two looks at a client.
 const LOOK: Duration = Duration::from_millis(200);
 /// Packets that leave later than this at the 99th percentile make a result doubtful: our choice, a tenth of a frame of most satellite systems.
 const TOLERATED: Span = Span::from_millis(1);
-/// What is read of what programs say.
-const MOST_SAID: u64 = 16 * 1024;
-/// Characters of a reason that are kept.
-const MOST_REASON: usize = 240;
 
 /// A download that is to be.
 #[derive(Debug)]
@@ -61,8 +56,7 @@ impl Download<'_> {
         let ground = Ground::new(1, MTU)?;
         let output = client_work.path().join("output");
         let server_values = self.values(stage, server_work.path(), self.server, &output);
-        let server = start(ground.server(), self.server, server_role, server_work.path(), &server_values);
-        let mut server = match server {
+        let mut server = match run(ground.server(), self.server, server_role, server_work.path(), &server_values) {
             Ok(server) => server,
             Err(error) => {
                 outcome.reason = Some(format!("server: {error}"));
@@ -78,20 +72,18 @@ impl Download<'_> {
             return Err(EmuError::Spec { what: "no client".to_owned(), allowed: "one".to_owned() });
         };
         let values = self.values(stage, client_work.path(), self.client, &output);
-        match start(namespace, self.client, client_role, client_work.path(), &values) {
+        match run(namespace, self.client, client_role, client_work.path(), &values) {
             Ok(mut client) => {
                 let ended = self.wait(&mut client, &emulator, stop)?;
                 outcome.reason = self.judge(ended, client_role, client_work.path(), &output, &mut outcome);
             }
             Err(error) => outcome.reason = Some(format!("client: {error}")),
         }
-        if let Some(reason) = &mut outcome.reason {
-            if let Some(status) = server.wait_for(Duration::ZERO)? {
-                *reason = clean(&format!(
-                    "{reason}; the server ended with status {status}: {}",
-                    last_words(server_work.path())
-                ));
-            }
+        if let Some(reason) = &mut outcome.reason
+            && let Some(status) = server.wait_for(Duration::ZERO)?
+        {
+            *reason =
+                clean(&format!("{reason}; the server ended with status {status}: {}", last_words(server_work.path())));
         }
         outcome.completed = outcome.reason.is_none();
         server.terminate();
@@ -201,46 +193,19 @@ impl Download<'_> {
     }
 }
 
-/// Starts a peer's program, with what it says going to files in `work`.
-fn start(
-    namespace: &bentpipe_emu::Namespace,
+/// Starts a role of a peer: its files first, then its program.
+fn run(
+    namespace: &Namespace,
     peer: &Peer,
     role: &Role,
     work: &Path,
     values: &[(&'static str, String)],
 ) -> Result<Program, Box<dyn std::error::Error>> {
     for (name, text) in role.files() {
-        fs::write(work.join(name), fill(text, values))?;
+        std::fs::write(work.join(name), fill(text, values))?;
     }
     let words: Vec<String> = role.command().map(|word| fill(word, values)).collect();
-    let (program, arguments) = words.split_first().ok_or("no command")?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(work).env("PATH", peer.search_path()).env("HOME", work).env("TMPDIR", work);
-    // What the user's own shell says of proxies would lead out of the namespace, where nothing is.
-    for variable in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
-        command.env_remove(variable);
-    }
-    command.stdin(Stdio::null()).stdout(File::create(work.join("stdout"))?).stderr(File::create(work.join("stderr"))?);
-    Ok(Program::start(namespace, command)?)
-}
-
-/// The end of what a program has written to a file.
-fn said(file: &PathBuf) -> String {
-    let read = || {
-        let mut file = File::open(file)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MOST_SAID)))?;
-        let mut bytes = Vec::new();
-        file.take(MOST_SAID).read_to_end(&mut bytes)?;
-        Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    read().unwrap_or_default()
-}
-
-/// The last line on standard error.
-fn last_words(work: &Path) -> String {
-    let said = said(&work.join("stderr"));
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    start(namespace, peer, &words, work)
 }
 
 /// The JSON object with a client's times: all that it printed, or the last line.
@@ -248,13 +213,6 @@ fn times(printed: &str, pointer: &str) -> Option<serde_json::Value> {
     let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(printed).or_else(|_| serde_json::from_str(last)).ok()?;
     document.pointer(pointer).filter(|times| times.is_object()).cloned()
-}
-
-/// One line without control characters, and not too long: it comes from others' programs and goes to a terminal.
-fn clean(text: &str) -> String {
-    let words: String =
-        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MOST_REASON).collect();
-    words.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -270,11 +228,5 @@ mod tests {
         for (printed, pointer) in [("", ""), ("no", ""), ("[1]", "/0"), ("{}", "/downloads/0"), ("\u{0}{", "")] {
             assert_eq!(times(printed, pointer), None, "{printed}");
         }
-    }
-
-    #[test]
-    fn what_programs_say_reaches_the_terminal_as_one_short_line() {
-        assert_eq!(clean("a\x1b[31mb\r\nc\t"), "a [31mb  c");
-        assert_eq!(clean(&"é".repeat(1000)).chars().count(), MOST_REASON);
     }
 }

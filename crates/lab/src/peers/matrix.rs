@@ -1,6 +1,7 @@
 //! Every client against every server.
 
 use super::download::Download;
+use super::program::version;
 use super::stage::Stage;
 use super::{Cell, Outcome, Participant, Peer, Protocol, RunOutcome, Verdict, html};
 use crate::error::LabError;
@@ -9,10 +10,8 @@ use crate::profiles::{Profile, highest_rate};
 use crate::rundir::{MANIFEST, Staging};
 use bentpipe_emu::{Hop, PathSpec};
 use bentpipe_units::{Bytes, Rate, Span};
-use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -21,8 +20,6 @@ use std::time::Duration;
 /// 1 MB over a GEO path takes four times as long as the link.
 const BASE_TIMEOUT: Duration = Duration::from_secs(30);
 const SLOWNESS: u32 = 8;
-/// More than a version ever is.
-const LONGEST_VERSION: u64 = 4096;
 
 /// Who plays against whom, with what, and where.
 #[derive(Debug)]
@@ -149,7 +146,11 @@ impl Matrix {
             }
         }
         let asked = |peer: &&Peer| self.clients.contains(&peer.name) || self.servers.contains(&peer.name);
-        let participants = self.peers.iter().filter(asked).map(|peer| Participant::new(peer, version(peer)));
+        let participants = self
+            .peers
+            .iter()
+            .filter(asked)
+            .map(|peer| Participant::new(peer, stage.work().ok().and_then(|work| version(peer, work.path()))));
         Ok(Outcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             clock: "wall".to_owned(),
@@ -206,33 +207,6 @@ fn path(profile: &str, seed: u64, run: u64) -> Result<PathSpec, LabError> {
     let hops = spec.hops.into_iter();
     let hops = hops.map(|hop| Hop { name: hop.name, forward: hop.forward, reverse: hop.reverse, shared: hop.shared });
     Ok(PathSpec { hops: hops.collect(), base_rtt: spec.base_rtt, seed: spec.seed, run: spec.run })
-}
-
-/// The version that a peer's script installs, or the first line that its program prints.
-fn version(peer: &Peer) -> Option<String> {
-    if peer.version.is_some() || !peer.missing().is_empty() {
-        return peer.version.clone();
-    }
-    let (program, arguments) = peer.version_command.split_first()?;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("PATH", peer.search_path())
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = command.spawn().ok()?;
-    let mut said = String::new();
-    let mut read =
-        |from: Option<&mut dyn Read>| _ = from.map(|from| from.take(LONGEST_VERSION).read_to_string(&mut said));
-    read(child.stdout.as_mut().map(|out| out as _));
-    // nginx says it there.
-    read(child.stderr.as_mut().map(|out| out as _));
-    drop((child.stdout.take(), child.stderr.take()));
-    let _ = child.wait();
-    said.lines()
-        .find(|line| !line.trim().is_empty())
-        .map(|line| line.trim().chars().filter(|letter| !letter.is_control()).take(80).collect())
 }
 
 impl Outcome {

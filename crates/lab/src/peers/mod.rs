@@ -10,6 +10,7 @@ mod matrix;
 mod outcome;
 mod peer;
 mod placeholders;
+mod program;
 mod ready;
 mod stage;
 

@@ -185,26 +185,11 @@ impl Verdict {
     pub fn of(cells: &[Cell]) -> Vec<Self> {
         let mut verdicts: Vec<Self> = Vec::new();
         for cell in cells.iter().filter(|cell| !cell.runs.is_empty()) {
-            let same = |verdict: &&mut Self| {
-                (&verdict.client, &verdict.server, verdict.protocol, &verdict.profile)
-                    == (&cell.client, &cell.server, cell.protocol, &cell.profile)
-            };
-            let verdict = match verdicts.iter_mut().position(|mut verdict| same(&&mut verdict)) {
-                Some(at) => &mut verdicts[at],
-                None => {
-                    verdicts.push(Self {
-                        client: cell.client.clone(),
-                        server: cell.server.clone(),
-                        protocol: cell.protocol,
-                        profile: cell.profile.clone(),
-                        completed: true,
-                        met: Vec::new(),
-                        missed: Vec::new(),
-                    });
-                    let last = verdicts.len() - 1;
-                    &mut verdicts[last]
-                }
-            };
+            let at = verdicts.iter().position(|verdict| verdict.is_of(cell)).unwrap_or_else(|| {
+                verdicts.push(Self::new(cell));
+                verdicts.len() - 1
+            });
+            let verdict = &mut verdicts[at];
             verdict.completed &= cell.completed == cell.runs.len() as u64;
             match cell.met {
                 Some(true) => verdict.met.push(cell.bytes),
@@ -213,6 +198,23 @@ impl Verdict {
             }
         }
         verdicts
+    }
+
+    fn new(cell: &Cell) -> Self {
+        Self {
+            client: cell.client.clone(),
+            server: cell.server.clone(),
+            protocol: cell.protocol,
+            profile: cell.profile.clone(),
+            completed: true,
+            met: Vec::new(),
+            missed: Vec::new(),
+        }
+    }
+
+    fn is_of(&self, cell: &Cell) -> bool {
+        (&self.client, &self.server, self.protocol, &self.profile)
+            == (&cell.client, &cell.server, cell.protocol, &cell.profile)
     }
 
     /// As the source would say it; none where it asks for nothing.

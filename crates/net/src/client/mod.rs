@@ -19,9 +19,8 @@ use http::{HeaderMap, Uri};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
-use tokio::sync::Mutex;
 
 /// Why there is no response.
 #[derive(Debug, Clone, Error)]
@@ -130,7 +129,7 @@ impl ClientBuilder {
             handshake_time: self.handshake_time.unwrap_or(Span::from_secs(10)),
             addresses: self.addresses,
             clock,
-            connections: Mutex::default(),
+            slots: Mutex::default(),
         };
         Ok(Client(Arc::new(inside)))
     }
@@ -152,8 +151,11 @@ struct Inside {
     handshake_time: Span,
     addresses: BTreeMap<String, IpAddr>,
     clock: WallClock,
-    connections: Mutex<BTreeMap<String, Connection>>,
+    slots: Mutex<BTreeMap<String, Slot>>,
 }
+
+/// A server's connection. Whoever opens it holds it locked, and nothing else.
+type Slot = Arc<tokio::sync::Mutex<Option<Connection>>>;
 
 impl std::fmt::Debug for Inside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -228,20 +230,27 @@ impl Client {
 
     /// Ends all connections; what servers gave stays. Waits until that is told to them.
     pub async fn disconnect(&self) {
-        let connections = std::mem::take(&mut *self.0.connections.lock().await);
-        for connection in connections.into_values() {
-            connection.close().await;
+        let slots = std::mem::take(&mut *self.slots());
+        for slot in slots.into_values() {
+            let connection = slot.lock().await.take();
+            if let Some(connection) = connection {
+                connection.close().await;
+            }
         }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, server: &Server) -> Slot {
+        self.slots().entry(server.name()).or_default().clone()
     }
 
     /// No request uses `connection` from now on. Where early data was refused it lives, though HTTP/3 cannot go on over it.
     async fn forget(&self, server: &Server, connection: Connection) {
-        let mut connections = self.0.connections.lock().await;
         // Another request that failed with it may have begun the next one already.
-        if connections.get(&server.name()).is_some_and(|present| present.is(&connection)) {
-            connections.remove(&server.name());
-        }
-        drop(connections);
+        self.slot(server).lock().await.take_if(|present| present.is(&connection));
         connection.close().await;
     }
 
@@ -260,8 +269,9 @@ impl Client {
 
     /// The connection to `server`, or a new one.
     async fn connection(&self, server: &Server, early: bool) -> Result<Connection, ClientError> {
-        let mut connections = self.0.connections.lock().await;
-        if let Some(connection) = connections.get(&server.name()).filter(|connection| !connection.is_over()) {
+        let slot = self.slot(server);
+        let mut slot = slot.lock().await;
+        if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_over()) {
             return Ok(connection.clone());
         }
         let mut failed = None;
@@ -269,7 +279,7 @@ impl Client {
         for address in self.addresses(server).await? {
             match Connection::open(&self.0, server, address, early).await {
                 Ok(connection) => {
-                    connections.insert(server.name(), connection.clone());
+                    *slot = Some(connection.clone());
                     return Ok(connection);
                 }
                 Err(error) => failed = Some(error),

@@ -119,6 +119,7 @@ fn value(text: &str) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::PIECE;
     use std::time::UNIX_EPOCH;
 
     async fn ask(root: &Root, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, http::HeaderMap, Vec<u8>) {
@@ -128,7 +129,7 @@ mod tests {
         }
         let Answer { head, mut body } = answer(root, &request.body(()).unwrap(), UNIX_EPOCH);
         let mut content = Vec::new();
-        while let Some(piece) = body.next().await.unwrap() {
+        while let Some(piece) = body.next(PIECE).await.unwrap() {
             content.extend_from_slice(&piece);
         }
         (head.status().as_u16(), head.headers().clone(), content)
@@ -181,7 +182,7 @@ mod tests {
         let root = Root::open(place.path()).unwrap();
         let mut body = answer(&root, &Request::get("/f").body(()).unwrap(), UNIX_EPOCH).body;
         std::fs::File::options().write(true).open(&name).unwrap().set_len(300_000).unwrap();
-        assert_eq!(body.next().await.unwrap().unwrap().len(), 262_144);
-        assert_eq!(body.next().await.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+        assert_eq!(body.next(PIECE).await.unwrap().unwrap().len(), 65_536);
+        assert_eq!(body.next(PIECE).await.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
     }
 }

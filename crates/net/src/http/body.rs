@@ -11,6 +11,9 @@ use tokio::task::spawn_blocking;
 /// at a time.
 pub const PIECE: u64 = 256 * 1024;
 
+/// What is read with the file's opening, bytes: our choice. Most files are smaller, and what waits to be sent should be little where many ask at once.
+const FIRST: u64 = 64 * 1024;
+
 /// Content that is still to be sent.
 #[derive(Debug, Default)]
 pub struct Body {
@@ -32,7 +35,7 @@ impl Body {
     /// The file cannot be read.
     pub fn file(mut file: File, range: ByteRange) -> io::Result<Self> {
         file.seek(SeekFrom::Start(range.first))?;
-        let ready = read(&file, range.length.min(PIECE))?;
+        let ready = read(&file, range.length.min(FIRST))?;
         let rest = range.length - ready.len() as u64;
         let rest = (rest > 0).then(|| (Arc::new(file), rest));
         Ok(Self { left: range.length, ready: Some(ready), rest })
@@ -43,15 +46,15 @@ impl Body {
         self.left
     }
 
-    /// The next piece.
+    /// The next piece, at most `most` bytes of the file, and [`PIECE`] in any case.
     ///
     /// # Errors
     /// The file cannot be read, or has become shorter: what was announced cannot be sent.
-    pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
+    pub async fn next(&mut self, most: u64) -> io::Result<Option<Bytes>> {
         let piece = match (self.ready.take(), self.rest.as_mut()) {
             (Some(ready), _) => ready,
             (None, Some((file, rest))) => {
-                let (from, most) = (file.clone(), (*rest).min(PIECE));
+                let (from, most) = (file.clone(), (*rest).min(most.clamp(1, PIECE)));
                 let piece = spawn_blocking(move || read(&from, most)).await.map_err(io::Error::other)??;
                 *rest -= piece.len() as u64;
                 if *rest == 0 {

@@ -9,7 +9,7 @@ mod range;
 mod root;
 
 pub use answer::{Answer, answer};
-pub use body::Body;
+pub use body::{Body, PIECE};
 pub use path::{PathError, RequestPath};
 pub use range::{ByteRange, Selected};
 pub use root::Root;

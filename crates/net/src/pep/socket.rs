@@ -10,9 +10,9 @@ use std::io;
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Bytes that the kernel takes and has not sent yet: what is under way may fill the buffer, what waits need not (TCP_NOTSENT_LOWAT). 40 ms at
-/// 50 Mbps, in which the proxy is woken surely: our choice.
-const NOT_SENT: u32 = 256 * 1024;
+/// Bytes that the kernel takes and has not sent yet: what is under way may fill the buffer, what waits need not (TCP_NOTSENT_LOWAT). 160 ms at
+/// 50 Mbps, in which the proxy is woken on a busy machine, too: with 256 kB, senders ran dry there. Our choice.
+const NOT_SENT: u32 = 1024 * 1024;
 /// Silence after which a peer is asked whether it is still there, and how often: our choice. Shorter than RFC 9293 §3.8.4's two hours,
 /// since translators on the way forget sooner.
 const KEEPALIVE: (Span, Span, u32) = (Span::from_secs(120), Span::from_secs(30), 6);

@@ -1,6 +1,7 @@
 //! What a connection gets when it begins: its congestion control, what is remembered of its path, its windows.
 
 use super::Shared;
+use super::limits::LEAST_BUFFER;
 use crate::resumption::Begun;
 use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
 use bentpipe_quic::token::Tokens;
@@ -52,8 +53,7 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     let pass = shared.door.enter(remote.ip());
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
     let settings = &shared.tuning.settings;
-    let buffer = shared.door.buffer(0);
-    let mut transport = Settings { send_window: Bytes::new(buffer), ..settings.clone() }.transport().ok()?;
+    let mut transport = Settings { send_window: Bytes::new(LEAST_BUFFER), ..settings.clone() }.transport().ok()?;
     transport.max_concurrent_bidi_streams(VarInt::from_u32(shared.door.limits().requests));
     // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
     transport.max_concurrent_uni_streams(VarInt::from_u32(8));
@@ -66,6 +66,6 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     config.transport_config(Arc::new(transport));
     let attached = Attached { probe: Some(probe), remembered, tokens, starting, ..Attached::default() };
     let shared = shared.clone();
-    let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, buffer, notes)) as Task);
+    let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, notes)) as Task);
     Some(Accept { config: Arc::new(config), attached, app })
 }

@@ -10,6 +10,7 @@ use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::http::Root;
 use crate::resumption::{Resumption, ResumptionError, careful};
+use crate::scrape;
 use crate::socket::Socket;
 use crate::write_behind::WriteBehind;
 use bentpipe_quic::congestion::Recipe;
@@ -83,6 +84,7 @@ pub struct ServerBuilder {
     metrics: Option<SocketAddr>,
     limits: Limits,
     store: Option<PathBuf>,
+    remembers: bool,
     congestion: Recipe,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
 }
@@ -105,6 +107,7 @@ impl ServerBuilder {
             metrics: None,
             limits: Limits::default(),
             store: None,
+            remembers: true,
             congestion: careful(),
             log: None,
         }
@@ -138,6 +141,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Remembers no paths, neither in a file nor in memory: those clients that keep tokens do.
+    #[must_use]
+    pub fn tokens_only(mut self) -> Self {
+        self.remembers = false;
+        self
+    }
+
     /// Congestion control, instead of CUBIC with the automatic start and Careful Resume.
     #[must_use]
     pub fn congestion(mut self, congestion: Recipe) -> Self {
@@ -157,7 +167,8 @@ impl ServerBuilder {
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { directory, certificate, address, metrics: metrics_at, limits, store, congestion, log } = self;
+        let Self { directory, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log } =
+            self;
         let root = Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?;
         let clock = WallClock::new();
         clock.now();
@@ -168,7 +179,8 @@ impl ServerBuilder {
         let (stop, stopped) = tokio::sync::watch::channel(());
         let (mut config, tls) = configurations(&certificate)?;
         config.max_incoming(limits.connections);
-        let (resumption, tokens) = path_memory(store.as_deref(), congestion, &clock)?;
+        let (resumption, tokens) = path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
+        let resumption = if remembers { resumption } else { resumption.forgetful() };
         let tuning = Tuning::new(&limits)?;
         let shared = Arc::new(Shared {
             root,
@@ -206,7 +218,11 @@ impl ServerBuilder {
         let alternative = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))
             .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alternative))];
-        tasks.extend(metrics_listener.map(|listener| tokio::spawn(tcp::metrics(listener, shared.clone()))));
+        if let Some(listener) = metrics_listener {
+            let shared = shared.clone();
+            let text = move || shared.metrics.text(shared.door.inside());
+            tasks.push(tokio::spawn(scrape::serve(listener, text)));
+        }
         Ok(Server { shared, driver, driving, tasks, stop, address: bound, metrics_address })
     }
 }

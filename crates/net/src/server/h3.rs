@@ -1,6 +1,6 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
-use super::limits::Pass;
+use super::limits::{LEAST_BUFFER, Pass, Sending};
 use super::{Served, Shared};
 use crate::http::{Answer, Body, answer};
 use crate::path_report::{PathReport, takes_trailers};
@@ -22,9 +22,14 @@ use tokio::time::{Duration, timeout};
 /// How often it is looked whether a connection has nothing more to do.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Least bytes that are read of a file at once: our choice, few enough for thousands of responses, and each is a call to another thread.
+const LEAST_PIECE: u64 = 32 * 1024;
+/// Bytes of a send buffer of which a client takes some within the time that it may stall.
+const TAKEN: u64 = 256 * 1024;
+
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, buffer: u64, notes: Option<PathNotes>) {
-    conn.batch_writes(buffer);
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<PathNotes>) {
+    conn.batch_writes(LEAST_BUFFER);
     shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
@@ -120,8 +125,12 @@ async fn request(
         return stream.stop_stream(Code::H3_INTERNAL_ERROR);
     };
     served.status(head.status());
-    match send(&conn, &mut stream, (head, body), notes, &shared, &mut served).await {
-        Ok(()) => served.complete(),
+    let mut sending = shared.door.send();
+    match send(&conn, &mut stream, (head, body), notes, &mut sending, &mut served).await {
+        Ok(()) => {
+            served.complete();
+            acknowledged(&conn, &stream, sending, limits.stall_time).await;
+        }
         Err(Some(code)) => {
             if code == Code::H3_EXCESSIVE_LOAD {
                 shared.metrics.slow.fetch_add(1, Relaxed);
@@ -133,28 +142,47 @@ async fn request(
     }
 }
 
+/// Keeps the response's part of the memory while something of it is not acknowledged; a client for which that takes too long is given up.
+async fn acknowledged(
+    conn: &Conn,
+    stream: &RequestStream<bentpipe_quic::BidiStream, Bytes>,
+    sending: Sending,
+    stall: Span,
+) {
+    let pieces = sending.granted() / TAKEN + 1;
+    if within(Span::from_nanos(stall.as_nanos().saturating_mul(pieces)), conn.acknowledged(stream.id())).await.is_none()
+    {
+        sending.too_slow();
+        conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"nothing is taken");
+    }
+}
+
 /// Sends a response; an error is the code to end the stream with, where it still can be.
 async fn send(
     conn: &Conn,
     stream: &mut RequestStream<bentpipe_quic::BidiStream, Bytes>,
     (mut head, mut body): (http::Response<()>, Body),
     notes: Option<PathNotes>,
-    shared: &Shared,
+    sending: &mut Sending,
     served: &mut Served,
 ) -> Result<(), Option<Code>> {
-    let stall = shared.door.limits().stall_time;
-    let _sending = shared.door.send();
+    let stall = sending.limits().stall_time;
     let slow = || Some(Code::H3_EXCESSIVE_LOAD);
     if notes.is_some() {
         head.headers_mut().insert(TRAILER, HeaderValue::from_static("server-timing"));
     }
     within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
-    while let Some(piece) = body.next().await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? {
+    loop {
         // Twice the window: what is in flight, and as much again for the round trip in which the window may double.
         let window = conn.congestion_window().map_or(0, |window| window.get());
-        conn.batch_writes(shared.door.buffer(window.saturating_mul(2)));
+        let buffer = sending.buffer(window.saturating_mul(2));
+        // A small part of the buffer, since it is memory too; of few sizes, so that what one piece leaves, another fits.
+        let most = 1 << (buffer / 8).max(LEAST_PIECE).ilog2();
+        let Some(piece) = body.next(most).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? else { break };
+        conn.batch_writes(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
+        sending.written();
         served.sent(bytes);
     }
     if let Some(notes) = notes {

@@ -23,7 +23,8 @@ pub struct Limits {
     pub requests: u32,
     /// Bytes of a request's header fields, as HTTP/3 counts them (RFC 9114 §4.2.2).
     pub header: Bytes,
-    /// Memory for what is sent and not yet acknowledged, of all QUIC connections together. Each that sends gets its part, and never less than 128 kB.
+    /// Memory for what is sent and not yet acknowledged, of all QUIC connections together. Each that sends gets an equal part of what others do not hold, and
+    /// 128 kB in any case. What of its file is read comes on top, an eighth of its part or 32 kB.
     pub send_memory: Bytes,
     /// A handshake takes no longer.
     pub handshake_time: Span,
@@ -52,8 +53,8 @@ impl Default for Limits {
     }
 }
 
-/// Least send buffer of a connection.
-const LEAST_BUFFER: u64 = 128 * 1024;
+/// Least send buffer of a connection, and the one that it begins with.
+pub(super) const LEAST_BUFFER: u64 = 128 * 1024;
 /// Largest: 850 Mbps over 600 ms.
 const MOST_BUFFER: u64 = 64 * 1_000_000;
 /// What a connection begins with where there is room: what the first round trips of a fast start take.
@@ -75,6 +76,8 @@ struct Counts {
     all: usize,
     handshakes: usize,
     sending: u64,
+    /// Send buffers of all responses together, bytes.
+    granted: u64,
     closed: bool,
     clients: BTreeMap<IpPrefix, usize>,
 }
@@ -132,14 +135,7 @@ impl Door {
     /// Begins a response; it counts until what is returned is dropped.
     pub fn send(&self) -> Sending {
         self.counts().sending += 1;
-        Sending(self.clone())
-    }
-
-    /// The send buffer of a connection that could use `wanted` bytes, when so many send.
-    pub fn buffer(&self, wanted: u64) -> u64 {
-        let sending = self.counts().sending.max(1);
-        let part = self.limits().send_memory.get() / sending;
-        wanted.clamp(FIRST_BUFFER, MOST_BUFFER).min(part).max(LEAST_BUFFER)
+        Sending { door: self.clone(), granted: 0, next: 0 }
     }
 }
 
@@ -179,13 +175,57 @@ impl Drop for Pass {
     }
 }
 
-/// A response under way.
+/// A response under way, until all of it is acknowledged. Call [`Sending::buffer`] before each piece, and [`Sending::written`] after it.
 #[derive(Debug)]
-pub(crate) struct Sending(Door);
+pub(crate) struct Sending {
+    door: Door,
+    /// What it may hold.
+    granted: u64,
+    /// What it may hold once the piece that is being written has gone into a buffer of that size.
+    next: u64,
+}
+
+impl Sending {
+    /// The send buffer from now on, bytes, of a connection that could use `wanted`: no more than its part, and no more than what others have not got yet.
+    pub fn buffer(&mut self, wanted: u64) -> u64 {
+        let memory = self.door.limits().send_memory.get();
+        let mut counts = self.door.counts();
+        let part = memory / counts.sending.max(1);
+        let free = memory.saturating_sub(counts.granted - self.granted);
+        self.next = wanted.clamp(FIRST_BUFFER, MOST_BUFFER).min(part).min(free).max(LEAST_BUFFER);
+        let more = self.next.saturating_sub(self.granted);
+        counts.granted += more;
+        self.granted += more;
+        self.next
+    }
+
+    /// What was to be written has been taken: no more than the last size is held now, where it was larger before.
+    pub fn written(&mut self) {
+        self.door.counts().granted -= self.granted - self.next;
+        self.granted = self.next;
+    }
+
+    /// The limits that it is under.
+    pub fn limits(&self) -> &Limits {
+        self.door.limits()
+    }
+
+    /// Counts a client that was given up because it took too little.
+    pub fn too_slow(&self) {
+        self.door.0.metrics.slow.fetch_add(1, Relaxed);
+    }
+
+    /// What it holds, at most.
+    pub fn granted(&self) -> u64 {
+        self.granted
+    }
+}
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.0.counts().sending -= 1;
+        let mut counts = self.door.counts();
+        counts.sending -= 1;
+        counts.granted -= self.granted;
     }
 }
 
@@ -238,13 +278,43 @@ mod tests {
     #[test]
     fn send_memory_is_shared_by_those_who_send() {
         let door = door(Limits { send_memory: Bytes::new(8 * 1024 * 1024), ..Limits::default() });
-        assert_eq!(door.buffer(0), FIRST_BUFFER);
-        assert_eq!(door.buffer(u64::MAX), 8 * 1024 * 1024);
-        let sending: Vec<Sending> = (0..16).map(|_| door.send()).collect();
-        assert_eq!(door.buffer(u64::MAX), 512 * 1024);
+        let mut first = door.send();
+        assert_eq!(first.buffer(0), FIRST_BUFFER);
+        assert_eq!(first.buffer(u64::MAX), 8 * 1024 * 1024);
+        let mut sending: Vec<Sending> = (0..15).map(|_| door.send()).collect();
+        let late: Vec<u64> = sending.iter_mut().map(|sending| sending.buffer(u64::MAX)).collect();
+        assert_eq!(late, [LEAST_BUFFER; 15], "the first one has all");
+        assert_eq!(first.buffer(u64::MAX), 512 * 1024);
+        assert_eq!(sending[0].buffer(u64::MAX), LEAST_BUFFER, "and may still hold it");
+        first.written();
+        assert_eq!(sending[0].buffer(u64::MAX), 512 * 1024);
         let more: Vec<Sending> = (0..1000).map(|_| door.send()).collect();
-        assert_eq!(door.buffer(u64::MAX), LEAST_BUFFER);
-        drop((sending, more));
-        assert_eq!(door.buffer(0), FIRST_BUFFER);
+        assert_eq!(sending[1].buffer(u64::MAX), LEAST_BUFFER);
+        drop((first, sending, more));
+        assert_eq!(door.counts().granted, 0);
+        assert_eq!(door.send().buffer(0), FIRST_BUFFER);
+    }
+
+    #[test]
+    fn send_memory_is_kept_to_whoever_comes_and_goes() {
+        let memory = 64 * 1024 * 1024;
+        let door = door(Limits { send_memory: Bytes::new(memory), ..Limits::default() });
+        let mut sending: Vec<Sending> = Vec::new();
+        for step in 0..2000u64 {
+            match step % 5 {
+                0 | 1 => sending.push(door.send()),
+                4 if step % 3 == 0 => drop(sending.swap_remove(step as usize * 7 % sending.len())),
+                _ => {
+                    let index = step as usize * 13 % sending.len();
+                    sending[index].buffer(step.pow(2) * 1000);
+                    if step % 2 == 0 {
+                        sending[index].written();
+                    }
+                }
+            }
+            let held: u64 = sending.iter().map(Sending::granted).sum();
+            assert_eq!(held, door.counts().granted);
+            assert!(held <= memory + LEAST_BUFFER * sending.len() as u64, "{held} at step {step}");
+        }
     }
 }

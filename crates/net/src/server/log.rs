@@ -1,17 +1,14 @@
 //! The access log: one line for each request.
 
 use super::metrics::Metrics;
+use crate::lines::{Lines, LogLine, humane};
 use http::{Method, StatusCode, Version};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
-
-/// Lines that wait to be written; more are lost, and counted.
-const WAITING: usize = 4096;
 
 /// How lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +33,7 @@ pub(crate) struct Line {
     pub complete: bool,
 }
 
-impl Line {
+impl LogLine for Line {
     fn format(&self, format: LogFormat) -> String {
         let time = humane(self.time);
         let protocol = match self.version {
@@ -74,39 +71,25 @@ impl Line {
     }
 }
 
-/// RFC 3339, in UTC.
-fn humane(time: SystemTime) -> String {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    bentpipe_units::Epoch::from_unix_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)).to_string()
-}
-
 /// Where lines go. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessLog {
-    lines: SyncSender<Line>,
+    lines: Lines<Line>,
     metrics: Arc<Metrics>,
 }
 
 impl AccessLog {
     /// Writes to `sink` from a thread of its own, so that a slow disk or terminal holds up nobody. It ends with the last clone.
-    pub fn new(format: LogFormat, mut sink: Box<dyn Write + Send>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
-        let (lines, inbox) = sync_channel::<Line>(WAITING);
+    pub fn new(format: LogFormat, sink: Box<dyn Write + Send>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
         let counts = metrics.clone();
-        std::thread::Builder::new().name("access log".to_owned()).spawn(move || {
-            while let Ok(line) = inbox.recv() {
-                let mut text = line.format(format);
-                // What waits goes with it: one write for all.
-                text.extend(inbox.try_iter().take(255).map(|line| line.format(format)));
-                if sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err() {
-                    counts.log_lost.fetch_add(1, Relaxed);
-                }
-            }
-        })?;
-        Ok(Self { lines, metrics })
+        let lost = move || {
+            counts.log_lost.fetch_add(1, Relaxed);
+        };
+        Ok(Self { lines: Lines::new(format, sink, lost)?, metrics })
     }
 
     pub fn write(&self, line: Line) {
-        if self.lines.try_send(line).is_err() {
+        if !self.lines.write(line) {
             self.metrics.log_lost.fetch_add(1, Relaxed);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::stall::Impatient;
 use super::{Served, Shared};
-use crate::http::{Answer, Body, answer};
+use crate::http::{Answer, Body, PIECE, answer};
 use bentpipe_quic::Admission;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
@@ -141,7 +141,7 @@ impl Content {
         let served = unless_done(&body, served);
         Self(Box::pin(unfold((body, served), move |(mut body, served)| async move {
             let mut served = served?;
-            match body.next().await {
+            match body.next(PIECE).await {
                 Ok(Some(piece)) => {
                     served.sent(piece.len() as u64);
                     let served = unless_done(&body, served);
@@ -161,39 +161,5 @@ impl http_body::Body for Content {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         self.0.as_mut().poll_next(cx).map_ok(Frame::data)
-    }
-}
-
-/// Answers Prometheus, over plain HTTP/1.1.
-pub(super) async fn metrics(listener: TcpListener, shared: Arc<Shared>) {
-    let mut stop = shared.stop.clone();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stop.changed() => return,
-        };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let shared = shared.clone();
-        tokio::spawn(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let mut response = Response::new(String::new());
-                if request.uri().path() == "/metrics" {
-                    *response.body_mut() = shared.metrics.text(shared.door.inside());
-                    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                    response.headers_mut().insert(http::header::CONTENT_TYPE, kind);
-                } else {
-                    *response.status_mut() = StatusCode::NOT_FOUND;
-                }
-                std::future::ready(Ok::<_, Infallible>(response))
-            });
-            let mut builder = hyper::server::conn::http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10)).keep_alive(false);
-            // One scrape a connection, and no longer than this.
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            let _ = timeout(Duration::from_secs(10), connection).await;
-        });
     }
 }

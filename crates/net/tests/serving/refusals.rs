@@ -89,6 +89,38 @@ async fn under_load_a_client_shows_its_address_and_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_first_flights_is_bounded_and_passes_while_clients_are_served() {
+    let handshake_time = Span::from_secs(2);
+    let place = Place::limited(Limits { handshakes: 4, handshake_time, ..Limits::default() }).await;
+    // First flights of a hundred clients, each from an address of its own that never answers.
+    let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let url: http::Uri = format!("https://{}/", relay.local_addr().unwrap()).parse().unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        let (nowhere, url) = (place.client(), url.clone());
+        let asking = tokio::spawn(async move { nowhere.get(&url, &HeaderMap::new()).await.map(|_| ()) });
+        let mut buffer = [0; 2048];
+        let (length, _) = relay.recv_from(&mut buffer).await.unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&buffer[..length], place.server.address()).unwrap();
+        silent.push(socket);
+        asking.abort();
+    }
+    let client = place.client();
+    assert_eq!(content(place.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
+    let metrics = place.server.metrics();
+    assert!(metrics.retried.load(Relaxed) >= 50, "{} were to show their addresses", metrics.retried.load(Relaxed));
+    assert!(place.server.connections() <= 5, "{} connections", place.server.connections());
+    client.disconnect().await;
+    let mut tries = 200;
+    while place.server.connections() > 0 {
+        tries -= 1;
+        assert!(tries > 0, "{} connections stay", place.server.connections());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_takes_nothing_is_given_up_and_another_is_served() {
     let place = Place::limited(Limits { stall_time: Span::from_millis(500), ..Limits::default() }).await;
     // Sparse, and more than the client's window and the buffers between.

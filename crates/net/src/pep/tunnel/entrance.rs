@@ -31,12 +31,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Duration, sleep, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 /// Connections that wait to be given a stream. More wait where they are.
 const WAITING: usize = 64;
-/// How long is waited after attempts that failed, one after the other, seconds: our choice.
-const PAUSES: [u64; 5] = [1, 2, 5, 10, 30];
+/// How long is waited after a connection that lasted, and after attempts that failed, one after the other, seconds: our choice.
+const PAUSES: [u64; 6] = [0, 1, 2, 5, 10, 30];
+/// What has lasted so long was no failure. Our choice: twice a handshake.
+const LASTED: Duration = Duration::from_secs(30);
 
 /// A TCP connection on its way into the tunnel. Dropped, its client is reset.
 pub(in super::super) struct Passenger {
@@ -137,17 +139,17 @@ impl Keeper {
     async fn keep(self, mut ending: watch::Receiver<bool>) {
         let mut failures = 0;
         loop {
+            let begun = Instant::now();
             match self.connect().await {
                 Ok((conn, carriage, driver)) => {
-                    failures = 0;
                     tracing::info!(exit = %self.exit, "tunnel begun");
                     self.publish.send_replace(Some(carriage));
-                    let ended = tokio::select! {
+                    let over = tokio::select! {
                         () = conn.ended() => false,
                         _ = ending.wait_for(|over| *over) => true,
                     };
                     self.publish.send_replace(None);
-                    if ended {
+                    if over {
                         // Streams are finished, and not all of their bytes are acknowledged.
                         sleep(LAST.into()).await;
                         return driver.close_all(0).await;
@@ -155,15 +157,14 @@ impl Keeper {
                     let reason = conn.closed().map_or_else(String::new, |error| error.to_string());
                     tracing::warn!(exit = %self.exit, reason, "tunnel ended");
                 }
-                Err(reason) => {
-                    tracing::warn!(exit = %self.exit, reason, "no tunnel");
-                    let pause = PAUSES.get(failures).or(PAUSES.last()).copied().unwrap_or(1);
-                    failures += 1;
-                    tokio::select! {
-                        () = sleep(Duration::from_secs(pause)) => {}
-                        _ = ending.wait_for(|over| *over) => return,
-                    }
-                }
+                Err(reason) => tracing::warn!(exit = %self.exit, reason, "no tunnel"),
+            }
+            // One that lasted was none of the failures in a row.
+            failures = if begun.elapsed() > LASTED { 0 } else { failures + 1 };
+            let pause = PAUSES.get(failures).or(PAUSES.last()).copied().unwrap_or(1);
+            tokio::select! {
+                () = sleep(Duration::from_secs(pause)) => {}
+                _ = ending.wait_for(|over| *over) => return,
             }
         }
     }

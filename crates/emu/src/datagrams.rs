@@ -1,0 +1,226 @@
+//! A UDP port of the far side that leads to a service outside the namespaces: what a `Relay` is for TCP.
+//!
+//! Each address that sends to the port gets a socket of its own in the host's network, connected to the service, as behind a network address translator (RFC 4787); what comes back goes to that
+//! address. Datagrams cross the path as they are; their ECN field ends at the port.
+
+use crate::clock::{Clock, pause};
+use crate::{EmuError, Namespace, RelayReport};
+use bentpipe_units::{Span, Time};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{setsockopt, sockopt::RcvBuf};
+use std::io::{self, ErrorKind};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// Addresses at the same time; more are refused until one has been silent for [`SILENT`].
+const MOST: usize = 256;
+/// After so long without a datagram either way, an address may lose its place to another: the least that RFC 4787 §4.3 allows.
+const SILENT: Span = Span::from_secs(120);
+/// How often the thread looks whether it is to stop.
+const NAP_MS: u16 = 100;
+/// Datagrams that are taken from one socket before the others have their turn.
+const TURN: usize = 64;
+/// Room for datagrams that wait: 50 ms at 300 Mbps. Where the host allows less, there is less.
+const ROOM: usize = 2 << 20;
+
+/// A port at work. Dropped, it is closed.
+#[derive(Debug)]
+pub struct UdpRelay {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    port: u16,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    taken: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Shared {
+    fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl UdpRelay {
+    /// Leads datagrams to `port` of `far_side` to `target`, a `host:port` that is looked up for each address that sends.
+    ///
+    /// # Errors
+    /// A port that is taken, or a target that leads nowhere now.
+    pub fn start(far_side: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
+        let what = |error| EmuError::system(format!("forwarding UDP port {port} to {target}"), error);
+        target.to_socket_addrs().map_err(what)?;
+        // Both families: IPV6_V6ONLY is off in a new namespace; without IPv6, IPv4 alone.
+        let bind = || UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| UdpSocket::bind(("0.0.0.0", port)));
+        let near = prepared(far_side.inside(bind)?.map_err(what)?).map_err(what)?;
+        let port = near.local_addr().map_err(what)?.port();
+        let shared: Arc<Shared> = Arc::default();
+        let mut port_at_work = Port {
+            near,
+            target: target.to_owned(),
+            shared: Arc::clone(&shared),
+            far: Vec::new(),
+            clock: Clock::start(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("relay".to_owned())
+            .spawn(move || port_at_work.run())
+            .map_err(|error| EmuError::system("a thread", error))?;
+        Ok(Self { shared, thread: Some(thread), port })
+    }
+
+    /// The port, where 0 was asked for.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What it has done so far: addresses that got a socket, datagrams of addresses that got none because there were 256, and datagrams that could not be sent on.
+    pub fn report(&self) -> RelayReport {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        RelayReport {
+            taken: of(&self.shared.taken),
+            refused: of(&self.shared.refused),
+            failed: of(&self.shared.failed),
+        }
+    }
+}
+
+impl Drop for UdpRelay {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A socket that never waits, with room.
+fn prepared(socket: UdpSocket) -> io::Result<UdpSocket> {
+    socket.set_nonblocking(true)?;
+    // As much as the host allows.
+    let _ = setsockopt(&socket, RcvBuf, &ROOM);
+    Ok(socket)
+}
+
+/// An address, its socket in the host's network, and when anything passed last.
+struct Far {
+    client: SocketAddr,
+    socket: UdpSocket,
+    used: Time,
+}
+
+struct Port {
+    near: UdpSocket,
+    target: String,
+    shared: Arc<Shared>,
+    far: Vec<Far>,
+    clock: Clock,
+}
+
+impl Port {
+    fn run(&mut self) {
+        let mut buffer = vec![0; 65_536];
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let mut waiting = vec![PollFd::new(self.near.as_fd(), PollFlags::POLLIN)];
+            waiting.extend(self.far.iter().map(|far| PollFd::new(far.socket.as_fd(), PollFlags::POLLIN)));
+            if poll(&mut waiting, PollTimeout::from(NAP_MS)).is_err() {
+                // A signal, or no memory for a moment.
+                pause(Span::from_millis(1));
+                continue;
+            }
+            let ready: Vec<bool> = waiting.iter().map(|fd| fd.any().unwrap_or(true)).collect();
+            drop(waiting);
+            let now = self.clock.now();
+            // Those of the far side first: sending on may change which there are.
+            for (far, _) in self.far.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
+                far.back(&self.near, now, &self.shared, &mut buffer);
+            }
+            if ready[0] {
+                self.out(now, &mut buffer);
+            }
+        }
+    }
+
+    /// What clients have sent, on to the service.
+    fn out(&mut self, now: Time, buffer: &mut [u8]) {
+        for _ in 0..TURN {
+            let (length, client) = match self.near.recv_from(buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // An answer that a client refused (ICMP) shows here.
+                Err(_) => continue,
+            };
+            let Some(place) = self.place(client, now) else { continue };
+            let far = &mut self.far[place];
+            far.used = now;
+            if far.socket.send(&buffer[..length]).is_err() {
+                Shared::count(&self.shared.failed);
+            }
+        }
+    }
+
+    /// Where `client` is among those there are; a new place where it has none.
+    fn place(&mut self, client: SocketAddr, now: Time) -> Option<usize> {
+        if let Some(place) = self.far.iter().position(|far| far.client == client) {
+            return Some(place);
+        }
+        if self.far.len() >= MOST {
+            let silent = (0..self.far.len()).min_by_key(|place| self.far[*place].used);
+            let Some(silent) = silent.filter(|place| now.since(self.far[*place].used) >= SILENT) else {
+                Shared::count(&self.shared.refused);
+                return None;
+            };
+            self.far.swap_remove(silent);
+        }
+        match connect(&self.target) {
+            Ok(socket) => {
+                Shared::count(&self.shared.taken);
+                self.far.push(Far { client, socket, used: now });
+                Some(self.far.len() - 1)
+            }
+            Err(_) => {
+                Shared::count(&self.shared.failed);
+                None
+            }
+        }
+    }
+}
+
+impl Far {
+    /// What the service has sent, back to the client.
+    fn back(&mut self, near: &UdpSocket, now: Time, shared: &Shared, buffer: &mut [u8]) {
+        for _ in 0..TURN {
+            match self.socket.recv(buffer) {
+                Ok(length) => {
+                    self.used = now;
+                    if near.send_to(&buffer[..length], self.client).is_err() {
+                        Shared::count(&shared.failed);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // Nobody listens at the service (ICMP): a datagram was lost, as a datagram may be.
+                Err(_) => Shared::count(&shared.failed),
+            }
+        }
+    }
+}
+
+/// A socket that sends to the service, at the first of its addresses that can be reached.
+fn connect(target: &str) -> io::Result<UdpSocket> {
+    let mut last = io::Error::from(ErrorKind::NotFound);
+    for address in target.to_socket_addrs()? {
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let connected = UdpSocket::bind(any).and_then(|socket| socket.connect(address).map(|()| socket));
+        match connected.and_then(prepared) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
