@@ -65,7 +65,8 @@ try {
             return {
                 bytes: body.byteLength,
                 sha256: [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join(''),
-                handshake_s: since(entry.connectEnd),
+                // A connection of HTTP/2 counts as one that was there: its handshake is not told.
+                handshake_s: entry.connectEnd > entry.connectStart ? since(entry.connectEnd) : null,
                 first_byte_s: since(entry.responseStart),
                 completion_s: since(entry.responseEnd),
                 protocol: entry.nextHopProtocol,

@@ -93,7 +93,8 @@ fn named(
     let able: Vec<&str> = peers.iter().filter(|peer| can(peer)).map(|peer| peer.name.as_str()).collect();
     for (place, name) in asked.iter().enumerate() {
         let reason = if !able.contains(&name.as_str()) {
-            format!("no such peer `{name}`; allowed: {}", able.join(", "))
+            let allowed = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
+            format!("no such peer `{name}`; allowed: {allowed}")
         } else if asked[..place].contains(name) {
             format!("`{name}` stands twice; allowed: each once")
         } else {

@@ -103,7 +103,7 @@ fn peers_that_are_none_and_descriptions_that_are_wrong_are_refused_and_nothing_r
     describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"sh\"]\n");
     for (args, says) in [
         (&["--clients", "b"][..], "no such peer `b`; allowed: a"),
-        (&["--servers", "a"], "no such peer `a`; allowed: "),
+        (&["--servers", "a"], "no such peer `a`; allowed: none"),
         (&["--clients", "a,a"], "`a` stands twice"),
         (&["--profiles", "moon"], "no profile is named `moon`; allowed: geo-10-2"),
         (&["--protocols", "h4"], "`h4` is no version of HTTP; allowed: h3, h2, h1"),

@@ -62,6 +62,8 @@ where
         let root = root.clone();
         tokio::spawn(async move {
             let answer = async {
+                // To its end: a stream that is let go before is stopped with a code that is none of HTTP/3's, and libcurl gives up the answer for it.
+                while stream.recv_data().await?.is_some() {}
                 let Ok((mut file, length)) = root.open(request.uri().path()).await else {
                     stream.send_response(Response::builder().status(StatusCode::NOT_FOUND).body(())?).await?;
                     stream.finish().await?;

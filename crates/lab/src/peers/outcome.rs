@@ -58,7 +58,11 @@ impl Participant {
         Self {
             name: peer.name.clone(),
             title: peer.title.clone(),
-            version,
+            // Without a version and a command for it, it is this program.
+            version: version.or_else(|| {
+                let own = peer.version.is_none() && peer.version_command.is_empty();
+                own.then(|| env!("CARGO_PKG_VERSION").to_owned())
+            }),
             source: peer.source.clone(),
             note: peer.note.clone(),
             client: protocols(&peer.client),
