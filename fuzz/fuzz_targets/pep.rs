@@ -9,7 +9,7 @@ fn play(credentials: Option<&Credentials>, bytes: &[u8], piece: usize) -> (Vec<u
     let mut entry = Entry::new(credentials.cloned());
     let (mut sent, mut rest) = (Vec::new(), bytes);
     loop {
-        match entry.next() {
+        match entry.step() {
             Event::Send(answer) => sent.extend(answer),
             Event::More if rest.is_empty() => return (sent, Event::More),
             Event::More => {

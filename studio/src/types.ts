@@ -93,7 +93,8 @@ export interface Flow {
   packets_lost_random: number;
   /** Lost in a network of satellites where no link was to blame; missing in results written before there were any. */
   packets_lost_route?: number;
-  packets_declared_lost: number;
+  /** Null where nobody can be asked: of programs. */
+  packets_declared_lost: number | null;
   flow_control_blocked_s: number | null;
   /** The longest of these times at a stretch; missing in results written before it was measured. */
   flow_control_blocked_longest_s?: number | null;

@@ -89,7 +89,7 @@ fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
         (tcp("http = \"raw\"\ninitial_window = 32\n"), "`initial_window`"),
         (tcp("http = \"raw\"\nack = \"1:10\"\n"), "`ack`"),
         (tcp("http = \"raw\"\nresume = \"careful\"\n"), "`resume`"),
-        (format!("{HEAD}[defaults]\nresume = \"careful\"\n"), "`resume`"),
+        (format!("{HEAD}[defaults]\nresume = \"careful\"\n"), "`handshake`"),
         (format!("{HEAD}[defaults]\nhttp = \"raw\"\n"), "`http`"),
     ] {
         let output = run("wall", &text);
@@ -155,6 +155,28 @@ fn our_quic_is_the_products_own_server_and_client() {
     let second = |key: &str| flow[key].as_f64().unwrap_or(0.0);
     assert!(second("handshake_s") >= 0.1 && second("completion_s") >= 0.3, "{flow}");
     assert!(flow["return_bytes"]["udp"].as_u64() > Some(100), "{flow}");
+}
+
+#[test]
+fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itself() {
+    let text =
+        format!("{}[output]\ncapture = \"access\"\n", HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nwait = \"3 s\"\n"));
+    let text =
+        format!("{text}[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n").replace("repeat = 2", "repeat = 1");
+    let place = tempfile::tempdir().expect("a directory");
+    let output = command(place.path(), "wall", &text).output().expect("the command runs");
+    if cannot_run(&output) {
+        return;
+    }
+    let document = results(&output);
+    let flow = &document["runs"][0]["flows"][0];
+    assert_eq!(output.status.code(), Some(0), "{}: {flow}", said(&output));
+    assert_eq!((flow["visit"].as_u64(), flow["bytes"].as_u64()), (Some(2), Some(300_000)), "{flow}");
+    // The answer comes a round trip after the first flight; the first visit, of 2.5 MB, has packets of its own.
+    assert!(flow["first_byte_s"].as_f64() < Some(0.19) && flow["start_s"].as_f64() > Some(3.0), "{flow}");
+    assert!((200..400).contains(&flow["packets_sent"].as_u64().unwrap_or(0)), "{flow}");
+    let captures: Vec<_> = std::fs::read_dir(place.path().join("out/captures")).expect("captures").flatten().collect();
+    assert!(captures.len() == 1 && captures[0].metadata().is_ok_and(|file| file.len() > 300_000), "{captures:?}");
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl Emulator {
             outputs,
             terminal_of,
             terminals,
-            watcher: Watcher::new(&watch.ports, name == "forward"),
+            watcher: Watcher::new(watch, name == "forward"),
             settings,
             clock,
             stop: Arc::clone(&stop),

@@ -3,7 +3,7 @@
 use crate::Capture;
 use crate::segment::ends;
 use bentpipe_link::DropCause;
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 
 const TCP: u8 = 6;
@@ -17,6 +17,8 @@ const FIN_SYN_RST: u8 = 0x01 | 0x02 | 0x04;
 pub struct Watch {
     /// TCP or UDP ports of the server: what goes from and to each of them is one [`Passage`] of each direction's report, in this order.
     pub ports: Vec<u16>,
+    /// Where a port stands in `ports` again, the next of its passages begins with the first packet after so long a silence.
+    pub silence: Span,
     /// Whether links keep time series.
     pub series: bool,
     /// Files of packets that cross.
@@ -125,14 +127,35 @@ impl Parts {
 #[derive(Debug)]
 pub(crate) struct Watcher {
     passages: Vec<Passage>,
+    /// Which of them are under way: of those that share a port, one.
+    current: Vec<bool>,
+    silence: Span,
     /// Whether the server's port is where packets come from.
     from_server: bool,
 }
 
 impl Watcher {
-    pub fn new(ports: &[u16], from_server: bool) -> Self {
+    pub fn new(watch: &Watch, from_server: bool) -> Self {
+        let ports = &watch.ports;
         let passages = ports.iter().map(|&port| Passage { port, ..Passage::default() }).collect();
-        Self { passages, from_server }
+        let current = (0..ports.len()).map(|place| !ports[..place].contains(&ports[place])).collect();
+        Self { passages, current, silence: watch.silence, from_server }
+    }
+
+    /// Goes on to the next passage of `port`, where there is one and the present one has been silent for long.
+    fn turn(&mut self, now: Time, port: u16) {
+        let Some(place) = self.place(port) else { return };
+        let silent = self.passages[place].last.is_some_and(|last| now.since(last) > self.silence);
+        let next = self.passages.iter().skip(place + 1).position(|passage| passage.port == port);
+        if let Some(next) = next.filter(|_| silent) {
+            self.current[place] = false;
+            self.current[place + 1 + next] = true;
+        }
+    }
+
+    fn place(&self, port: u16) -> Option<usize> {
+        let mut all = self.passages.iter().zip(&self.current);
+        all.position(|(passage, current)| *current && passage.port == port)
     }
 
     fn find(&mut self, packet: &[u8]) -> Option<(&mut Passage, Parts)> {
@@ -141,12 +164,17 @@ impl Watcher {
         }
         let parts = Parts::of(packet)?;
         let port = if self.from_server { parts.from } else { parts.to };
-        let passage = self.passages.iter_mut().find(|passage| passage.port == port)?;
-        Some((passage, parts))
+        let place = self.place(port)?;
+        Some((&mut self.passages[place], parts))
     }
 
     /// A packet enters the path.
     pub fn entered(&mut self, now: Time, packet: &[u8]) {
+        if self.passages.len() > 1
+            && let Some(parts) = Parts::of(packet)
+        {
+            self.turn(now, if self.from_server { parts.from } else { parts.to });
+        }
         let Some((passage, parts)) = self.find(packet) else { return };
         passage.first = passage.first.or(Some(now));
         passage.last = Some(now);
@@ -208,9 +236,26 @@ mod tests {
         packet
     }
 
+    fn watch(ports: &[u16]) -> Watch {
+        Watch { ports: ports.to_vec(), silence: Span::from_secs(2), ..Watch::default() }
+    }
+
+    #[test]
+    fn a_port_that_stands_there_twice_has_another_passage_after_a_silence() {
+        let mut up = Watcher::new(&watch(&[81, 81]), false);
+        for ms in [0, 1900, 4000, 9000] {
+            up.entered(Time::from_millis(ms), &segment(5000, 81, ACK, 1));
+        }
+        up.delivered(&segment(5000, 81, ACK, 1));
+        let passages = up.into_passages();
+        assert_eq!(passages.iter().map(|passage| passage.packets).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!((passages[0].delivered, passages[1].delivered), (0, 1));
+        assert_eq!(passages[1].first, Some(Time::from_millis(4000)));
+    }
+
     #[test]
     fn packets_are_counted_for_the_servers_port_and_by_layer() {
-        let mut up = Watcher::new(&[80, 81], false);
+        let mut up = Watcher::new(&watch(&[80, 81]), false);
         let at = Time::from_millis;
         up.entered(at(1), &segment(5000, 81, 0x02, 0));
         up.entered(at(2), &segment(5000, 81, ACK, 17));
@@ -231,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_or_a_fragment_is_no_flows() {
-        let mut down = Watcher::new(&[80], true);
+        let mut down = Watcher::new(&watch(&[80]), true);
         let whole = segment(80, 5000, ACK, 100);
         for length in 0..whole.len() {
             down.entered(Time::ZERO, &whole[..length]);

@@ -127,8 +127,11 @@ impl Plan {
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
-        if self.output.qlog || self.output.capture.is_some() {
-            self.notes.push("`output.qlog` and `output.capture` are written under the virtual clock only".to_owned());
+        if self.output.qlog {
+            self.notes.push("`output.qlog` is written under the virtual clock only".to_owned());
+        }
+        if self.output.capture.is_some() {
+            self.notes.push("captures are of the server's interface, whichever hop `output.capture` names".to_owned());
         }
         if quic {
             self.notes.push(

@@ -27,7 +27,7 @@ const CLIENTS: usize = 1000;
 /// Asked of one client: 1 Gbps.
 const ASKED_GBPS: f64 = 1.0;
 /// What a connection may take besides its send buffer: what is read of its file, pieces whose end is not acknowledged, its own state, what the allocator cannot use.
-const EACH: u64 = 512 * 1024;
+const EACH: u64 = 768 * 1024;
 
 fn main() -> Result<ExitCode, Failed> {
     // As `bentpipe serve` has it.

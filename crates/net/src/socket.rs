@@ -3,6 +3,7 @@
 use bentpipe_quic::Transmit;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bytes::BytesMut;
+use nix::sys::socket::{setsockopt, sockopt};
 use noq_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +13,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 /// Buffers that are asked of the kernel, bytes: our choice, 25 ms at 1 Gbps and room for a burst. The kernel gives what
-/// `net.core.rmem_max` and `net.core.wmem_max` allow.
+/// `net.core.rmem_max` and `net.core.wmem_max` allow; to root (CAP_NET_ADMIN) all of it.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// Room for the largest UDP payload.
 const LARGEST: usize = 65_535;
@@ -53,6 +54,8 @@ impl Socket {
         // Smaller buffers work too, with more loss under load.
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER);
+        let _ = setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER);
         socket.set_nonblocking(true)?;
         let each = LARGEST.min(state.gro_segments().get().saturating_mul(2048)).max(2048);
         Ok(Self { socket: UdpSocket::from_std(socket)?, state, room: vec![0; each * BATCH_SIZE], each })

@@ -2,14 +2,17 @@
 //! asked for and not done.
 
 use bentpipe_quic::{Handshake, Http};
-use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack};
+use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::http::Version;
 use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_units::Span;
 
 /// Ours, and the kernel's name of the same.
 pub(super) const CONTROLLERS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
 /// Visits that a run may have: one port for each.
 const MOST_VISITS: usize = 10_000;
+/// Shortest silence between two visits to one server: half of it has to be longer than a lost packet's repair.
+const SHORTEST_WAIT: Span = Span::from_secs(2);
 
 /// Says what of `spec` cannot be done under the wall clock.
 ///
@@ -70,17 +73,29 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
         return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
     }
     let recipe = &settings.congestion;
-    if recipe.resume != Default::default() || flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
-        return refuse(
-            "resume` or `handshake",
-            "second visits are not measured yet",
-            "resume = \"none\", handshake = \"1rtt\"",
-        );
+    if settings.resume_via != bentpipe_quic::ResumeVia::Store {
+        return refuse("resume_via", "tokens are not brought yet", "resume_via = \"store\"");
     }
     if !recipe.parameters.is_empty() || recipe.max_window.is_some() || recipe.hints != Default::default() {
         return refuse("parameters`, `max_window` or `hints", "`bentpipe serve` takes none", "none");
     }
-    one_download(flow, "`bentpipe get`")
+    let mut later = flow.visits.iter().skip(1);
+    if later.clone().any(|visit| visit.handshake != Handshake::ZeroRtt) {
+        let allowed = "handshake = \"0rtt\" for what comes after a first visit";
+        return refuse("handshake", "`bentpipe get` uses the ticket that it has", allowed);
+    }
+    let first = flow.visits.get(1).map(|visit| visit.wait);
+    if later.any(|visit| Some(visit.wait) != first || visit.wait < SHORTEST_WAIT) {
+        let allowed = "2 s or more, the same before all later visits";
+        return refuse("wait", "visits are told apart by the silence between them", allowed);
+    }
+    let simple =
+        |visit: &Visit| visit.lasts.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1;
+    if !flow.visits.iter().all(simple) {
+        let what = "`bentpipe get` does one download in each visit; allowed under the wall clock: `download`";
+        return Err(what.to_owned());
+    }
+    Ok(())
 }
 
 /// The kernel's TCP does what it does: what cannot be set on a socket or in a namespace is refused.

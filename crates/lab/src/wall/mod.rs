@@ -14,7 +14,7 @@ pub use emulation::{DirectionEmulation, Emulation};
 pub(crate) use follow::follow;
 
 use crate::run::{Ran, RunError, Runner};
-use bentpipe_emu::{EmuError, Emulator, Ground, Hop, PathSpec, Settings, Watch};
+use bentpipe_emu::{Capture, EmuError, Emulator, Ground, Hop, PathSpec, Settings, Watch};
 use bentpipe_sim::{FlowSpec, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Span, Time};
 use outcome::{VisitOutcome, outcome};
@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The server's port of a run's first visit; the others follow.
 const FIRST_PORT: u16 = 5001;
+/// What a capture may hold: it becomes part of the run directory by way of memory.
+const CAPTURE: Bytes = Bytes::from_mb(256);
 /// What a TCP segment has beside its payload: headers of IPv4 and TCP, and timestamps.
 const TCP_OVERHEAD: u64 = 52;
 /// Packets that leave later than this at the 99th percentile make results doubtful: our choice.
@@ -44,9 +46,12 @@ impl Runner for Wall {
         let path = path(spec);
         let ground = Ground::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
         tcp::prepare(spec, &ground).map_err(failed)?;
-        let count: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
-        let ports: Vec<u16> = (0..count).map(port).collect();
-        let watch = Watch { ports, series: spec.trace, ..Watch::default() };
+        // A file first, since a capture has no bound but the disk's, and then what results keep.
+        let place = tempfile::tempdir().map_err(|error| RunError::Failed(format!("a directory: {error}")))?;
+        let file = place.path().join("server.pcapng");
+        let capture =
+            Capture { server: spec.capture.is_some().then(|| file.clone()), most: CAPTURE, ..Capture::default() };
+        let watch = Watch { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
         let emulator = Emulator::start_watched(ground, &path, self.settings(spec), &watch).map_err(failed)?;
 
         let played = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop }.all();
@@ -56,7 +61,11 @@ impl Runner for Wall {
         }
         let visits = played.map_err(failed)?;
         let emulation = Emulation::new(&report, TOLERATED);
-        Ok(Ran { outcome: outcome(spec, visits, report), emulation: Some(emulation) })
+        let mut outcome = outcome(spec, visits, report);
+        if spec.capture.is_some() {
+            outcome.capture = std::fs::read(&file).ok();
+        }
+        Ok(Ran { outcome, emulation: Some(emulation) })
     }
 }
 
@@ -93,9 +102,23 @@ fn mtu(spec: &RunSpec) -> Bytes {
     spec.flows.iter().map(size).max().unwrap_or_default()
 }
 
-/// The server's port of visit number `index` of the run.
-fn port(index: usize) -> u16 {
-    FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX))
+/// The server's port of each visit of the run. Those of a client of QUIC go to one server, which remembers it.
+fn ports(spec: &RunSpec) -> Vec<u16> {
+    let mut ports = Vec::new();
+    for flow in &spec.flows {
+        for index in 0..flow.visits.len() {
+            let next = ports.last().map_or(FIRST_PORT, |last: &u16| last.saturating_add(1));
+            let same = index > 0 && matches!(flow.stack, Stack::Quic(_));
+            ports.push(if same { next.saturating_sub(1) } else { next });
+        }
+    }
+    ports
+}
+
+/// What tells two visits to one server apart: half of the shortest time between two.
+fn silence(spec: &RunSpec) -> Span {
+    let quic = spec.flows.iter().filter(|flow| matches!(flow.stack, Stack::Quic(_)));
+    quic.flat_map(|flow| flow.visits.iter().skip(1)).map(|visit| visit.wait / 2).min().unwrap_or(Span::MAX)
 }
 
 /// What visits are carried out with.
@@ -111,12 +134,11 @@ impl Play<'_> {
     /// All flows at the same time, each with its visits one after the other.
     fn all(self) -> Result<Vec<VisitOutcome>, EmuError> {
         std::thread::scope(|scope| {
-            let mut first = 0;
+            let mut ports = ports(self.spec);
             let mut threads = Vec::new();
             for flow in &self.spec.flows {
-                let before = first;
-                first += flow.visits.len();
-                threads.push(scope.spawn(move || self.flow(flow, before)));
+                let own: Vec<u16> = ports.drain(..flow.visits.len()).collect();
+                threads.push(scope.spawn(move || self.flow(flow, &own)));
             }
             let mut visits = Vec::new();
             for thread in threads {
@@ -128,16 +150,20 @@ impl Play<'_> {
         })
     }
 
-    /// The visits of `flow`, before which there are so many of others.
-    fn flow(self, flow: &FlowSpec, before: usize) -> Result<Vec<VisitOutcome>, EmuError> {
+    /// The visits of `flow`, to servers at these ports.
+    fn flow(self, flow: &FlowSpec, ports: &[u16]) -> Result<Vec<VisitOutcome>, EmuError> {
         let mut outcomes = Vec::new();
         let mut begins = Time::ZERO + flow.start;
-        for (index, visit) in flow.visits.iter().enumerate() {
+        for (visit, &port) in flow.visits.iter().zip(ports) {
             begins = begins + visit.wait + visit.think;
             if !self.emulator.wait_until(begins, self.stop) {
                 break;
             }
-            outcomes.push(self.visit(flow, visit, port(before + index))?);
+            if let Stack::Quic(settings) = &flow.stack {
+                // One client makes all visits, since tickets last as long as it does.
+                return quic::visits(self, flow, settings, port);
+            }
+            outcomes.push(self.visit(flow, visit, port)?);
             begins = self.emulator.now();
         }
         Ok(outcomes)
@@ -147,9 +173,8 @@ impl Play<'_> {
         match &flow.stack {
             Stack::Tcp(stack) => tcp::visit(self, flow, stack, visit, port),
             Stack::Program(stack) => program::visit(self, flow, stack, visit, port),
-            Stack::Quic(settings) => quic::visit(self, flow, settings, visit, port),
-            // `follow` has refused these.
-            Stack::Datagrams(_) => {
+            // `follow` has refused the one, and `flow` sees to the other.
+            Stack::Datagrams(_) | Stack::Quic(_) => {
                 let what = format!("flow `{}`", flow.name);
                 Err(EmuError::Spec { what, allowed: "what `follow` lets through".to_owned() })
             }

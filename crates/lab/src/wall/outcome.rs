@@ -49,10 +49,11 @@ struct Told<'a> {
 pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> RunOutcome {
     let mut told = Vec::new();
     let mut left = visits.into_iter().peekable();
+    let ports = super::ports(spec);
     let mut index = 0;
     for (place, flow) in spec.flows.iter().enumerate() {
         for (number, visit) in flow.visits.iter().enumerate() {
-            let port = super::port(index);
+            let port = ports[index];
             let (forward, reverse) = (&report.forward.watched[index], &report.reverse.watched[index]);
             index += 1;
             let Some(VisitOutcome { outcome: ends, told: client, .. }) = left.next_if(|next| next.port == port) else {

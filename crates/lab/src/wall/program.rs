@@ -27,8 +27,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Of what a program that failed has said, so much is told.
 const LAST_BYTES: u64 = 2000;
 const LAST_LINES: usize = 5;
-/// The object's name.
-const OBJECT: &str = "object.bin";
+/// The object's name; those of later visits have the visit's number before it, from 1.
+pub const OBJECT: &str = "object.bin";
+/// The option of `bentpipe get` with which nothing is written.
+pub const DISCARDS: &str = " --discard";
 
 /// What one run of the commands left.
 pub struct Ended {
@@ -46,24 +48,28 @@ pub fn visit(
     visit: &Visit,
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
-    let ended = commands(play, flow, stack, visit, port, true)?;
+    let ended = commands(play, flow, stack, std::slice::from_ref(visit), port)?;
     Ok(VisitOutcome { port, outcome: ended.outcome, told: None })
 }
 
-/// Runs the commands of `stack`. `counted`: the client is to have written as many bytes as the object has.
+/// Runs the commands of `stack`. Of a single visit, the client is to have written as many bytes as its object has; what one that makes several has
+/// done, it has to say itself.
 pub fn commands(
     play: Play<'_>,
     flow: &FlowSpec,
     stack: &ProgramStack,
-    visit: &Visit,
+    visits: &[Visit],
     port: u16,
-    counted: bool,
 ) -> Result<Ended, EmuError> {
     let system = |what: &'static str| move |source: io::Error| EmuError::system(what, source);
-    let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
+    let sizes: Vec<u64> =
+        visits.iter().filter_map(|visit| visit.objects.first()).map(|object| object.bytes.get()).collect();
+    let bytes = sizes.first().copied().unwrap_or(0);
     let place = TempDir::with_prefix("bentpipe-").map_err(system("a directory for programs"))?;
-    let desk = Desk::new(place.path(), play, flow, port, bytes).map_err(system("files for programs"))?;
-    let give_up = play.give_up();
+    let desk = Desk::new(place.path(), play, flow, port, &sizes).map_err(system("files for programs"))?;
+    // Each visit has its time, and there are pauses between them.
+    let pauses = visits.iter().skip(1).fold(Span::ZERO, |sum, visit| sum + visit.wait + visit.think);
+    let give_up = play.emulator.now() + play.spec.time_limit * visits.len() as u64 + pauses;
 
     let ground = play.emulator.ground();
     let mut outcome = TransferOutcome {
@@ -101,7 +107,7 @@ pub fn commands(
         server.terminate();
         server.wait_for(GRACE)?;
     }
-    let written = if counted { desk.written() } else { bytes };
+    let written = if stack.client.contains(DISCARDS) { bytes } else { desk.written() };
     let error = match status {
         None => Some("given up at the time limit".to_owned()),
         Some(0) if written != bytes => {
@@ -144,11 +150,14 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     /// Makes the object, and a certificate for the server's addresses.
-    fn new(place: &'a Path, play: Play<'_>, flow: &FlowSpec, port: u16, bytes: u64) -> io::Result<Self> {
+    fn new(place: &'a Path, play: Play<'_>, flow: &FlowSpec, port: u16, sizes: &[u64]) -> io::Result<Self> {
         let ([server, server6], [client, client6]) = (server_addresses(), client_addresses(flow.terminal));
         let at = |name: &str| place.join(name).display().to_string();
         fs::create_dir(place.join("served"))?;
-        fill(&place.join("served").join(OBJECT), bytes)?;
+        fill(&place.join("served").join(OBJECT), sizes.first().copied().unwrap_or(0))?;
+        for (index, bytes) in sizes.iter().enumerate().skip(1) {
+            fill(&place.join("served").join(format!("{index}-{OBJECT}")), *bytes)?;
+        }
         certificate(place, &[server.to_string(), server6.to_string()])?;
         let words = vec![
             ("server", server.to_string()),
@@ -159,7 +168,7 @@ impl<'a> Desk<'a> {
             ("url", format!("https://{server}:{port}/{OBJECT}")),
             ("dir", at("served")),
             ("file", OBJECT.to_owned()),
-            ("bytes", bytes.to_string()),
+            ("bytes", sizes.first().copied().unwrap_or(0).to_string()),
             ("output", at("output")),
             ("cert", at("cert.pem")),
             ("key", at("key.pem")),

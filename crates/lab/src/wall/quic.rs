@@ -5,9 +5,9 @@
 
 use super::Play;
 use super::outcome::{ClientTimes, VisitOutcome};
-use super::program::commands;
-use bentpipe_emu::EmuError;
-use bentpipe_quic::Settings;
+use super::program::{DISCARDS, OBJECT, commands};
+use bentpipe_emu::{EmuError, ExchangeOutcome, TransferOutcome};
+use bentpipe_quic::{Handshake, Settings};
 use bentpipe_sim::{FlowSpec, ProgramStack, Visit};
 use bentpipe_units::{Bytes, Span};
 use serde::Deserialize;
@@ -20,49 +20,96 @@ struct Said {
 
 #[derive(Debug, Deserialize)]
 struct Download {
+    #[serde(default)]
     bytes: u64,
+    start_s: Option<f64>,
     handshake_s: Option<f64>,
-    first_byte_s: f64,
+    first_byte_s: Option<f64>,
     completion_s: Option<f64>,
+    #[serde(default)]
+    early_data: bool,
 }
 
-/// Carries out one visit.
-pub fn visit(
-    play: Play<'_>,
-    flow: &FlowSpec,
-    settings: &Settings,
-    visit: &Visit,
-    port: u16,
-) -> Result<VisitOutcome, EmuError> {
+/// Carries out all visits of a flow, with one server and one client.
+pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -> Result<Vec<VisitOutcome>, EmuError> {
     let recipe = &settings.congestion;
     let server = format!(
         "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key {{key}} --no-store --log none \
-         --congestion {} --start {} --resume none",
-        recipe.controller, recipe.start
+         --congestion {} --start {} --resume {}",
+        recipe.controller, recipe.start, recipe.resume
     );
-    let client = "exec '{bentpipe}' get {url} --insecure --no-tokens --discard --json".to_owned();
-    let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);
-    let stack = ProgramStack { server, client, mtu };
-    let mut ended = commands(play, flow, &stack, visit, port, false)?;
-    let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
-    let told = times(&ended.output, bytes);
-    if ended.outcome.error.is_none() && told.is_none() {
-        ended.outcome.objects[0].completed = None;
-        ended.outcome.error = Some("what `bentpipe get` has printed does not tell of the whole download".to_owned());
+    let mut client = format!("exec '{{bentpipe}}' get --insecure --no-tokens --json{DISCARDS} {{url}}");
+    for index in 1..flow.visits.len() {
+        client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
-    Ok(VisitOutcome { port, outcome: ended.outcome, told })
+    if let Some(second) = flow.visits.get(1) {
+        client.push_str(&format!(" --fresh --pause '{} ms'", second.wait.as_millis_f64().round()));
+    }
+    let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);
+    let ended = commands(play, flow, &ProgramStack { server, client, mtu }, &flow.visits, port)?;
+    let said: Vec<Download> =
+        serde_json::from_slice(&ended.output).map(|said: Said| said.downloads).unwrap_or_default();
+    let begun = said.first().and_then(|download| download.start_s).unwrap_or_default();
+    let outcomes = flow.visits.iter().enumerate().map(|(index, visit)| {
+        let download = said.get(index);
+        let told = download.and_then(|download| times(download, visit));
+        let begin = ended.outcome.begin + span(download.and_then(|said| said.start_s).unwrap_or(begun) - begun);
+        let outcome = one(&ended.outcome, begin, told, download, visit);
+        VisitOutcome { port, outcome, told }
+    });
+    Ok(outcomes.collect())
+}
+
+/// What became of one visit, of those that `whole` tells of.
+fn one(
+    whole: &TransferOutcome,
+    begin: bentpipe_units::Time,
+    told: Option<ClientTimes>,
+    download: Option<&Download>,
+    visit: &Visit,
+) -> TransferOutcome {
+    let early = download.is_some_and(|download| download.early_data);
+    let error = match told {
+        Some(_) if visit.handshake == Handshake::ZeroRtt && !early => {
+            Some("the server did not take the request with the first flight (0-RTT)".to_owned())
+        }
+        Some(_) => None,
+        None => Some(
+            whole
+                .error
+                .clone()
+                .unwrap_or_else(|| "what `bentpipe get` has printed does not tell of the whole download".to_owned()),
+        ),
+    };
+    let completed = told.map(|told| begin + told.completion);
+    let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
+    TransferOutcome {
+        begin,
+        objects: vec![ExchangeOutcome {
+            asked: Some(begin),
+            received: if completed.is_some() { bytes } else { 0 },
+            completed,
+        }],
+        end: completed.unwrap_or(whole.end),
+        error,
+        ..TransferOutcome::default()
+    }
 }
 
 /// The times of a whole download.
-fn times(output: &[u8], bytes: u64) -> Option<ClientTimes> {
-    let said: Said = serde_json::from_slice(output).ok()?;
-    let download = said.downloads.first().filter(|download| download.bytes == bytes)?;
-    let span = |seconds: f64| Span::from_nanos((seconds * 1e9) as u64);
+fn times(download: &Download, visit: &Visit) -> Option<ClientTimes> {
+    let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
+    let whole = (download.bytes == bytes).then_some(download)?;
     Some(ClientTimes {
-        handshake: download.handshake_s.map(span),
-        first_byte: span(download.first_byte_s),
-        completion: span(download.completion_s?),
+        handshake: whole.handshake_s.map(span),
+        first_byte: span(whole.first_byte_s?),
+        completion: span(whole.completion_s?),
     })
+}
+
+/// Seconds as people write them; nothing for what is no time.
+fn span(seconds: f64) -> Span {
+    Span::from_nanos((seconds * 1e9) as u64)
 }
 
 #[cfg(test)]
@@ -71,14 +118,24 @@ mod tests {
 
     #[test]
     fn times_are_those_of_a_whole_download_only() {
-        let text = br#"{ "downloads": [ { "url": "x", "bytes": 10, "handshake_s": 0.5, "first_byte_s": 1.0, "completion_s": 2.5 } ] }"#;
+        let text = r#"{ "url": "x", "bytes": 10, "start_s": 0.1, "handshake_s": 0.5, "first_byte_s": 1.0, "completion_s": 2.5 }"#;
+        let visit = |bytes| Visit {
+            handshake: Handshake::OneRtt,
+            wait: Span::ZERO,
+            think: Span::ZERO,
+            direction: bentpipe_sim::Direction::Download,
+            objects: vec![bentpipe_sim::Object::new("object", Bytes::new(bytes))],
+            lasts: None,
+            reported: true,
+        };
         let whole = ClientTimes {
             handshake: Some(Span::from_millis(500)),
             first_byte: Span::from_secs(1),
             completion: Span::from_millis(2500),
         };
-        assert_eq!(times(text, 10), Some(whole));
-        assert_eq!(times(text, 11), None);
-        assert_eq!(times(b"{}", 10), None);
+        let said: Download = serde_json::from_str(text).unwrap();
+        assert_eq!((times(&said, &visit(10)), times(&said, &visit(11))), (Some(whole), None));
+        let failed: Download = serde_json::from_str(r#"{ "url": "x", "error": "refused" }"#).unwrap();
+        assert_eq!(times(&failed, &visit(10)), None);
     }
 }

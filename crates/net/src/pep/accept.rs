@@ -142,7 +142,7 @@ fn original(stream: &TcpStream) -> io::Result<SocketAddr> {
 async fn enter(face: &mut TcpFace, entry: &mut Entry) -> Option<Target> {
     let mut buffer = [0; 2048];
     loop {
-        match entry.next() {
+        match entry.step() {
             Event::Asked(target) => return Some(target),
             Event::Send(answer) => face.stream().write_all(&answer).await.ok()?,
             Event::Refused(answer, why) => {

@@ -4,6 +4,9 @@ use super::door::Full;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// Name, kind, what it is, and values with their labels.
+type Series = (&'static str, &'static str, &'static str, Vec<(&'static str, u64)>);
+
 /// Counters since the proxy began.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -62,7 +65,7 @@ impl Metrics {
             ("{how=\"idle\"}", get(&self.idle)),
         ];
         let bytes = vec![("{to=\"server\"}", get(&self.bytes_up)), ("{to=\"client\"}", get(&self.bytes_down))];
-        let series: [(&str, &str, &str, Vec<(&str, u64)>); 9] = [
+        let series: [Series; 9] = [
             ("connections", "gauge", "Connections at present", vec![("", connections as u64)]),
             ("memory_bytes", "gauge", "Memory that connections may come to take", vec![("", memory)]),
             ("connections_total", "counter", "Connections let in", one(&self.connections)),

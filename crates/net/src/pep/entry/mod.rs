@@ -46,7 +46,7 @@ pub enum Event {
 
 /// What a client says before its connection is led on, as far as it has come.
 ///
-/// Call order: [`Entry::take`] with what arrives, [`Entry::next`] until it wants more; after [`Event::Asked`], the answer, and
+/// Call order: [`Entry::take`] with what arrives, [`Entry::step`] until it wants more; after [`Event::Asked`], the answer, and
 /// [`Entry::rest`], which is what the client sent behind its request.
 #[derive(Debug)]
 pub struct Entry {
@@ -82,7 +82,7 @@ impl Entry {
     }
 
     /// What is to be done.
-    pub fn next(&mut self) -> Event {
+    pub fn step(&mut self) -> Event {
         if self.state == State::Begin {
             self.state = match self.bytes.first() {
                 None => return Event::More,

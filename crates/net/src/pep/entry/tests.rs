@@ -8,7 +8,7 @@ fn play(credentials: Option<&str>, bytes: &[u8], cuts: &[usize]) -> (Vec<u8>, Ev
     let mut entry = Entry::new(credentials.map(|line| Credentials::parse(line).unwrap()));
     let (mut sent, mut rest, mut cuts) = (Vec::new(), bytes, cuts.iter().cycle());
     loop {
-        match entry.next() {
+        match entry.step() {
             Event::Send(answer) => sent.extend(answer),
             Event::More if rest.is_empty() => return (sent, Event::More, entry),
             Event::More => {
