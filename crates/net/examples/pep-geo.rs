@@ -2,6 +2,8 @@
 //!
 //! Needs CAP_SYS_ADMIN, as the emulator's tests. Takes three minutes or so.
 
+#![allow(clippy::disallowed_methods, reason = "what is measured is the wall clock")]
+
 #[path = "../tests/pep/path.rs"]
 mod path;
 

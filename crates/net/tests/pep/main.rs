@@ -1,6 +1,7 @@
 //! The TCP proxy on the real kernel: over the loopback, and in namespaces with the emulator's path between them.
-// What is tested is the wall clock.
-#![allow(clippy::disallowed_methods)]
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::disallowed_methods, reason = "what is tested is the wall clock")]
 
 mod clients;
 mod explicit;
