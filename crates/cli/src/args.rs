@@ -5,7 +5,7 @@ mod pep;
 mod product;
 
 pub use pep::{Mode, Pep, Side};
-pub use product::{Get, LogStyle, Serve};
+pub use product::{Front, Get, LogStyle, Proxy, Serve};
 
 use bentpipe_quic::memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
@@ -125,6 +125,8 @@ pub enum Command {
     },
     /// Serve the files of a directory over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it
     Serve(Serve),
+    /// Put HTTP/3, and HTTP/1.1 and HTTP/2 beside it, in front of a web server
+    Proxy(Proxy),
     /// Download files over HTTP/3, and go on where an earlier download ended
     Get(Get),
     /// Split TCP connections that cross this machine: a performance-enhancing proxy

@@ -6,6 +6,7 @@ mod args;
 mod controllers;
 mod errors;
 mod fairness;
+mod front;
 mod get;
 mod matrix;
 mod matrix_peers;
@@ -14,6 +15,7 @@ mod output;
 mod paths;
 mod pep;
 mod profiles;
+mod proxy;
 mod run;
 mod serve;
 mod shell;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
         Command::Paths { command } => paths::run(&command),
         Command::Serve(args) => serve::run(&args),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Get(args) => get::run(&args),
         Command::Pep(args) => pep::run(&args),
         Command::Orbit(args) => orbit::run(&args),

@@ -1,6 +1,6 @@
 //! The product on real sockets.
 //!
-//! - [`Server`] serves the files of a directory over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it; [`Certificate`] is what it shows;
+//! - [`Server`] serves the files of a directory, or what an [`Upstream`] answers, over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it; [`Certificate`] is what it shows;
 //! - [`Client`] asks for them over HTTP/3, [`download`] keeps them, and goes on where an earlier download ended, [`discard`] does not; [`TokenFile`]
 //!   keeps what servers gave;
 //! - [`Driver`] runs any QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] by a [`WallClock`];
@@ -62,7 +62,7 @@ pub use jar::TokenFile;
 pub use path_report::PathReport;
 pub use place::{default_store, default_tokens};
 pub use resumption::{PathUse, Resumption, ResumptionError};
-pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError};
+pub use server::{Limits, LogFormat, Metrics, Server, ServerBuilder, ServerError, Upstream, UpstreamError};
 pub use socket::{Arrived, Socket};
 pub use sqlite::SqliteStore;
 pub use write_behind::WriteBehind;

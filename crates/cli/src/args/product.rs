@@ -1,7 +1,7 @@
-//! The command line of `bentpipe serve` and `bentpipe get`.
+//! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
 use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
-use bentpipe_units::Span;
+use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,6 +14,15 @@ Examples:
   bentpipe serve public --self-signed --save-cert server.pem --congestion bbr3 --start standard --resume none
 
 The first line on standard output comes when it listens, and says where.
+SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one ends at once, with 3.";
+
+const PROXY_EXAMPLES: &str = "\
+Examples:
+  bentpipe proxy --upstream http://127.0.0.1:8080 --self-signed
+  bentpipe proxy --upstream http://127.0.0.1:8080 --listen 0.0.0.0:443 --cert chain.pem --key key.pem --max-body '100 MB'
+  bentpipe proxy --upstream https://inside.test --upstream-ca inside.pem --upstream-host www.inside.test --self-signed
+
+The first line on standard output comes when it listens, and says where. The upstream need not be there yet.
 SIGINT or SIGTERM: takes nothing new, lets clients finish, and ends with status 0; a second one ends at once, with 3.";
 
 const GET_EXAMPLES: &str = "\
@@ -33,6 +42,44 @@ interrupted. What has arrived is kept beside the file (.part), and the same comm
 pub struct Serve {
     /// Directory whose files are served; hidden ones are not
     pub dir: PathBuf,
+    /// Towards clients
+    #[command(flatten)]
+    pub front: Front,
+}
+
+/// What to put behind, and how.
+#[derive(Debug, Args)]
+#[command(after_help = PROXY_EXAMPLES)]
+pub struct Proxy {
+    /// The web server to put behind: `http://HOST[:PORT]` or `https://HOST[:PORT]`, asked over HTTP/1.1
+    #[arg(long, value_name = "URL")]
+    pub upstream: String,
+    /// Ask it for this host, instead of the one that clients ask for
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub upstream_host: Option<String>,
+    /// Trust whom these certificates (PEM) vouch for to be an https upstream, instead of those of the system
+    #[arg(long, value_name = "FILE")]
+    pub upstream_ca: Option<PathBuf>,
+    /// Do not look at an https upstream's certificate: for tests
+    #[arg(long, conflicts_with = "upstream_ca")]
+    pub upstream_insecure: bool,
+    /// The upstream takes no longer to answer, and is silent no longer within a response
+    #[arg(long, value_name = "TIME", default_value = "50 s")]
+    pub upstream_timeout: Span,
+    /// Requests to the upstream at a time; further ones wait
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub upstream_connections: usize,
+    /// Refuse more content with a request [default: any amount is passed on]
+    #[arg(long, value_name = "SIZE")]
+    pub max_body: Option<Bytes>,
+    /// Towards clients
+    #[command(flatten)]
+    pub front: Front,
+}
+
+/// A server's side towards clients.
+#[derive(Debug, Args)]
+pub struct Front {
     /// Address and port, for UDP and TCP; port 0 is any that is free
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4433")]
     pub listen: SocketAddr,

@@ -12,6 +12,7 @@ use crate::clock::WallClock;
 use crate::jar::TokenFile;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{TokenMemoryCache, TokenStore};
+use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_quic::token::{MemoryJar, TokenClient};
 use bentpipe_units::Span;
 use connection::Connection;
@@ -107,7 +108,8 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, ClientError> {
         let clock = WallClock::new();
         clock.now();
-        let config = self.trust.config()?;
+        let mut config = self.trust.config(&[&rustls::version::TLS13])?;
+        config.alpn_protocols = vec![ALPN_H3.to_vec()];
         let tls = |early| {
             let mut config = config.clone();
             config.enable_early_data = early;

@@ -2,7 +2,7 @@
 
 use super::ClientError;
 use crate::certificate::{CertificateError, certificates};
-use bentpipe_quic::tls::{self, ALPN_H3, Randomness};
+use bentpipe_quic::tls::{self, Randomness};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -31,13 +31,17 @@ impl Trust {
         certificates(file).map(Self::Only)
     }
 
-    pub(super) fn config(&self) -> Result<rustls::ClientConfig, ClientError> {
+    /// TLS of a client that believes them, without ALPN.
+    pub(crate) fn config(
+        &self,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> Result<rustls::ClientConfig, ClientError> {
         let provider = tls::provider(Randomness::System);
         let fail = |error: rustls::Error| ClientError::System(error.to_string());
         let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13])
+            .with_protocol_versions(versions)
             .map_err(fail)?;
-        let mut config = match self {
+        let config = match self {
             Self::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Credulous(provider))),
             Self::System => builder.with_root_certificates(system()?),
             Self::Only(certificates) => {
@@ -49,7 +53,6 @@ impl Trust {
             }
         }
         .with_no_client_auth();
-        config.alpn_protocols = vec![ALPN_H3.to_vec()];
         Ok(config)
     }
 }

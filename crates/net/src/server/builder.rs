@@ -4,6 +4,8 @@ use super::accept::{MTU, Tuning, accept};
 use super::limits::{Door, Limits};
 use super::log::{AccessLog, LogFormat};
 use super::metrics::Metrics;
+use super::reply::Origin;
+use super::upstream::{Relay, Upstream};
 use super::{Server, Shared, tcp};
 use crate::certificate::Certificate;
 use crate::clock::WallClock;
@@ -76,9 +78,16 @@ pub enum ServerError {
     System(String),
 }
 
+/// What its responses are to come from.
+#[derive(Debug)]
+enum Source {
+    Directory(PathBuf),
+    Upstream(Box<Upstream>),
+}
+
 /// What a server is made of.
 pub struct ServerBuilder {
-    directory: PathBuf,
+    source: Source,
     certificate: Certificate,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
@@ -92,16 +101,24 @@ pub struct ServerBuilder {
 impl std::fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerBuilder")
-            .field("directory", &self.directory)
+            .field("source", &self.source)
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
 }
 
 impl ServerBuilder {
-    pub(super) fn new(directory: &Path, certificate: Certificate) -> Self {
+    pub(super) fn files(directory: &Path, certificate: Certificate) -> Self {
+        Self::new(Source::Directory(directory.to_owned()), certificate)
+    }
+
+    pub(super) fn proxy(upstream: Upstream, certificate: Certificate) -> Self {
+        Self::new(Source::Upstream(Box::new(upstream)), certificate)
+    }
+
+    fn new(source: Source, certificate: Certificate) -> Self {
         Self {
-            directory: directory.to_owned(),
+            source,
             certificate,
             address: (Ipv4Addr::LOCALHOST, 0).into(),
             metrics: None,
@@ -167,9 +184,17 @@ impl ServerBuilder {
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { directory, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log } =
+        let Self { source, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log } =
             self;
-        let root = Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?;
+        let origin = match source {
+            Source::Directory(directory) => {
+                Origin::Files(Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?)
+            }
+            Source::Upstream(upstream) => {
+                let relay = Relay::new(*upstream).map_err(|error| ServerError::System(error.to_string()))?;
+                Origin::Upstream(Box::new(relay))
+            }
+        };
         let clock = WallClock::new();
         clock.now();
         let metrics = Arc::new(Metrics::default());
@@ -181,9 +206,9 @@ impl ServerBuilder {
         config.max_incoming(limits.connections);
         let (resumption, tokens) = path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
         let resumption = if remembers { resumption } else { resumption.forgetful() };
-        let tuning = Tuning::new(&limits)?;
+        let tuning = Tuning::new(&limits, &origin)?;
         let shared = Arc::new(Shared {
-            root,
+            origin,
             door: Door::new(limits, metrics.clone()),
             metrics,
             log,
@@ -259,7 +284,7 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
         Ok::<_, rustls::Error>(config)
     };
     let mut quic = tls(&[&rustls::version::TLS13], &[tls::ALPN_H3])?;
-    // RFC 9001 §4.6.1. Sessions are kept here and used once, so that early data cannot be replayed; and what is asked for is files.
+    // RFC 9001 §4.6.1. Sessions are kept here and used once, so that early data cannot be replayed; a server behind is told of it all the same.
     quic.max_early_data_size = u32::MAX;
     let quic = QuicServerConfig::try_from(quic)
         .map_err(|_| ServerError::System("the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned()))?;

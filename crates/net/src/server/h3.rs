@@ -1,22 +1,24 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
 use super::limits::{LEAST_BUFFER, Pass, Sending};
+use super::reply::{Origin, Reply};
+use super::upstream::{Asker, Relay, Upload, announced, expects_continue};
 use super::{Served, Shared};
-use crate::http::{Answer, Body, answer};
 use crate::path_report::{PathReport, takes_trailers};
 use bentpipe_quic::congestion::PathNotes;
-use bentpipe_quic::{Conn, Http3};
+use bentpipe_quic::{Conn, Http3, RecvStream, SendStream};
 use bentpipe_units::Span;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
 use http::header::TRAILER;
-use http::{HeaderValue, Method, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use std::future::Future;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use tokio::task::spawn_blocking;
+use tokio::sync::mpsc;
 use tokio::time::{Duration, timeout};
 
 /// How often it is looked whether a connection has nothing more to do.
@@ -26,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const LEAST_PIECE: u64 = 32 * 1024;
 /// Bytes of a send buffer of which a client takes some within the time that it may stall.
 const TAKEN: u64 = 256 * 1024;
+
+/// Pieces of a request's content that wait to be passed on: our choice. Each is what came at once.
+const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
 pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<PathNotes>) {
@@ -105,7 +110,7 @@ async fn request(
 ) {
     let limits = *shared.door.limits();
     // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5).
-    let (request, mut stream) = match within(limits.header_time, resolver.resolve_request()).await {
+    let (request, stream) = match within(limits.header_time, resolver.resolve_request()).await {
         Some(Ok(resolved)) => resolved,
         Some(Err(_)) => return,
         None => {
@@ -115,18 +120,34 @@ async fn request(
             return;
         }
     };
-    // Content of a request is not read: it would only cost credit.
-    stream.stop_sending(Code::H3_NO_ERROR);
+    let (mut stream, mut content) = stream.split();
     let mut served = Served::begin(&shared, client, &request, Version::HTTP_3);
     let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
-    let root = shared.root.clone();
     let now = shared.clock.system();
-    let Ok(Answer { head, body }) = spawn_blocking(move || answer(&root, &request, now)).await else {
-        return stream.stop_stream(Code::H3_INTERNAL_ERROR);
+    let reply = match &shared.origin {
+        Origin::Files(root) => {
+            // Content of a request is not read: it would only cost credit.
+            content.stop_sending(Code::H3_NO_ERROR);
+            drop(content);
+            Reply::file(root, request, now).await
+        }
+        Origin::Upstream(relay) => {
+            let early = conn.connected_at().is_none();
+            if early && !request.method().is_safe() && conn.handshaken().await.is_err() {
+                return;
+            }
+            let early = early && request.method().is_safe();
+            let asker = Asker { client, version: Version::HTTP_3, early, now };
+            let Some(reply) = relayed(&conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
+            else {
+                return;
+            };
+            reply
+        }
     };
-    served.status(head.status());
+    served.status(reply.head.status());
     let mut sending = shared.door.send();
-    match send(&conn, &mut stream, (head, body), notes, &mut sending, &mut served).await {
+    match send(&conn, &mut stream, reply, notes, &mut sending, &mut served).await {
         Ok(()) => {
             served.complete();
             acknowledged(&conn, &stream, sending, limits.stall_time).await;
@@ -142,15 +163,52 @@ async fn request(
     }
 }
 
-/// Keeps the response's part of the memory while something of it is not acknowledged; a client for which that takes too long is given up.
-async fn acknowledged(
+/// Asks the server behind, and passes content on to it while it takes any. Nothing where the client has gone.
+async fn relayed(
     conn: &Conn,
-    stream: &RequestStream<bentpipe_quic::BidiStream, Bytes>,
-    sending: Sending,
+    (stream, content): (&mut RequestStream<SendStream, Bytes>, RequestStream<RecvStream, Bytes>),
+    relay: &Relay,
+    request: &Request<()>,
+    asker: Asker,
     stall: Span,
-) {
+) -> Option<Reply> {
+    if expects_continue(request.headers()) && relay.refusal(request).is_none() {
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::CONTINUE;
+        within(stall, stream.send_response(head)).await?.ok()?;
+    }
+    let (sender, pieces) = mpsc::channel(PIECES);
+    conn.spawn(pass_on(content, sender, stall));
+    Some(relay.forward(request, Upload::of_quic(pieces, announced(request.headers())), asker).await)
+}
+
+/// Reads a request's content as long as somebody wants it.
+async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Sender<io::Result<Bytes>>, stall: Span) {
+    loop {
+        let piece = tokio::select! {
+            () = sender.closed() => break,
+            piece = within(stall, content.recv_data()) => match piece {
+                None => Err(io::ErrorKind::TimedOut.into()),
+                Some(Err(error)) => Err(io::Error::other(error)),
+                Some(Ok(None)) => return,
+                Some(Ok(Some(mut data))) => Ok(data.copy_to_bytes(data.remaining())),
+            },
+        };
+        let failed = piece.is_err();
+        if sender.send(piece).await.is_err() || failed {
+            break;
+        }
+    }
+    // RFC 9114 §4.1: the response does not depend on the rest.
+    content.stop_sending(Code::H3_NO_ERROR);
+}
+
+/// Keeps the response's part of the memory while something of it is not acknowledged; a client for which that takes too long is given up.
+async fn acknowledged(conn: &Conn, stream: &RequestStream<SendStream, Bytes>, sending: Sending, stall: Span) {
     let pieces = sending.granted() / TAKEN + 1;
-    if within(Span::from_nanos(stall.as_nanos().saturating_mul(pieces)), conn.acknowledged(stream.id())).await.is_none()
+    if within(Span::from_nanos(stall.as_nanos().saturating_mul(pieces)), conn.acknowledged(stream.send_id()))
+        .await
+        .is_none()
     {
         sending.too_slow();
         conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"nothing is taken");
@@ -160,8 +218,8 @@ async fn acknowledged(
 /// Sends a response; an error is the code to end the stream with, where it still can be.
 async fn send(
     conn: &Conn,
-    stream: &mut RequestStream<bentpipe_quic::BidiStream, Bytes>,
-    (mut head, mut body): (http::Response<()>, Body),
+    stream: &mut RequestStream<SendStream, Bytes>,
+    Reply { mut head, mut content }: Reply,
     notes: Option<PathNotes>,
     sending: &mut Sending,
     served: &mut Served,
@@ -178,7 +236,7 @@ async fn send(
         let buffer = sending.buffer(window.saturating_mul(2));
         // A small part of the buffer, since it is memory too; of few sizes, so that what one piece leaves, another fits.
         let most = 1 << (buffer / 8).max(LEAST_PIECE).ilog2();
-        let Some(piece) = body.next(most).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? else { break };
+        let Some(piece) = content.next(most).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? else { break };
         conn.batch_writes(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;

@@ -1,4 +1,4 @@
-//! The server: files over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it.
+//! The server: files, or what a server behind it answers, over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it.
 //!
 //! What a client can do to it is bounded: see [`Limits`].
 
@@ -8,20 +8,22 @@ mod h3;
 mod limits;
 mod log;
 mod metrics;
+mod reply;
 mod stall;
 mod tcp;
+mod upstream;
 
 pub use builder::{ServerBuilder, ServerError};
 pub use limits::Limits;
 pub use log::LogFormat;
 pub use metrics::Metrics;
+pub use upstream::{Upstream, UpstreamError};
 
 pub(crate) use accept::MTU;
 
 use crate::certificate::Certificate;
 use crate::clock::WallClock;
 use crate::driver::Driver;
-use crate::http::Root;
 use crate::resumption::Resumption;
 use accept::Tuning;
 use bentpipe_quic::token::TokenServer;
@@ -29,6 +31,7 @@ use bentpipe_units::{Span, Time};
 use http::{Request, StatusCode, Version};
 use limits::Door;
 use log::{AccessLog, Line};
+use reply::Origin;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -41,7 +44,7 @@ use tokio::time::{Duration, Instant};
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    root: Root,
+    origin: Origin,
     clock: WallClock,
     door: Door,
     metrics: Arc<Metrics>,
@@ -76,7 +79,12 @@ impl Drop for Server {
 impl Server {
     /// A server of the files in `directory`, shown by `certificate`, on a free port of the loopback until told otherwise.
     pub fn builder(directory: &Path, certificate: Certificate) -> ServerBuilder {
-        ServerBuilder::new(directory, certificate)
+        ServerBuilder::files(directory, certificate)
+    }
+
+    /// The same in front of `upstream`, which is asked for everything.
+    pub fn proxy(upstream: Upstream, certificate: Certificate) -> ServerBuilder {
+        ServerBuilder::proxy(upstream, certificate)
     }
 
     /// Where it listens: UDP, and TCP on the same port.

@@ -1,13 +1,15 @@
-//! HTTP/1.1 and HTTP/2 over TLS, beside HTTP/3: the same files, and word of the better way (Alt-Svc, RFC 7838).
+//! HTTP/1.1 and HTTP/2 over TLS, beside HTTP/3: the same responses, and word of the better way (Alt-Svc, RFC 7838).
 
+use super::reply::{Content, Origin, Reply};
 use super::stall::Impatient;
+use super::upstream::{Asker, Upload};
 use super::{Served, Shared};
-use crate::http::{Answer, Body, PIECE, answer};
+use crate::http::PIECE;
 use bentpipe_quic::Admission;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::header::{ALT_SVC, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body::Frame;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -15,14 +17,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
@@ -68,11 +69,7 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
         let shared = shared.clone();
         service_fn(move |request: Request<Incoming>| {
             let (shared, alternative) = (shared.clone(), alternative.clone());
-            async move {
-                let version = request.version();
-                let served = Served::begin(&shared, client, &request, version);
-                Ok::<_, Infallible>(respond(request.map(|_| ()), shared, served, alternative).await)
-            }
+            async move { Ok::<_, Infallible>(respond(request, shared, client, alternative).await) }
         })
     };
     let header = usize::try_from(limits.header.get()).unwrap_or(usize::MAX);
@@ -107,55 +104,66 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
 }
 
 async fn respond(
-    request: Request<()>,
+    request: Request<Incoming>,
     shared: Arc<Shared>,
-    mut served: Served,
+    client: IpAddr,
     alternative: HeaderValue,
-) -> Response<Content> {
-    let (root, now) = (shared.root.clone(), shared.clock.system());
-    let answered = spawn_blocking(move || answer(&root, &request, now)).await;
-    let Ok(Answer { head, body }) = answered else {
-        let mut failed = Response::new(Content::new(Body::default(), served));
-        *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        return failed;
+) -> Response<Outgoing> {
+    let version = request.version();
+    let mut served = Served::begin(&shared, client, &request, version);
+    let now = shared.clock.system();
+    let (head, incoming) = request.into_parts();
+    let request = Request::from_parts(head, ());
+    let Reply { head, content } = match &shared.origin {
+        Origin::Files(root) => Reply::file(root, request, now).await,
+        Origin::Upstream(relay) => {
+            let upload = Upload::of_tcp(incoming, shared.door.limits().stall_time.into());
+            // TLS over TCP takes no early data here.
+            relay.forward(&request, upload, Asker { client, version, early: false, now }).await
+        }
     };
     served.status(head.status());
-    let mut response = head.map(|()| Content::new(body, served));
+    let mut response = head.map(|()| Outgoing::new(content, served));
     response.headers_mut().insert(ALT_SVC, alternative);
     response
 }
 
 /// A response's content as hyper takes it.
-pub(super) struct Content(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>);
+pub(super) struct Outgoing(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>);
 
-impl Content {
-    fn new(body: Body, served: Served) -> Self {
+impl Outgoing {
+    fn new(content: Content, served: Served) -> Self {
         // Where the length is known, hyper does not ask whether there is more: the last piece is the end.
-        let unless_done = |body: &Body, served: Served| match body.left() {
-            0 => {
+        let unless_done = |content: &Content, served: Served| {
+            if content.is_done() {
                 served.complete();
-                None
+                return None;
             }
-            _ => Some(served),
+            Some(served)
         };
-        let served = unless_done(&body, served);
-        Self(Box::pin(unfold((body, served), move |(mut body, served)| async move {
+        let served = unless_done(&content, served);
+        Self(Box::pin(unfold((content, served), move |(mut content, served)| async move {
             let mut served = served?;
-            match body.next(PIECE).await {
+            match content.next(PIECE).await {
                 Ok(Some(piece)) => {
                     served.sent(piece.len() as u64);
-                    let served = unless_done(&body, served);
-                    Some((Ok(piece), (body, served)))
+                    let served = unless_done(&content, served);
+                    Some((Ok(piece), (content, served)))
                 }
-                // As one that fails: less than announced.
-                Ok(None) => None,
-                Err(error) => Some((Err(error), (body, None))),
+                Ok(None) => {
+                    // A file that ends here is shorter than announced; a response without a length may end anywhere.
+                    if matches!(content, Content::Upstream(_)) {
+                        served.complete();
+                    }
+                    None
+                }
+                Err(error) => Some((Err(error), (content, None))),
             }
         })))
     }
 }
 
-impl http_body::Body for Content {
+impl http_body::Body for Outgoing {
     type Data = Bytes;
     type Error = io::Error;
 

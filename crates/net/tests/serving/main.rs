@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod downloads;
+mod exchange;
+mod proxy;
 mod refusals;
 mod tcp;
 

@@ -1,0 +1,99 @@
+//! What `bentpipe serve` and `bentpipe proxy` have in common: their side towards clients, from the start to the end.
+
+use crate::args::{Front, LogStyle};
+use crate::{FAILED, OK, USAGE, output};
+use bentpipe_net::{Certificate, Limits, LogFormat, ServerBuilder, default_store};
+use bentpipe_quic::congestion::Recipe;
+use serde_json::json;
+use std::net::IpAddr;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit status.
+pub fn run(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBuilder) -> u8 {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Threads that read files: more would only wait for the same disk.
+        .max_blocking_threads(32)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return output::refuse(&error.to_string(), FAILED),
+    };
+    let served = runtime.block_on(serve(args, what, begin));
+    served.unwrap_or_else(|(reason, status)| output::refuse(&reason, status))
+}
+
+async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBuilder) -> Result<u8, (String, u8)> {
+    let usage = |error: &dyn std::fmt::Display| (error.to_string(), USAGE);
+    let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
+    let certificate = match (&args.cert, &args.key) {
+        (Some(chain), Some(key)) => Certificate::from_pem(chain, key),
+        // The command line allows nothing else than a self-signed one.
+        _ => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
+    }
+    .map_err(|error| usage(&error))?;
+    let fingerprint = certificate.fingerprint();
+    if let Some(file) = &args.save_cert {
+        std::fs::write(file, certificate.pem()).map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
+    }
+    let limits = Limits { connections: args.max_connections, per_client: args.max_per_client, ..Limits::default() };
+    let congestion =
+        Recipe { controller: args.congestion, start: args.start, resume: args.resume, ..Recipe::default() };
+    let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
+    if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only) {
+        builder = builder.store(&store);
+    }
+    if args.tokens_only {
+        builder = builder.tokens_only();
+    }
+    if let Some(address) = args.metrics {
+        builder = builder.metrics(address);
+    }
+    let format = match args.log {
+        LogStyle::Text => Some(LogFormat::Text),
+        LogStyle::Json => Some(LogFormat::Json),
+        LogStyle::None => None,
+    };
+    if let Some(format) = format {
+        builder = builder.log(format, Box::new(std::io::stdout()));
+    }
+    let mut server = builder.start().await.map_err(|error| usage(&error))?;
+    let url = format!("https://{}", server.address());
+    // A reader of standard output that has gone misses nothing else than the log.
+    let _ = output::print(&match args.log {
+        LogStyle::Json => format!("{}\n", json!({ "listening": server.address(), "url": url })),
+        _ => format!("serving {what} at {url} (HTTP/3, HTTP/2, HTTP/1.1)\n"),
+    });
+    if let Some(address) = server.metrics_address() {
+        eprintln!("metrics at http://{address}/metrics");
+    }
+    if args.self_signed {
+        eprintln!("self-signed certificate, SHA-256 {fingerprint}");
+    }
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| failed(&error))?;
+    tokio::select! {
+        error = server.failed() => return Err(failed(&error)),
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    eprintln!("stopping: {} connections have {} to finish; again to stop at once", server.connections(), args.drain);
+    let left = tokio::select! {
+        left = server.stop(args.drain) => left,
+        _ = tokio::signal::ctrl_c() => return Ok(FAILED),
+        _ = terminate.recv() => return Ok(FAILED),
+    };
+    if left > 0 {
+        eprintln!("{left} connections were cut off");
+    }
+    Ok(OK)
+}
+
+/// What a self-signed certificate is for: the address, the loopback's names, and those given.
+fn names(address: IpAddr, given: &[String]) -> Vec<String> {
+    let mut names = given.to_vec();
+    names.extend(["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()]);
+    if !address.is_unspecified() && !address.is_loopback() {
+        names.push(address.to_string());
+    }
+    names
+}

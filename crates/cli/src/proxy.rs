@@ -1,0 +1,34 @@
+//! `bentpipe proxy`: HTTP/3, and HTTP/1.1 and HTTP/2 beside it, in front of a web server.
+
+use crate::args::Proxy;
+use crate::{USAGE, front, output};
+use bentpipe_lab::LabError;
+use bentpipe_net::{Server, Trust, Upstream};
+
+/// Serves until told to stop.
+pub fn run(args: &Proxy) -> Result<u8, LabError> {
+    Ok(match upstream(args) {
+        Ok(upstream) => front::run(&args.front, &args.upstream, |certificate| Server::proxy(upstream, certificate)),
+        Err(reason) => output::refuse(&reason, USAGE),
+    })
+}
+
+fn upstream(args: &Proxy) -> Result<Upstream, String> {
+    let mut upstream = Upstream::new(&args.upstream).map_err(|error| error.to_string())?;
+    if let Some(host) = &args.upstream_host {
+        upstream = upstream.host(host).map_err(|error| error.to_string())?;
+    }
+    if args.upstream_connections == 0 {
+        return Err("--upstream-connections is 0; allowed: at least 1".to_owned());
+    }
+    let trust = match &args.upstream_ca {
+        Some(file) => Trust::from_pem(file).map_err(|error| error.to_string())?,
+        None if args.upstream_insecure => Trust::Anybody,
+        None => Trust::System,
+    };
+    upstream = upstream.trust(trust).answer_time(args.upstream_timeout).connections(args.upstream_connections);
+    Ok(match args.max_body {
+        Some(most) => upstream.max_body(most),
+        None => upstream,
+    })
+}

@@ -1,0 +1,106 @@
+//! Requests with content: our own client only asks for files.
+
+use super::proxy::Proxied;
+use bentpipe_net::{Driver, Socket, Trust, WallClock};
+use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
+use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
+use bentpipe_quic::tls::ALPN_H3;
+use bentpipe_quic::{Attached, Conn, Endpoint, Http3, Task};
+use bytes::{Buf, Bytes};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
+use std::future::poll_fn;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_rustls::TlsConnector;
+
+/// A whole response.
+#[derive(Debug)]
+pub struct Answer {
+    pub head: Response<()>,
+    pub body: Vec<u8>,
+}
+
+fn tls(trust: &Trust, alpn: &[u8]) -> rustls::ClientConfig {
+    let Trust::Only(certificates) = trust else { unreachable!("made so") };
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificates[0].clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![alpn.to_vec()];
+    config
+}
+
+pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<Answer, String> {
+    let address = proxied.server.address();
+    let stream = TcpStream::connect(address).await.unwrap();
+    let connector = TlsConnector::from(Arc::new(tls(&proxied.trust, b"http/1.1")));
+    let stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let mut request = request.map(|body| Full::new(Bytes::from(body)));
+    request.headers_mut().insert("host", format!("localhost:{}", address.port()).parse().unwrap());
+    let (head, body) = sender.send_request(request).await.map_err(|error| error.to_string())?.into_parts();
+    let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes().to_vec();
+    Ok(Answer { head: Response::from_parts(head, ()), body })
+}
+
+/// The content's length is not announced, unless the request does.
+pub async fn over_http3(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<Answer, String> {
+    let address = proxied.server.address();
+    let clock = WallClock::new();
+    let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let endpoint = Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
+    let (driver, _) = Driver::start(endpoint, socket, clock);
+    let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(&proxied.trust, ALPN_H3)).unwrap()));
+    let (mut head, body) = request.into_parts();
+    let target = head.uri.path_and_query().unwrap().as_str();
+    head.uri = format!("https://localhost:{}{target}", address.port()).parse().unwrap();
+    let request = Request::from_parts(head, ());
+    let (answer, answered) = oneshot::channel();
+    let app = |conn: Conn| {
+        Box::pin(async move {
+            let _ = answer.send(exchange(conn, request, body.into()).await);
+        }) as Task
+    };
+    driver
+        .run(move |endpoint, now| {
+            endpoint.connect(now, config, address, "localhost", Attached::default(), app).unwrap();
+        })
+        .await;
+    let answered = answered.await.map_err(|error| error.to_string())?;
+    driver.close_all(0).await;
+    answered
+}
+
+async fn exchange(conn: Conn, request: Request<()>, content: Bytes) -> Result<Answer, String> {
+    conn.handshaken().await.map_err(|error| error.to_string())?;
+    let built = h3::client::builder().build::<_, _, Bytes>(Http3::new(conn.clone(), 1 << 20)).await;
+    let (mut connection, mut requests) = built.map_err(|error| error.to_string())?;
+    conn.spawn(async move {
+        // Its end is that of the test.
+        let _ = poll_fn(|cx| connection.poll_close(cx)).await;
+    });
+    let stream = requests.send_request(request).await.map_err(|error| error.to_string())?;
+    let (mut sending, mut taking) = stream.split();
+    conn.spawn(async move {
+        // Beside the response, which may come while content is on its way; a server that has heard enough says so.
+        let _ = sending.send_data(content).await;
+        let _ = sending.finish().await;
+    });
+    let mut head = taking.recv_response().await.map_err(|error| error.to_string())?;
+    while head.status().is_informational() {
+        head = taking.recv_response().await.map_err(|error| error.to_string())?;
+    }
+    let mut body = Vec::new();
+    while let Some(mut data) = taking.recv_data().await.map_err(|error| error.to_string())? {
+        body.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+    }
+    Ok(Answer { head, body })
+}
