@@ -150,7 +150,11 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     let default = AckPolicy::default();
     let nearest = [default.every, 1].map(|every| AckPolicy { every, ..default });
     if !nearest.contains(&AckPolicy { coalesce: None, ..tcp.ack }) {
-        return refuse("ack` or `max_ack_delay", "the kernel acknowledges as it does", "ack = \"stack\", ack = \"1:1\"");
+        return refuse(
+            "ack` or `max_ack_delay",
+            "the kernel acknowledges as it does",
+            "ack = \"stack\", ack = \"1:1\"",
+        );
     }
     Ok(())
 }
