@@ -95,6 +95,8 @@ pub struct Endpoint {
     finishing: bool,
     /// Something came that is to be answered, whatever the receiver says.
     ack_wanted: bool,
+    /// That answer leaves by itself, before any data.
+    ack_first: bool,
     reset_wanted: bool,
     end: Option<End>,
     now: Time,
@@ -140,6 +142,7 @@ impl Endpoint {
             written: 0,
             finishing: false,
             ack_wanted: false,
+            ack_first: false,
             reset_wanted: false,
             end: None,
             now,
@@ -222,7 +225,9 @@ impl Endpoint {
             return Some(self.syn_segment(now));
         }
         let sender = self.sender.as_mut()?;
-        if let Some(outgoing) = sender.poll(now) {
+        if !self.ack_first
+            && let Some(outgoing) = sender.poll(now)
+        {
             return Some(self.data(now, outgoing));
         }
         if self.ack_wanted || self.receiver.wants_ack(now) {
@@ -349,7 +354,10 @@ impl Endpoint {
             self.receiver.on_stamp(segment);
             self.ecn &= ece && !cwr;
             self.open(now, segment);
+            // The application waits for the connection before it writes, so that its first data is a packet of its own (Linux,
+            // `tcp_rcv_synsent_state_process`). What was written before has waited in the same way.
             self.ack_wanted = true;
+            self.ack_first = true;
         }
     }
 
@@ -429,6 +437,7 @@ impl Endpoint {
         let mut segment = Segment { seq, len, stamp: now, flags, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
         self.ack_wanted = false;
+        self.ack_first = false;
         Transmit { segment, ecn: if ecn_capable { Ecn::Ect0 } else { Ecn::NotEct } }
     }
 

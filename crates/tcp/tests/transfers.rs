@@ -87,6 +87,34 @@ fn a_lost_syn_and_a_lost_answer_are_sent_again_after_a_second_each() {
 }
 
 #[test]
+fn the_answer_to_a_syn_is_acknowledged_at_once_by_itself_and_data_follows_as_the_next_packet() {
+    let request = 300;
+    for lost in [None, Some(1), Some(2)] {
+        let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
+        let mut sent_before = 0;
+        pair.fates(move |sent| {
+            let drop = sent.from == CLIENT && lost == Some(sent_before);
+            sent_before += u32::from(sent.from == CLIENT);
+            if drop { Fate::Drop } else { Fate::Pass }
+        });
+        // Written before the connection is open, it waits all the same.
+        pair.applications[CLIENT].to_write = request;
+        pair.run(Time::from_secs(5));
+        let from_client: Vec<_> = pair.log.iter().filter(|sent| sent.from == CLIENT).collect();
+        let [syn, ack, data] = [0, 1, 2].map(|index| from_client[index]);
+        assert!(syn.segment.flags.syn && ack.segment.is_pure_ack(), "{syn:?} {ack:?}");
+        assert_eq!((ack.segment.seq, data.segment.seq, data.segment.len), (1, 1, request as u32));
+        assert_eq!(ack.at, data.at);
+        // Either opens the server; the one that is missed is the request.
+        assert!(pair.ends[SERVER].is_open());
+        assert_eq!((pair.ends[SERVER].received(), pair.ends[SERVER].record().duplicates), (request, 0));
+        let repaired = pair.ends[CLIENT].record().retransmitted;
+        assert_eq!(repaired, u64::from(lost == Some(2)), "{lost:?}");
+        assert_eq!(from_client.len(), 3 + usize::from(lost == Some(2)));
+    }
+}
+
+#[test]
 fn a_lost_last_acknowledgement_is_answered_after_the_end() {
     let mut pair = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     let mut fins = 0;

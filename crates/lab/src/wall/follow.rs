@@ -146,8 +146,15 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     if tcp.initial_window != default.initial_window {
         return refuse("initial_window", "it belongs to a route, and is the kernel's", "10, its own");
     }
-    if (AckPolicy { coalesce: None, ..tcp.ack }) != AckPolicy::default() {
-        return refuse("ack` or `max_ack_delay", "the kernel acknowledges as it does", "ack = \"stack\"");
+    // While its receive window grows the kernel acknowledges each segment, otherwise every other one. Which is nearer is the scenario's to say.
+    let default = AckPolicy::default();
+    let nearest = [default.every, 1].map(|every| AckPolicy { every, ..default });
+    if !nearest.contains(&AckPolicy { coalesce: None, ..tcp.ack }) {
+        return refuse(
+            "ack` or `max_ack_delay",
+            "the kernel acknowledges as it does",
+            "ack = \"stack\", ack = \"1:1\"",
+        );
     }
     Ok(())
 }

@@ -70,7 +70,12 @@ async fn resets_and_refusals_pass_the_tunnel() {
     };
     let (mut client, code) = soon(socks(near.address(), target)).await.unwrap();
     assert_eq!(code, 0);
-    soon(listener.accept()).await.unwrap().0.set_zero_linger().unwrap();
+    let (mut served, _) = soon(listener.accept()).await.unwrap();
+    // A connection that is reset before the exit has set it up counts as refused.
+    client.write_u8(7).await.unwrap();
+    assert_eq!(soon(served.read_u8()).await.unwrap(), 7);
+    served.set_zero_linger().unwrap();
+    drop(served);
     assert_eq!(soon(client.read_u8()).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
     ends(1, " reset-by-server").await;
 
