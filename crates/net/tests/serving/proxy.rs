@@ -181,17 +181,24 @@ async fn early_requests_are_marked_as_such() {
     let proxied = Proxied::new(|upstream| upstream).await;
     let client = Client::builder().trust(proxied.trust.clone()).build().unwrap();
     let url = format!("https://{}/fields", proxied.server.address()).parse().unwrap();
-    let mut marked = Vec::new();
-    for _ in 0..2 {
+    // Once the handshake is complete an early request is one like others (RFC 8470 §3), and on the loopback it may be before the server looks.
+    let mut marked = false;
+    for visit in 0..20 {
         let response = client.get(&url, &HeaderMap::new()).await.unwrap();
         let early = response.timings().early;
+        assert_eq!(early, visit > 0);
         let text = String::from_utf8(content(response).await.unwrap()).unwrap();
-        marked.push((early, text.contains("early-data: 1\n")));
+        let mark = text.contains("early-data: 1\n");
+        assert!(early || !mark, "marked, and not early");
+        marked |= mark;
+        if marked {
+            break;
+        }
         // Tickets come after the handshake.
         tokio::time::sleep(Duration::from_millis(100)).await;
         client.disconnect().await;
     }
-    assert_eq!(marked, [(false, false), (true, true)]);
+    assert!(marked, "of twenty visits none is marked");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
