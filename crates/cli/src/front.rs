@@ -1,12 +1,12 @@
 //! What `bentpipe serve` and `bentpipe proxy` have in common: their side towards clients, from the start to the end.
 
 use crate::args::{Front, LogStyle};
+use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
-use bentpipe_net::{Certificate, Limits, LogFormat, ServerBuilder, default_store};
+use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store};
 use bentpipe_quic::congestion::Recipe;
 use serde_json::json;
 use std::net::IpAddr;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit status.
 pub fn run(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBuilder) -> u8 {
@@ -49,12 +49,7 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     if let Some(address) = args.metrics {
         builder = builder.metrics(address);
     }
-    let format = match args.log {
-        LogStyle::Text => Some(LogFormat::Text),
-        LogStyle::Json => Some(LogFormat::Json),
-        LogStyle::None => None,
-    };
-    if let Some(format) = format {
+    if let Some(format) = args.log.format() {
         builder = builder.log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
@@ -70,17 +65,15 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     if args.self_signed {
         eprintln!("self-signed certificate, SHA-256 {fingerprint}");
     }
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| failed(&error))?;
+    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     tokio::select! {
         error = server.failed() => return Err(failed(&error)),
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+        () = asked.again() => {}
     }
-    eprintln!("stopping: {} connections have {} to finish; again to stop at once", server.connections(), args.drain);
+    asked.tell(server.connections(), args.drain);
     let left = tokio::select! {
         left = server.stop(args.drain) => left,
-        _ = tokio::signal::ctrl_c() => return Ok(FAILED),
-        _ = terminate.recv() => return Ok(FAILED),
+        () = asked.again() => return Ok(FAILED),
     };
     if left > 0 {
         eprintln!("{left} connections were cut off");

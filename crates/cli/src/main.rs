@@ -19,6 +19,7 @@ mod proxy;
 mod run;
 mod serve;
 mod shell;
+mod stop;
 mod table;
 
 use args::{Cli, Command};

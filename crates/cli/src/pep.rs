@@ -1,16 +1,15 @@
 //! `bentpipe pep`: splits TCP connections that cross it.
 
 use crate::args::{LogStyle, Mode, Pep as Args, Side};
+use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_lab::profiles::profile;
-use bentpipe_net::LogFormat;
 use bentpipe_net::pep::{Config, Credentials, Entrance, Limits, Pep, SatelliteSide, Secret, Way, rules};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// A reason, and the exit status that goes with it.
 type Failed = (String, u8);
@@ -50,12 +49,7 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
 
 async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
-    let format = match args.log {
-        LogStyle::Text => Some(LogFormat::Text),
-        LogStyle::Json => Some(LogFormat::Json),
-        LogStyle::None => None,
-    };
-    let log = format.map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
+    let log = args.log.format().map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
     let what = match (&config.entrance, &config.way) {
         (Entrance::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
         (Entrance::Transparent { .. }, _) => "transparent proxy",
@@ -76,17 +70,15 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     if let Some(address) = pep.metrics_address() {
         eprintln!("metrics at http://{address}/metrics");
     }
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| failed(&error))?;
+    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     tokio::select! {
         error = pep.failed() => return Err(failed(&error)),
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+        () = asked.again() => {}
     }
-    eprintln!("stopping: {} connections have {} to finish; again to stop at once", pep.connections(), args.drain);
+    asked.tell(pep.connections(), args.drain);
     let left = tokio::select! {
         left = pep.stop(args.drain) => left,
-        _ = tokio::signal::ctrl_c() => return Ok(FAILED),
-        _ = terminate.recv() => return Ok(FAILED),
+        () = asked.again() => return Ok(FAILED),
     };
     if left > 0 {
         eprintln!("{left} connections were reset");

@@ -101,8 +101,13 @@ mod tests {
 
     #[test]
     fn the_window_stops_at_its_cap_and_is_not_hidden_growth_beyond_it() {
-        let setup =
-            Setup { now: Time::ZERO, mtu: Bytes::new(1000), initial_window: Bytes::new(10_000), distance_m: None };
+        let setup = Setup {
+            now: Time::ZERO,
+            mtu: Bytes::new(1000),
+            initial_window: Bytes::new(10_000),
+            distance_m: None,
+            rtt: None,
+        };
         let recipe =
             Recipe { start: "standard".parse().unwrap(), max_window: Some(Bytes::new(50_000)), ..Recipe::default() };
         let mut controller = recipe.prepare().unwrap().make(&setup, crate::FastStart::Allowed(None), None);

@@ -14,6 +14,8 @@ pub struct Setup {
     pub initial_window: Bytes,
     /// Great-circle distance between the endpoints in metres, where someone knows it.
     pub distance_m: Option<u64>,
+    /// The round trip of a handshake that is over. TCP knows it; for QUIC the controller sees the handshake itself, and there is none.
+    pub rtt: Option<Span>,
 }
 
 /// A packet as its sender remembers it. The state at sending serves delivery-rate samples

@@ -99,8 +99,13 @@ mod tests {
 
     #[test]
     fn the_window_allows_for_the_rate_from_the_first_packet_on() {
-        let setup =
-            Setup { now: Time::ZERO, mtu: Bytes::new(1448), initial_window: Bytes::new(14_480), distance_m: None };
+        let setup = Setup {
+            now: Time::ZERO,
+            mtu: Bytes::new(1448),
+            initial_window: Bytes::new(14_480),
+            distance_m: None,
+            rtt: None,
+        };
         let mut values = Values::defaults(PARAMETERS);
         values.set("fixed-rate", "mbps", 200.0).unwrap();
         let controller = FixedRate::new(&setup, &values);

@@ -18,7 +18,8 @@ pub struct Flow<C> {
 
 impl<C: Controller> Flow<C> {
     pub fn new(make: impl Fn(&Setup) -> C) -> Self {
-        let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None };
+        let setup =
+            Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None };
         Self { bbr: make(&setup), ledger: Ledger::new(), now: Time::ZERO }
     }
 

@@ -10,7 +10,7 @@ pub(crate) const MTU: Bytes = Bytes::new(1000);
 
 /// Ten packets to begin with, no distance known.
 pub(crate) fn setup() -> Setup {
-    Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None }
+    Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None }
 }
 
 /// A path without a queue that delivers each window a round trip after it was sent.

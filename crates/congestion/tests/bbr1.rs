@@ -9,7 +9,7 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use bottleneck::{MTU, Path, Run};
 
 fn run(path: Path, seed: u64) -> Run {
-    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None };
+    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
     Run::new(path, Box::new(Bbr1::new(&setup, &Values::defaults(PARAMETERS))), seed)
 }
 

@@ -13,7 +13,7 @@ fn run(path: Path, seed: u64) -> Run {
 }
 
 fn run_with(path: Path, seed: u64, values: &Values) -> Run {
-    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None };
+    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
     Run::new(path, Box::new(Bbr3::new(&setup, values)), seed)
 }
 

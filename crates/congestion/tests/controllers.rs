@@ -203,7 +203,7 @@ proptest! {
         copied in 0usize..150,
     ) {
         let (mtu, initial_window) = (Bytes::new(mtu), Bytes::new(initial));
-        let setup = Setup { now: Time::ZERO, mtu, initial_window, distance_m };
+        let setup = Setup { now: Time::ZERO, mtu, initial_window, distance_m, rtt: None };
         for part in CONTROLLERS {
             let values = values(part, &places);
             let (mut controller, mut again) = ((part.make)(&setup, &values), (part.make)(&setup, &values));
@@ -251,7 +251,7 @@ proptest! {
         hints in prop::collection::vec(hint(), 1..20),
     ) {
         let setup =
-            Setup { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None };
+            Setup { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
         let uses = HintUse { reset: true, hold: true, drain: true };
         for part in CONTROLLERS {
             let feed = HintFeed::new();
@@ -284,7 +284,7 @@ fn transfer(controller: &mut dyn Controller, sender: &mut Sender, rounds: u32) {
 
 fn made(part: &Part<Box<dyn Controller>>) -> (Box<dyn Controller>, Sender) {
     let (mtu, initial_window) = (Bytes::new(1_200), Bytes::new(12_000));
-    let setup = Setup { now: Time::ZERO, mtu, initial_window, distance_m: Some(6_000_000) };
+    let setup = Setup { now: Time::ZERO, mtu, initial_window, distance_m: Some(6_000_000), rtt: None };
     ((part.make)(&setup, &Values::defaults(part.parameters)), Sender::new(&setup))
 }
 

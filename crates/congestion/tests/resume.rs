@@ -77,7 +77,7 @@ struct World<C> {
 }
 
 fn setup() -> Setup {
-    Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None }
+    Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None }
 }
 
 fn reno() -> NewReno {

@@ -32,7 +32,7 @@ struct Outcome {
 /// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets later, what is lost is sent
 /// again. The controller's pace, or 1.25 windows a smoothed round trip (RFC 9002 §7.7).
 fn transfer(controller: &str, amount: Bytes, path: Path, mode: Mode, saved: Option<Saved>) -> Outcome {
-    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None };
+    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None, rtt: None };
     let notes = PathNotes::new();
     if let Some(saved) = saved {
         assert!(notes.offer(saved) || mode == Mode::Observe);

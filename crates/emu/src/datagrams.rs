@@ -4,6 +4,7 @@
 //! address. Datagrams cross the path as they are; their ECN field ends at the port.
 
 use crate::clock::{Clock, pause};
+use crate::relay::Counts;
 use crate::{EmuError, Namespace, RelayReport};
 use bentpipe_units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -12,7 +13,7 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// Addresses at the same time; more are refused until one has been silent for [`SILENT`].
@@ -37,15 +38,7 @@ pub struct UdpRelay {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    taken: AtomicU64,
-    refused: AtomicU64,
-    failed: AtomicU64,
-}
-
-impl Shared {
-    fn count(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
+    counts: Counts,
 }
 
 impl UdpRelay {
@@ -82,12 +75,7 @@ impl UdpRelay {
 
     /// What it has done so far: addresses that got a socket, datagrams of addresses that got none because there were 256, and datagrams that could not be sent on.
     pub fn report(&self) -> RelayReport {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        RelayReport {
-            taken: of(&self.shared.taken),
-            refused: of(&self.shared.refused),
-            failed: of(&self.shared.failed),
-        }
+        self.shared.counts.report()
     }
 }
 
@@ -160,7 +148,7 @@ impl Port {
             let far = &mut self.far[place];
             far.used = now;
             if far.socket.send(&buffer[..length]).is_err() {
-                Shared::count(&self.shared.failed);
+                Counts::add(&self.shared.counts.failed);
             }
         }
     }
@@ -173,19 +161,19 @@ impl Port {
         if self.far.len() >= MOST {
             let silent = (0..self.far.len()).min_by_key(|place| self.far[*place].used);
             let Some(silent) = silent.filter(|place| now.since(self.far[*place].used) >= SILENT) else {
-                Shared::count(&self.shared.refused);
+                Counts::add(&self.shared.counts.refused);
                 return None;
             };
             self.far.swap_remove(silent);
         }
         match connect(&self.target) {
             Ok(socket) => {
-                Shared::count(&self.shared.taken);
+                Counts::add(&self.shared.counts.taken);
                 self.far.push(Far { client, socket, used: now });
                 Some(self.far.len() - 1)
             }
             Err(_) => {
-                Shared::count(&self.shared.failed);
+                Counts::add(&self.shared.counts.failed);
                 None
             }
         }
@@ -200,12 +188,12 @@ impl Far {
                 Ok(length) => {
                     self.used = now;
                     if near.send_to(&buffer[..length], self.client).is_err() {
-                        Shared::count(&shared.failed);
+                        Counts::add(&shared.counts.failed);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // Nobody listens at the service (ICMP): a datagram was lost, as a datagram may be.
-                Err(_) => Shared::count(&shared.failed),
+                Err(_) => Counts::add(&shared.counts.failed),
             }
         }
     }

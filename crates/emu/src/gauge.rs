@@ -1,8 +1,7 @@
 //! What a path carries while it works, readable from any thread.
 
 use bentpipe_units::{Span, Time};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One direction, since the emulation began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,73 +57,20 @@ impl Gauge {
     }
 }
 
-/// Where a direction writes its figures down. Each is a whole number; that some are newer than others by a moment does no harm to a display.
+/// Where a direction writes its figures down.
 #[derive(Debug, Default)]
-pub struct Board([AtomicU64; 11]);
+pub(crate) struct Board(Mutex<DirectionNow>);
 
 impl Board {
-    /// Writes all figures down.
-    pub fn write(&self, now: &DirectionNow) {
-        let DirectionNow {
-            at,
-            packets_read,
-            bytes_read,
-            packets_written,
-            bytes_written,
-            lost,
-            dropped,
-            queue_packets,
-            queue_bytes,
-            delay,
-            delays,
-        } = *now;
-        let (at, delay, delays) = (at.as_nanos(), delay.as_nanos(), delays.as_nanos());
-        let figures = [
-            at,
-            packets_read,
-            bytes_read,
-            packets_written,
-            bytes_written,
-            lost,
-            dropped,
-            queue_packets,
-            queue_bytes,
-            delay,
-            delays,
-        ];
-        for (place, figure) in self.0.iter().zip(figures) {
-            place.store(figure, Ordering::Relaxed);
+    /// Writes all figures down. The path never waits for who reads: those that are read at this very moment stay until the next time.
+    pub(crate) fn write(&self, now: &DirectionNow) {
+        if let Ok(mut board) = self.0.try_lock() {
+            *board = *now;
         }
     }
 
     fn read(&self) -> DirectionNow {
-        let [
-            at,
-            packets_read,
-            bytes_read,
-            packets_written,
-            bytes_written,
-            lost,
-            dropped,
-            queue_packets,
-            queue_bytes,
-            delay,
-            delays,
-        ] = self.0.each_ref().map(|place| place.load(Ordering::Relaxed));
-        let (delay, delays) = (Span::from_nanos(delay), Span::from_nanos(delays));
-        DirectionNow {
-            at: Time::from_nanos(at),
-            packets_read,
-            bytes_read,
-            packets_written,
-            bytes_written,
-            lost,
-            dropped,
-            queue_packets,
-            queue_bytes,
-            delay,
-            delays,
-        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -62,7 +62,7 @@ pub use error::EmuError;
 pub use gauge::{DirectionNow, Gauge, Now};
 pub use kernel_tcp::{Exchange, ExchangeOutcome, SocketState, Transfer, TransferOutcome};
 pub use motion::{Course, Motion};
-pub use namespace::{Access, Namespace, has_admin, prepare};
+pub use namespace::{Access, Namespace, prepare};
 pub use program::Program;
 pub use relay::{Relay, RelayReport};
 pub use report::{DirectionReport, Lateness, LinkReport, Report};

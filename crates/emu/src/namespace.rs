@@ -44,7 +44,7 @@ pub fn prepare() -> Result<Access, EmuError> {
 }
 
 /// Whether the calling thread has CAP_SYS_ADMIN (number 21, linux/capability.h) in its user namespace.
-pub fn has_admin() -> bool {
+fn has_admin() -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << 21) != 0)

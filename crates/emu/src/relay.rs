@@ -28,9 +28,27 @@ pub struct Relay {
 struct Shared {
     stop: AtomicBool,
     open: AtomicUsize,
-    taken: AtomicU64,
-    refused: AtomicU64,
-    failed: AtomicU64,
+    counts: Counts,
+}
+
+/// What a port counts while it works.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) taken: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report(&self) -> RelayReport {
+        let [taken, refused, failed] =
+            [&self.taken, &self.refused, &self.failed].map(|counter| counter.load(Ordering::Relaxed));
+        RelayReport { taken, refused, failed }
+    }
 }
 
 /// What a [`Relay`] did.
@@ -77,12 +95,7 @@ impl Relay {
 
     /// What it has done so far.
     pub fn report(&self) -> RelayReport {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        RelayReport {
-            taken: of(&self.shared.taken),
-            refused: of(&self.shared.refused),
-            failed: of(&self.shared.failed),
-        }
+        self.shared.counts.report()
     }
 }
 
@@ -106,19 +119,19 @@ fn take_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
             continue;
         };
         if shared.open.load(Ordering::Relaxed) >= MOST {
-            shared.refused.fetch_add(1, Ordering::Relaxed);
+            Counts::add(&shared.counts.refused);
             continue;
         }
-        shared.taken.fetch_add(1, Ordering::Relaxed);
+        Counts::add(&shared.counts.taken);
         let place = Place::new(shared);
         let target = target.to_owned();
         let carry = move || {
             if carry(&stream, &target).is_err() {
-                place.0.failed.fetch_add(1, Ordering::Relaxed);
+                Counts::add(&place.0.counts.failed);
             }
         };
         if std::thread::Builder::new().name("relayed".to_owned()).spawn(carry).is_err() {
-            shared.failed.fetch_add(1, Ordering::Relaxed);
+            Counts::add(&shared.counts.failed);
         }
     }
 }

@@ -37,6 +37,7 @@
 
 mod certificate;
 mod client;
+mod clients;
 mod clock;
 mod driver;
 pub mod http;

@@ -54,8 +54,13 @@ impl ControllerFactory for Factory {
         let datagrams = u64::from(self.initial_window);
         let mtu = u64::from(current_mtu);
         let initial_window = (datagrams * mtu).min(datagrams * 1472).max(2 * mtu);
-        let setup =
-            cc::Setup { now, mtu: Bytes::new(mtu), initial_window: Bytes::new(initial_window), distance_m: None };
+        let setup = cc::Setup {
+            now,
+            mtu: Bytes::new(mtu),
+            initial_window: Bytes::new(initial_window),
+            distance_m: None,
+            rtt: None,
+        };
         Box::new(Adapter {
             controller: (self.make)(&setup),
             ledger: cc::Ledger::new(),

@@ -1,5 +1,6 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
+use bentpipe_net::LogFormat;
 use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
@@ -148,6 +149,17 @@ pub enum LogStyle {
     Json,
     /// No log
     None,
+}
+
+impl LogStyle {
+    /// The log's format, where there is a log.
+    pub fn format(self) -> Option<LogFormat> {
+        match self {
+            Self::Text => Some(LogFormat::Text),
+            Self::Json => Some(LogFormat::Json),
+            Self::None => None,
+        }
+    }
 }
 
 /// What to download, and how.

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::bbr3::model::{Draws, FullPipe, Limited, quantum, volume};
+use crate::bbr3::model::{Draws, FullPipe, Limited, first_pace, quantum, volume};
 use crate::bbr3::seam::Resumption;
 use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateBased, Setup};
 use crate::parameter::{Parameter, Values};
@@ -129,8 +129,9 @@ impl Bbr1 {
     /// A controller in Startup.
     pub fn new(setup: &Setup, values: &Values) -> Self {
         let initial_window = setup.initial_window.max(setup.mtu).max(Bytes::new(1));
+        let high_gain = values.get("high_gain");
         Self {
-            high_gain: values.get("high_gain"),
+            high_gain,
             cwnd_gain: values.get("cwnd_gain"),
             bandwidth_rounds: values.get("bandwidth_rounds") as u64,
             min_rtt_window: Span::from_secs_f64(values.get("min_rtt_window")),
@@ -142,7 +143,8 @@ impl Bbr1 {
             round: 0,
             bandwidth: WindowedMax::new(),
             full_pipe: FullPipe::default(),
-            min_rtt: None,
+            // Linux's bbr_init: the handshake's round trip is the first sample, and paces the first window.
+            min_rtt: setup.rtt,
             min_rtt_stamp: setup.now,
             min_rtt_stale: false,
             path_since: setup.now,
@@ -158,7 +160,7 @@ impl Bbr1 {
             answered: 0,
             cwnd: initial_window,
             prior_cwnd: Bytes::ZERO,
-            pacing_rate: None,
+            pacing_rate: setup.rtt.and_then(|rtt| first_pace(initial_window, rtt, high_gain)),
             in_flight: Bytes::ZERO,
             next_number: 0,
             resumption: Resumption::default(),
@@ -340,8 +342,8 @@ impl Controller for Bbr1 {
             self.recovery = Recovery::None;
             self.cwnd = self.cwnd.max(self.prior_cwnd);
         }
-        if self.pacing_rate.is_none() && !ack.rtt.is_zero() {
-            self.pacing_rate = Some(Rate::over(self.initial_window, ack.rtt).mul_f64(self.high_gain));
+        if self.pacing_rate.is_none() {
+            self.pacing_rate = first_pace(self.initial_window, ack.rtt, self.high_gain);
         }
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(ack.bytes, ack.delivered);

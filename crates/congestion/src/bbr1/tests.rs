@@ -29,6 +29,23 @@ fn the_first_round_of_recovery_conserves_and_its_end_restores_the_window() {
 }
 
 #[test]
+fn the_handshake_is_the_first_round_trip_and_ten_seconds_after_it_a_smaller_one_is_looked_for() {
+    // Packets of data take longer than the handshake's, by what it takes to send them.
+    let mut flow = Flow::new(|setup| {
+        let setup = Setup { rtt: Some(RTT - Span::from_millis(1)), ..*setup };
+        Bbr1::new(&setup, &Values::defaults(PARAMETERS))
+    });
+    // 2.885 windows of 10 kB in 99 ms.
+    assert_eq!(flow.bbr.pacing_rate().map(|rate| rate.as_bps() / 1000), Some(2331));
+    while flow.now + RTT < Time::from_secs(10) {
+        flow.round(10, |_| false);
+        assert_ne!(flow.bbr.state, State::ProbeRtt, "at {}", flow.now);
+    }
+    (0..2).for_each(|_| flow.round(10, |_| false));
+    assert_eq!(flow.bbr.state, State::ProbeRtt);
+}
+
+#[test]
 fn persistent_congestion_leaves_one_packet() {
     let mut flow = flow();
     flow.send(2);

@@ -1,6 +1,6 @@
 //! Window, pacing rate and send quantum (draft §5.6).
 
-use super::model::{UNBOUNDED, quantum, volume};
+use super::model::{UNBOUNDED, first_pace, quantum, volume};
 use super::{Bbr3, State};
 use bentpipe_units::{Bytes, Rate, Span};
 
@@ -53,10 +53,8 @@ impl Bbr3 {
 
     /// UpdateControlParameters, after `acked` bytes with a round trip of `rtt`.
     pub(super) fn update_control(&mut self, acked: Bytes, rtt: Span) {
-        if self.pacing_rate.is_none() && !rtt.is_zero() {
-            // InitPacingRate, once there is a round trip; before it the sender itself paces.
-            let nominal = Rate::over(self.initial_window, rtt);
-            self.pacing_rate = Some(nominal.mul_f64(self.settings.startup_pacing_gain));
+        if self.pacing_rate.is_none() {
+            self.pacing_rate = first_pace(self.initial_window, rtt, self.settings.startup_pacing_gain);
         }
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(acked);

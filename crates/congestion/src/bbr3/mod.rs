@@ -27,7 +27,8 @@ use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange,
 use crate::parameter::{Parameter, Values};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use model::{
-    Aggregation, Draws, FullPipe, Limited, MaxBandwidth, MinRtt, Rounds, ShortTerm, UNBOUNDED, quantum, volume,
+    Aggregation, Draws, FullPipe, Limited, MaxBandwidth, MinRtt, Rounds, ShortTerm, UNBOUNDED, first_pace, quantum,
+    volume,
 };
 
 /// Parameters of [`Bbr3`].
@@ -206,6 +207,9 @@ impl Bbr3 {
             probe_rtt_interval: Span::from_secs_f64(values.get("probe_rtt_interval")),
         };
         let initial_window = setup.initial_window.max(setup.mtu).max(Bytes::new(1));
+        let mut min_rtt = MinRtt::new(setup.now);
+        setup.rtt.into_iter().for_each(|rtt| min_rtt.seed(setup.now, rtt));
+        let pacing_rate = setup.rtt.and_then(|rtt| first_pace(initial_window, rtt, settings.startup_pacing_gain));
         Self {
             settings,
             mtu: setup.mtu,
@@ -215,7 +219,8 @@ impl Bbr3 {
             rounds: Rounds::default(),
             max_bw: MaxBandwidth::default(),
             bw: Rate::ZERO,
-            min_rtt: MinRtt::new(setup.now),
+            // BBROnInit (draft §5.2.1): SRTT, where there is one, is the first sample, and paces the first window.
+            min_rtt,
             aggregation: Aggregation::new(setup.now),
             full_pipe: FullPipe::default(),
             short_term: ShortTerm::default(),
@@ -225,7 +230,7 @@ impl Bbr3 {
             probe_rtt: probe_rtt::ProbeRtt::default(),
             recovery: loss::Recovery::default(),
             cwnd: initial_window,
-            pacing_rate: None,
+            pacing_rate,
             prior_cwnd: Bytes::ZERO,
             window_full: (false, false),
             delivered: Bytes::ZERO,

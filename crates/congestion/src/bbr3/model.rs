@@ -27,6 +27,11 @@ pub fn quantum(rate: Rate, mtu: Bytes) -> Bytes {
     volume(rate, Span::from_millis(1)).min(Bytes::new(64 * 1024)).max(mtu + mtu)
 }
 
+/// InitPacingRate: the first window in a round trip, at Startup's `gain`; none without a round trip, when the sender itself paces.
+pub fn first_pace(window: Bytes, rtt: Span, gain: f64) -> Option<Rate> {
+    (!rtt.is_zero()).then(|| Rate::over(window, rtt).mul_f64(gain))
+}
+
 /// Draws for the times of probes: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over what the setup says. Stirred with the
 /// time of the draw, so that flows that begin together do not probe together.
 #[derive(Debug, Clone)]

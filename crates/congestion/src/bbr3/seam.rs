@@ -150,8 +150,13 @@ mod tests {
 
     #[test]
     fn a_drain_entered_while_the_probe_ran_is_no_measure_either() {
-        let setup =
-            Setup { now: Time::ZERO, mtu: Bytes::new(1200), initial_window: Bytes::new(12_000), distance_m: None };
+        let setup = Setup {
+            now: Time::ZERO,
+            mtu: Bytes::new(1200),
+            initial_window: Bytes::new(12_000),
+            distance_m: None,
+            rtt: None,
+        };
         let mut bbr = Bbr3::new(&setup, &Values::defaults(super::super::PARAMETERS));
         assert!(!bbr.in_drain());
         bbr.enter_drain();

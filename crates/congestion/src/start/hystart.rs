@@ -194,7 +194,8 @@ mod tests {
 
     impl Rounds {
         fn new() -> Self {
-            let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None };
+            let setup =
+                Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None };
             let start = HyStart::new(&setup, &Values::defaults(PARAMETERS));
             Self { start, ledger: Ledger::new(), now: Time::ZERO }
         }

@@ -192,7 +192,8 @@ mod tests {
     /// A sender that doubles each round trip of 100 ms, evenly, over a path that delivers at most `most` packets in 10 ms.
     /// The window that SEARCH leaves with, and the round in which it does.
     fn run(most: u64, drain: f64) -> Option<(Bytes, u64)> {
-        let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None };
+        let setup =
+            Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None };
         let mut values = Values::defaults(PARAMETERS);
         values.set("search", "drain", drain).unwrap();
         let mut search = Search::new(&setup, &values);

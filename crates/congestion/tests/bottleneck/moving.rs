@@ -122,7 +122,8 @@ pub fn run(path: Path, name: &str, uses: HintUse, hints: &[PathHint]) -> Run {
         hints: uses,
         ..Recipe::default()
     };
-    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: Some(5_000_000) };
+    let setup =
+        Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: Some(5_000_000), rtt: None };
     let feed = HintFeed::new();
     for hint in hints {
         feed.announce(PathHint { at: Time::ZERO + hint.at.since_start().saturating_sub(path.offset), ..*hint });

@@ -144,7 +144,7 @@ pub fn alone(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64
 pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
     use bentpipe_congestion::catalogue::{CONTROLLERS, STARTS, find};
     let mtu = Bytes::new(MTU);
-    let setup = Setup { now: Time::ZERO, mtu, initial_window: Bytes::new(10 * MTU), distance_m: None };
+    let setup = Setup { now: Time::ZERO, mtu, initial_window: Bytes::new(10 * MTU), distance_m: None, rtt: None };
     let part = find(CONTROLLERS, "cubic").expect("a controller");
     let controller = (part.make)(&setup, &Values::defaults(part.parameters));
     if start == "standard" {

@@ -3,23 +3,14 @@
 // Each test file uses some of it.
 #![allow(dead_code)]
 
-use bentpipe_emu::{Emulator, Ground, Hop, PathSpec, Report, Settings, has_admin};
+use bentpipe_emu::{Emulator, Ground, Hop, PathSpec, Report, Settings};
 use bentpipe_link::DirectionConfig;
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 
 /// True, with a word on standard error, where the kernel does not let this process make namespaces.
 pub fn cannot_run() -> bool {
-    let reason = if has_admin() {
-        match Ground::new(1, Bytes::new(1500)) {
-            Ok(_) => return false,
-            Err(error) => error.to_string(),
-        }
-    } else {
-        "needs CAP_SYS_ADMIN: run as root or under `unshare -Ur`".to_owned()
-    };
-    eprintln!("not run: {reason}");
-    true
+    Ground::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
 }
 
 pub fn direction(mbps: u64, delay_ms: u64) -> DirectionConfig {

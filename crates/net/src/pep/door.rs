@@ -1,9 +1,9 @@
 //! How much the proxy takes on: places for connections, and memory for what they hold.
 
 use super::limits::Limits;
-use bentpipe_quic::memory::{IpPrefix, Prefixes};
+use crate::clients::{Clients, client};
+use bentpipe_quic::memory::IpPrefix;
 use bentpipe_units::Bytes;
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -83,10 +83,9 @@ struct Inside {
 
 #[derive(Debug, Default)]
 struct Counts {
-    all: usize,
+    clients: Clients,
     memory: u64,
     closed: bool,
-    clients: BTreeMap<IpPrefix, usize>,
 }
 
 impl Door {
@@ -109,7 +108,7 @@ impl Door {
 
     /// How many are inside.
     pub fn inside(&self) -> usize {
-        self.counts().all
+        self.counts().clients.all()
     }
 
     /// The memory that those inside may come to take.
@@ -118,27 +117,25 @@ impl Door {
     }
 
     /// Lets a client in, with buffers that fit into what is left.
-    pub fn enter(&self, client: IpAddr, wanted: (Bytes, Bytes)) -> Result<Pass, Full> {
-        let client =
-            if client.to_canonical().is_ipv4() { IpPrefix::host(client) } else { Prefixes::default().of(client) };
+    pub fn enter(&self, address: IpAddr, wanted: (Bytes, Bytes)) -> Result<Pass, Full> {
+        let client = client(address);
         let (limits, mut counts) = (self.limits(), self.counts());
         if counts.closed {
             return Err(Full::Closed);
         }
-        if counts.all >= limits.connections {
+        if counts.clients.all() >= limits.connections {
             return Err(Full::Connections);
         }
-        if counts.clients.get(&client).is_some_and(|count| *count >= limits.per_client) {
+        if counts.clients.of(&client) >= limits.per_client {
             return Err(Full::Client);
         }
         let left = limits.memory.get().saturating_sub(counts.memory);
         let least = Buffers::of(LEAST, LEAST).cost();
-        let places = (limits.connections - counts.all) as u64;
+        let places = (limits.connections - counts.clients.all()) as u64;
         let share = left.min(least + left.saturating_sub(places.saturating_mul(least)) / PART);
         let buffers = Buffers::within(share, (wanted.0.get(), wanted.1.get())).ok_or(Full::Memory)?;
-        counts.all += 1;
+        counts.clients.enter(client);
         counts.memory += buffers.cost();
-        *counts.clients.entry(client).or_default() += 1;
         drop(counts);
         Ok(Pass { door: self.clone(), client, buffers })
     }
@@ -161,14 +158,8 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         let mut counts = self.door.counts();
-        counts.all -= 1;
+        counts.clients.leave(&self.client);
         counts.memory -= self.buffers.cost();
-        if let Some(count) = counts.clients.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                counts.clients.remove(&self.client);
-            }
-        }
     }
 }
 
@@ -194,7 +185,6 @@ mod tests {
         assert_eq!(door.enter(client(3), WANTED).unwrap_err(), Full::Connections);
         drop((first, second, third));
         assert_eq!((door.inside(), door.memory()), (0, Bytes::new(0)));
-        assert!(door.counts().clients.is_empty());
         door.close();
         assert_eq!(door.enter(client(1), WANTED).unwrap_err(), Full::Closed);
     }

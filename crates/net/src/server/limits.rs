@@ -1,10 +1,10 @@
 //! How much the server takes on, and from whom.
 
 use super::metrics::Metrics;
+use crate::clients::{Clients, client};
 use bentpipe_quic::Admission;
-use bentpipe_quic::memory::{IpPrefix, Prefixes};
+use bentpipe_quic::memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,13 +73,12 @@ struct Inside {
 
 #[derive(Debug, Default)]
 struct Counts {
-    all: usize,
+    clients: Clients,
     handshakes: usize,
     sending: u64,
     /// Send buffers of all responses together, bytes.
     granted: u64,
     closed: bool,
-    clients: BTreeMap<IpPrefix, usize>,
 }
 
 impl Door {
@@ -102,15 +101,15 @@ impl Door {
 
     /// How many are inside.
     pub fn inside(&self) -> usize {
-        self.counts().all
+        self.counts().clients.all()
     }
 
     /// Whether a client may come in; `validated`: its address is known to be its own.
-    pub fn ask(&self, client: IpAddr, validated: bool) -> Admission {
+    pub fn ask(&self, address: IpAddr, validated: bool) -> Admission {
         let (limits, counts) = (self.limits(), self.counts());
-        let of_client = counts.clients.get(&prefix(client)).copied().unwrap_or(0);
+        let of_client = counts.clients.of(&client(address));
         let metrics = &self.0.metrics;
-        let full = counts.closed || counts.all >= limits.connections || of_client >= limits.per_client;
+        let full = counts.closed || counts.clients.all() >= limits.connections || of_client >= limits.per_client;
         if full || counts.handshakes >= limits.handshakes.saturating_mul(4) {
             metrics.refused.fetch_add(1, Relaxed);
             return Admission::Refuse;
@@ -123,12 +122,11 @@ impl Door {
     }
 
     /// Lets a client in whose admission was asked for.
-    pub fn enter(&self, client: IpAddr) -> Pass {
-        let client = prefix(client);
+    pub fn enter(&self, address: IpAddr) -> Pass {
+        let client = client(address);
         let mut counts = self.counts();
-        counts.all += 1;
+        counts.clients.enter(client);
         counts.handshakes += 1;
-        *counts.clients.entry(client).or_default() += 1;
         Pass { door: self.clone(), client, shaking: true }
     }
 
@@ -137,11 +135,6 @@ impl Door {
         self.counts().sending += 1;
         Sending { door: self.clone(), granted: 0, next: 0 }
     }
-}
-
-/// The network that counts as one client.
-fn prefix(client: IpAddr) -> IpPrefix {
-    if client.to_canonical().is_ipv4() { IpPrefix::host(client) } else { Prefixes::default().of(client) }
 }
 
 /// A client's place inside.
@@ -165,13 +158,7 @@ impl Drop for Pass {
     fn drop(&mut self) {
         self.shaken();
         let mut counts = self.door.counts();
-        counts.all -= 1;
-        if let Some(count) = counts.clients.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                counts.clients.remove(&self.client);
-            }
-        }
+        counts.clients.leave(&self.client);
     }
 }
 
@@ -248,7 +235,6 @@ mod tests {
         assert_eq!(door.ask(ip(3), true), Admission::Refuse);
         drop(passes);
         assert_eq!((door.ask(ip(3), true), door.inside()), (Admission::Admit, 0));
-        assert!(door.counts().clients.is_empty(), "nothing is kept of those who left");
         door.close();
         assert_eq!(door.ask(ip(3), true), Admission::Refuse);
     }

@@ -1,6 +1,6 @@
 //! Proxies in network namespaces, and downloads through them by the kernel's TCP.
 
-use bentpipe_emu::{Emulator, Ground, Hop, Namespace, PathSpec, Settings, has_admin, server_addresses};
+use bentpipe_emu::{Emulator, Ground, Hop, Namespace, PathSpec, Settings, server_addresses};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_net::LogFormat;
 use bentpipe_net::pep::{Config, Pep};
@@ -15,16 +15,7 @@ use tokio::sync::oneshot;
 
 /// True, with a word on standard error, where the kernel does not let this process make namespaces.
 pub fn cannot_run() -> bool {
-    let reason = if has_admin() {
-        match Ground::new(1, Bytes::new(1500)) {
-            Ok(_) => return false,
-            Err(error) => error.to_string(),
-        }
-    } else {
-        "needs CAP_SYS_ADMIN: run as root or under `unshare -Ur`".to_owned()
-    };
-    eprintln!("not run: {reason}");
-    true
+    Ground::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
 }
 
 /// A proxy that runs in a namespace, on a thread of its own.

@@ -23,7 +23,7 @@ fn saved(window: u64) -> Saved {
 }
 
 fn setup() -> Setup {
-    Setup { now: Time::ZERO, mtu: MTU, initial_window: packets(10), distance_m: None }
+    Setup { now: Time::ZERO, mtu: MTU, initial_window: packets(10), distance_m: None, rtt: None }
 }
 
 /// Something that happens to a sender.

@@ -15,7 +15,8 @@ struct Sender {
 
 impl Sender {
     fn new() -> Self {
-        let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None };
+        let setup =
+            Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None };
         let start = LongPath::new(&setup, &Values::defaults(PARAMETERS));
         Self { start, ledger: Ledger::new() }
     }
