@@ -80,7 +80,7 @@ fn line(outcomes: &[Outcome], path: &Path) -> String {
 
 fn table(set: &Set<'_>) {
     for (name, path) in paths() {
-        for start in ["standard", "hystart++", "search", "long-path"] {
+        for start in ["standard", "hystart", "hystart++", "search", "long-path"] {
             let lossy = path.loss > 0.0;
             let sizes = if lossy { &SIZES[..4] } else { &SIZES[..] };
             let set = if start == "long-path" { set } else { &[][..] };

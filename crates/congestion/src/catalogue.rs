@@ -11,7 +11,7 @@ use crate::hybla;
 use crate::newreno;
 use crate::parameter::{Parameter, Values};
 use crate::resume::{self, Mode};
-use crate::start::{Start, hystart, long_path, search};
+use crate::start::{Start, hystart, hystart_plus_plus, long_path, search};
 use crate::vegas;
 
 /// A part that can be chosen by name.
@@ -109,6 +109,13 @@ pub const STARTS: &[Part<Box<dyn Start>>] = &[
         name: "hystart++",
         about: "slow start that ends when the round trip stays grown",
         source: "RFC 9406",
+        parameters: hystart_plus_plus::PARAMETERS,
+        make: |setup, values| Box::new(hystart_plus_plus::HyStartPlusPlus::new(setup, values)),
+    },
+    Part {
+        name: "hystart",
+        about: "slow start that ends at the first sign of a queue, as Linux's CUBIC has it",
+        source: "Ha, Rhee, Computer Networks 55 (2011); Linux 6.18, tcp_cubic.c",
         parameters: hystart::PARAMETERS,
         make: |setup, values| Box::new(hystart::HyStart::new(setup, values)),
     },

@@ -35,6 +35,13 @@ pub const PARAMETERS: &[Parameter] = &[
         unit: "",
         about: "0.5 or more: give way to newcomers (RFC 9438 §4.7)",
     },
+    Parameter {
+        name: "first_growth",
+        default: 0.0,
+        range: (0.0, 0.5),
+        unit: "",
+        about: "share of the window that each round trip adds at least until something is lost: 0.05 in Linux, nothing in RFC 9438",
+    },
 ];
 
 /// Window in bytes beyond which nothing grows: floating point still counts whole bytes there.
@@ -58,6 +65,8 @@ struct Epoch {
 /// What a congestion event changes beyond window and threshold.
 #[derive(Debug, Clone, Default)]
 struct Shape {
+    /// Whether there was a congestion event, since the connection began or since persistent congestion.
+    reduced: bool,
     /// W_max in bytes; none before the first congestion event and after persistent congestion.
     w_max: Option<f64>,
     /// cwnd_prior in bytes.
@@ -73,6 +82,7 @@ pub struct Cubic {
     c: f64,
     beta: f64,
     fast_convergence: bool,
+    first_growth: f64,
     /// Part of a byte that the window has grown by.
     fraction: f64,
     shape: Shape,
@@ -89,6 +99,7 @@ impl Cubic {
             c: values.get("c"),
             beta: values.get("beta"),
             fast_convergence: values.get("fast_convergence") >= 0.5,
+            first_growth: values.get("first_growth"),
             fraction: 0.0,
             shape: Shape::default(),
             before: Shape::default(),
@@ -134,6 +145,7 @@ impl Cubic {
         // §4.2: no more than half a window each round trip.
         let target = self.w_cubic(&epoch, t + ack.smoothed_rtt.as_secs_f64()).min(1.5 * cwnd);
         let (alpha, segment, cwnd_prior) = (self.alpha(), self.segment(), self.shape.cwnd_prior);
+        let least = if self.shape.reduced { 0.0 } else { self.first_growth };
         let mut left = bytes.get();
         for packet in ack.packets.iter().rev() {
             let acked = packet.bytes.get().min(left) as f64;
@@ -142,12 +154,12 @@ impl Cubic {
             let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { alpha };
             epoch.w_est = (epoch.w_est + alpha * segment * acked / cwnd).min(LARGEST);
             // §4.3 to §4.5.
-            cwnd = if cubic < epoch.w_est {
+            let grown = if cubic < epoch.w_est {
                 cwnd.max(epoch.w_est)
             } else {
                 cwnd + (target - cwnd).max(0.0) * acked / cwnd
             };
-            cwnd = cwnd.min(LARGEST);
+            cwnd = grown.max(cwnd + least * acked).min(LARGEST);
         }
         self.phase = if cubic < epoch.w_est {
             "Reno-friendly"
@@ -173,7 +185,10 @@ impl Cubic {
         }
         let falling = self.fast_convergence && self.shape.w_max.is_some_and(|w_max| cwnd < w_max);
         let w_max = if falling { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
-        self.before = std::mem::replace(&mut self.shape, Shape { w_max: Some(w_max), cwnd_prior: cwnd, epoch: None });
+        self.before = std::mem::replace(
+            &mut self.shape,
+            Shape { reduced: true, w_max: Some(w_max), cwnd_prior: cwnd, epoch: None },
+        );
         self.fraction = 0.0;
     }
 }
@@ -204,8 +219,7 @@ impl Controller for Cubic {
         if loss.persistent {
             // RFC 9438 §4.8: the stage after slow start begins at its own W_max.
             self.reno.on_loss(loss);
-            self.shape.w_max = None;
-            self.shape.epoch = None;
+            self.shape = Shape { reduced: false, w_max: None, epoch: None, ..self.shape };
             self.fraction = 0.0;
         }
     }
@@ -230,7 +244,7 @@ impl Controller for Cubic {
     fn adjust(&mut self, to: &Adjust) {
         self.reno.adjust(to);
         let window = self.reno.window().get() as f64;
-        self.shape = Shape { w_max: Some(window), cwnd_prior: window, epoch: None };
+        self.shape = Shape { w_max: Some(window), cwnd_prior: window, epoch: None, ..self.shape };
         self.fraction = 0.0;
     }
 
@@ -314,6 +328,23 @@ mod tests {
         phases.dedup();
         // At t = 0 the function is the window itself, and the first packets are above it by Reno's growth (§4.3).
         assert_eq!(phases, ["Reno-friendly", "concave", "convex"]);
+    }
+
+    #[test]
+    fn until_something_is_lost_the_window_grows_by_at_least_the_first_growth() {
+        let mut path = Path::new(Span::from_millis(600));
+        let mut values = Values::defaults(PARAMETERS);
+        values.set("cubic", "first_growth", 0.05).unwrap();
+        let mut cubic = Cubic::new(&setup(), &values);
+        let window = Bytes::new(1000 * MTU.get());
+        cubic.adjust(&Adjust { now: path.now, window, ssthresh: Some(window), rate: None, min_rtt: None, answered: 0 });
+        path.round(&mut cubic, |_| false);
+        assert!(near(cubic.window().get() as f64 / P, 1050.0, 1.0), "{}", cubic.window());
+        // The last packet, so that nothing of its round is acknowledged after the reduction.
+        path.round(&mut cubic, |index| index == 1049);
+        let reduced = cubic.window().get() as f64;
+        path.round(&mut cubic, |_| false);
+        assert!((cubic.window().get() as f64) < 1.04 * reduced, "{reduced} to {}", cubic.window());
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn the_other_starts_end_sooner_than_the_first_loss() {
     // A queue of two bandwidth-delay products: both notice it before it is full, and the plain start does not.
     let path = Path::new(20.0, 5.0, 100).queue(2.0);
     let standard = transfer(&path, 20_000_000, "standard");
-    for start in ["hystart++", "search"] {
+    for start in ["hystart", "hystart++", "search"] {
         let ours = transfer(&path, 20_000_000, start);
         assert!(ours.dropped_at_start < standard.dropped_at_start, "{start}: {}", ours.dropped_at_start);
         assert!(ours.seconds() < 1.1 * standard.seconds(), "{start}: {:.2} s", ours.seconds());

@@ -1,146 +1,142 @@
-//! HyStart++ (RFC 9406): slow start that becomes careful when the round trip grows, and ends when it stays grown.
+//! HyStart as Linux has it in front of CUBIC (Ha, Rhee: "Taming the elephants: new TCP slow start", Computer Networks 55, 2011; constants and order of Linux 6.18,
+//! `tcp_cubic.c`): slow start that ends at once when acknowledgements come as a train as long as the path, or when the round trip has grown.
 
 use crate::controller::{Ack, Adjust, PathChange, Setup};
 use crate::newreno::minimum_window;
 use crate::parameter::{Parameter, Values};
 use crate::start::{Found, Progress, Start};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Span, Time};
 
-/// Parameters of [`HyStart`], with the names and the recommended values of RFC 9406 §4.3. Its limit L on the growth for
-/// each acknowledgement is infinite, as recommended for senders that pace.
+/// Parameters of [`HyStart`]; defaults are Linux's.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
-        name: "min_rtt_thresh",
-        default: 4.0,
-        range: (0.1, 1000.0),
-        unit: "ms",
-        about: "smallest rise of the round trip that counts (RFC 9406 §4.3, MIN_RTT_THRESH)",
-    },
-    Parameter {
-        name: "max_rtt_thresh",
+        name: "low_window",
         default: 16.0,
-        range: (0.1, 1000.0),
+        range: (0.0, 1000.0),
+        unit: "packets",
+        about: "window below which it looks at nothing (hystart_low_window)",
+    },
+    Parameter {
+        name: "ack_delta",
+        default: 2.0,
+        range: (0.0, 100.0),
         unit: "ms",
-        about: "largest rise of the round trip that is waited for (RFC 9406 §4.3, MAX_RTT_THRESH)",
+        about: "longest time between two acknowledgements of one train (hystart_ack_delta_us)",
     },
     Parameter {
-        name: "min_rtt_divisor",
-        default: 8.0,
-        range: (1.0, 100.0),
+        name: "train",
+        default: 0.5,
+        range: (0.1, 10.0),
         unit: "",
-        about: "rise that counts, as a part of the last round's smallest round trip (RFC 9406 §4.3, MIN_RTT_DIVISOR)",
+        about: "length of a train that ends it, in smallest round trips; Linux takes 1 for senders that pace",
     },
     Parameter {
-        name: "n_rtt_sample",
-        default: 8.0,
-        range: (1.0, 100.0),
-        unit: "",
-        about: "samples that a round needs before it says something (RFC 9406 §4.3, N_RTT_SAMPLE)",
-    },
-    Parameter {
-        name: "css_growth_divisor",
+        name: "min_delay",
         default: 4.0,
-        range: (1.0, 100.0),
-        unit: "",
-        about: "how many times slower conservative slow start grows (RFC 9406 §4.3, CSS_GROWTH_DIVISOR)",
+        range: (0.0, 1000.0),
+        unit: "ms",
+        about: "smallest rise of the round trip that counts (HYSTART_DELAY_MIN)",
     },
     Parameter {
-        name: "css_rounds",
-        default: 5.0,
+        name: "max_delay",
+        default: 16.0,
+        range: (0.0, 1000.0),
+        unit: "ms",
+        about: "largest rise of the round trip that is waited for (HYSTART_DELAY_MAX)",
+    },
+    Parameter {
+        name: "samples",
+        default: 8.0,
         range: (1.0, 100.0),
         unit: "",
-        about: "rounds of conservative slow start before it ends (RFC 9406 §4.3, CSS_ROUNDS)",
+        about: "samples that a round needs before its round trips say something (HYSTART_MIN_SAMPLES)",
     },
 ];
 
-/// Conservative slow start.
-#[derive(Debug, Clone, Copy)]
-struct Conservative {
-    /// The round trip that led here: a smaller one means that it was a false alarm (cssBaselineMinRtt).
-    baseline: Span,
-    rounds: u32,
-}
+/// The rise that counts, as a part of the smallest round trip: an eighth.
+const RISE: f64 = 0.125;
+/// What Linux adds to a train for the bursts of segmentation offload, at the rates of satellite links (hystart_ack_delay).
+const BURST: Span = Span::from_millis(1);
 
-/// HyStart++.
+/// HyStart.
 #[derive(Debug, Clone)]
 pub struct HyStart {
-    rise: (Span, Span),
-    divisor: f64,
+    low_window: u64,
+    ack_delta: Span,
+    train: f64,
+    delay: (Span, Span),
     samples_needed: u32,
-    growth_divisor: f64,
-    conservative_rounds: u32,
     mtu: Bytes,
     window: Bytes,
-    /// The round ends when this packet is acknowledged (windowEnd).
+    /// The round ends when this packet is acknowledged (end_seq).
     round_end: u64,
-    /// Smallest round trips of the last round and of this one.
-    last_round: Option<Span>,
+    round_start: Time,
+    /// The last acknowledgement of the train that began with the round.
+    last_ack: Time,
+    /// Smallest round trip of the connection's data (delay_min), and of this round (curr_rtt).
+    min_rtt: Option<Span>,
     this_round: Option<Span>,
     samples: u32,
-    conservative: Option<Conservative>,
 }
 
 impl HyStart {
     /// A start at the initial window.
     pub fn new(setup: &Setup, values: &Values) -> Self {
         let milliseconds = |name| Span::from_secs_f64(values.get(name) / 1e3);
-        let least = milliseconds("min_rtt_thresh");
+        let least = milliseconds("min_delay");
         Self {
-            rise: (least, milliseconds("max_rtt_thresh").max(least)),
-            divisor: values.get("min_rtt_divisor"),
-            samples_needed: values.get("n_rtt_sample") as u32,
-            growth_divisor: values.get("css_growth_divisor"),
-            conservative_rounds: values.get("css_rounds") as u32,
+            low_window: values.get("low_window") as u64,
+            ack_delta: milliseconds("ack_delta"),
+            train: values.get("train"),
+            delay: (least, milliseconds("max_delay").max(least)),
+            samples_needed: values.get("samples") as u32,
             mtu: setup.mtu,
             window: setup.initial_window.max(minimum_window(setup.mtu)),
             round_end: 0,
-            last_round: None,
+            round_start: setup.now,
+            last_ack: setup.now,
+            min_rtt: None,
             this_round: None,
             samples: 0,
-            conservative: None,
         }
     }
 
-    /// RFC 9406 §4.2, "at the start of each round": true where conservative slow start has lasted long enough.
-    fn next_round(&mut self, next_number: u64) -> bool {
-        self.round_end = next_number;
-        self.last_round = self.this_round.take();
-        self.samples = 0;
-        let Some(conservative) = &mut self.conservative else { return false };
-        conservative.rounds += 1;
-        conservative.rounds >= self.conservative_rounds
-    }
-
-    /// RFC 9406 §4.2: into conservative slow start where the round trip has grown, and back where it has not.
-    fn judge(&mut self) {
-        let (Some(this), Some(last)) = (self.this_round, self.last_round) else { return };
+    /// Whether the path is full (hystart_update).
+    fn is_full(&mut self, ack: &Ack<'_>, min_rtt: Span) -> bool {
+        if ack.newest().number >= self.round_end {
+            self.round_end = ack.next_number;
+            (self.round_start, self.last_ack) = (ack.now, ack.now);
+            self.this_round = None;
+            self.samples = 0;
+        }
+        if self.window.get() < self.mtu.get().saturating_mul(self.low_window) {
+            return false;
+        }
+        let mut full = false;
+        if ack.now.since(self.last_ack) <= self.ack_delta {
+            self.last_ack = ack.now;
+            full = ack.now.since(self.round_start) > (min_rtt + BURST).mul_f64(self.train);
+        }
+        let this_round = self.this_round.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
+        self.this_round = Some(this_round);
         if self.samples < self.samples_needed {
-            return;
+            self.samples += 1;
+            return full;
         }
-        match self.conservative {
-            None if this >= last + last.mul_f64(1.0 / self.divisor).clamp(self.rise.0, self.rise.1) => {
-                self.conservative = Some(Conservative { baseline: this, rounds: 0 });
-            }
-            Some(conservative) if this < conservative.baseline => self.conservative = None,
-            _ => {}
-        }
+        full || this_round > min_rtt + min_rtt.mul_f64(RISE).clamp(self.delay.0, self.delay.1)
     }
 }
 
 impl Start for HyStart {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
-        if ack.newest().number >= self.round_end && self.next_round(ack.next_number) {
+        let min_rtt = self.min_rtt.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
+        self.min_rtt = Some(min_rtt);
+        if self.is_full(ack, min_rtt) {
             return Progress::Found(Found { window: self.window, rate: None, min_rtt: ack.min_rtt, answered: 0 });
         }
         if !ack.app_limited {
-            self.window += match self.conservative {
-                None => ack.bytes,
-                Some(_) => ack.bytes.mul_f64(1.0 / self.growth_divisor),
-            };
+            self.window += ack.bytes;
         }
-        self.this_round = Some(self.this_round.map_or(ack.rtt, |smallest| smallest.min(ack.rtt)));
-        self.samples = self.samples.saturating_add(1);
-        self.judge();
         Progress::Going
     }
 
@@ -151,9 +147,7 @@ impl Start for HyStart {
 
     fn on_path_change(&mut self, change: &PathChange) -> bool {
         // A longer path is no queue. The round's samples are of both paths, and say nothing.
-        self.last_round = change.shifted(self.last_round);
-        let baseline = change.shifted(self.conservative.map(|conservative| conservative.baseline));
-        self.conservative = self.conservative.zip(baseline).map(|(css, baseline)| Conservative { baseline, ..css });
+        self.min_rtt = change.shifted(self.min_rtt);
         self.this_round = None;
         self.samples = 0;
         true
@@ -169,7 +163,7 @@ impl Start for HyStart {
     }
 
     fn phase(&self) -> &'static str {
-        if self.conservative.is_some() { "conservative slow start" } else { "slow start" }
+        "slow start"
     }
 
     fn clone_box(&self) -> Box<dyn Start> {
@@ -181,11 +175,10 @@ impl Start for HyStart {
 mod tests {
     use super::*;
     use crate::ledger::Ledger;
-    use bentpipe_units::Time;
 
     const MTU: Bytes = Bytes::new(1000);
 
-    /// A sender whose every round is ten packets, each acknowledged for itself.
+    /// A sender whose window is of so many packets, which are sent at once.
     struct Rounds {
         start: HyStart,
         ledger: Ledger,
@@ -193,112 +186,83 @@ mod tests {
     }
 
     impl Rounds {
-        fn new() -> Self {
-            let setup =
-                Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(10_000), distance_m: None, rtt: None };
+        fn new(packets: u64) -> Self {
+            let initial_window = Bytes::new(packets * 1000);
+            let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window, distance_m: None, rtt: None };
             let start = HyStart::new(&setup, &Values::defaults(PARAMETERS));
             Self { start, ledger: Ledger::new(), now: Time::ZERO }
         }
 
-        /// One round of `packets` acknowledgements at round trip `rtt_ms`; what the last of them led to.
-        fn round_of(&mut self, packets: u64, rtt_ms: u64) -> Progress {
-            let first = self.ledger.next_number();
-            for _ in 0..packets {
-                self.ledger.send(self.now, MTU);
+        /// A round of `packets`, whose acknowledgements come `apart` from each other, each after so long a round trip: how many had come when it was
+        /// over, where it was.
+        fn round(&mut self, packets: u64, rtt: Span, apart: Span) -> Option<u64> {
+            let (first, begins) = (self.ledger.next_number(), self.now);
+            for index in 0..packets {
+                self.ledger.send(begins + apart * index, MTU);
             }
-            self.now += Span::from_millis(rtt_ms);
-            let mut progress = Progress::Going;
-            for number in first..first + packets {
-                self.ledger.acknowledge(self.now, number);
-                self.ledger.ack(self.now, false, |ack| {
-                    if progress == Progress::Going {
-                        progress = self.start.on_ack(ack);
-                    }
-                });
+            for index in 0..packets {
+                self.now = begins + rtt + apart * index;
+                self.ledger.acknowledge(self.now, first + index);
+                let mut over = false;
+                self.ledger.ack(self.now, false, |ack| over = matches!(self.start.on_ack(ack), Progress::Found(_)));
+                if over {
+                    return Some(index + 1);
+                }
             }
-            progress
-        }
-
-        fn round(&mut self, rtt_ms: u64) -> Progress {
-            self.round_of(10, rtt_ms)
+            None
         }
     }
 
+    const fn ms(milliseconds: u64) -> Span {
+        Span::from_millis(milliseconds)
+    }
+
     #[test]
-    fn a_steady_round_trip_doubles_the_window_each_round() {
-        let mut rounds = Rounds::new();
-        for expected in [20_000, 30_000, 40_000] {
-            assert_eq!(rounds.round(100), Progress::Going);
-            assert_eq!(rounds.start.window(), Bytes::new(expected));
+    fn a_train_of_half_a_round_trip_ends_it() {
+        let mut rounds = Rounds::new(100);
+        // (100 + 1) / 2 ms after the first acknowledgement: the 52nd.
+        assert_eq!(rounds.round(100, ms(100), ms(1)), Some(52));
+        assert_eq!(rounds.start.window(), Bytes::new(151_000), "what the last acknowledgement covers is not added");
+    }
+
+    #[test]
+    fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
+        let mut rounds = Rounds::new(100);
+        assert_eq!(rounds.round(100, ms(100), ms(3)), None);
+    }
+
+    #[test]
+    fn a_rise_of_an_eighth_ends_it_at_the_ninth_sample_of_a_round() {
+        let mut rounds = Rounds::new(20);
+        assert_eq!(rounds.round(20, ms(100), Span::ZERO), None);
+        assert_eq!(rounds.round(20, ms(112), Span::ZERO), None);
+        assert_eq!(rounds.round(20, ms(113), Span::ZERO), Some(9));
+    }
+
+    #[test]
+    fn on_a_long_path_sixteen_milliseconds_are_enough_and_on_a_short_one_four_are_needed() {
+        for (base, least) in [(600, 16), (10, 4)] {
+            let mut rounds = Rounds::new(20);
+            rounds.round(20, ms(base), Span::ZERO);
+            assert_eq!(rounds.round(20, ms(base + least), Span::ZERO), None);
+            assert_eq!(rounds.round(20, ms(base + least + 1), Span::ZERO), Some(9));
         }
-        assert_eq!(rounds.start.phase(), "slow start");
     }
 
     #[test]
-    fn a_rise_of_an_eighth_slows_the_growth_to_a_quarter_from_the_eighth_sample_on() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round(113);
-        assert_eq!(rounds.start.phase(), "conservative slow start");
-        // Eight packets of the second round at full growth, two at a quarter.
-        assert_eq!(rounds.start.window(), Bytes::new(10_000 + 10_000 + 8_000 + 500));
+    fn below_sixteen_packets_it_looks_at_nothing() {
+        let mut rounds = Rounds::new(2);
+        assert_eq!(rounds.round(2, ms(100), Span::ZERO), None);
+        assert_eq!(rounds.round(10, ms(300), Span::ZERO), None);
+        assert_eq!(rounds.start.window(), Bytes::new(14_000));
     }
 
     #[test]
-    fn a_rise_below_the_threshold_changes_nothing() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round(112);
-        assert_eq!(rounds.start.phase(), "slow start");
-    }
-
-    #[test]
-    fn on_a_long_path_sixteen_milliseconds_are_enough() {
-        let mut rounds = Rounds::new();
-        rounds.round(600);
-        rounds.round(615);
-        assert_eq!(rounds.start.phase(), "slow start");
-        rounds.round(631);
-        assert_eq!(rounds.start.phase(), "conservative slow start");
-    }
-
-    #[test]
-    fn seven_samples_say_nothing() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round_of(7, 200);
-        assert_eq!(rounds.start.phase(), "slow start");
-    }
-
-    #[test]
-    fn a_round_trip_below_the_baseline_goes_back_to_slow_start() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        rounds.round(120);
-        rounds.round(119);
-        assert_eq!(rounds.start.phase(), "slow start");
-    }
-
-    #[test]
-    fn five_conservative_rounds_end_it() {
-        let mut rounds = Rounds::new();
-        rounds.round(100);
-        for _ in 0..5 {
-            assert_eq!(rounds.round(120), Progress::Going);
-        }
-        let window = rounds.start.window();
-        let Progress::Found(found) = rounds.round(120) else { panic!("it goes on") };
-        assert_eq!((found.window, found.min_rtt), (window, Span::from_millis(100)));
-    }
-
-    #[test]
-    fn the_window_stays_while_the_application_is_the_limit() {
-        let mut rounds = Rounds::new();
-        rounds.ledger.send(Time::ZERO, MTU);
-        rounds.ledger.acknowledge(Time::from_millis(100), 0);
-        rounds.ledger.ack(Time::from_millis(100), true, |ack| {
-            rounds.start.on_ack(ack);
-        });
-        assert_eq!(rounds.start.window(), Bytes::new(10_000));
+    fn a_longer_path_is_no_queue() {
+        let mut rounds = Rounds::new(20);
+        rounds.round(20, ms(100), Span::ZERO);
+        let change = PathChange { longer_by: Some(ms(50)), ..PathChange::unknown(rounds.now) };
+        assert!(rounds.start.on_path_change(&change));
+        assert_eq!(rounds.round(20, ms(150), Span::ZERO), None);
     }
 }

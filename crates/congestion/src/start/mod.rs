@@ -4,6 +4,7 @@
 //! the window and the pacing rate are, and then hands over what it has found.
 
 pub mod hystart;
+pub mod hystart_plus_plus;
 pub mod long_path;
 pub mod search;
 

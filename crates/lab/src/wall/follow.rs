@@ -9,6 +9,8 @@ use bentpipe_units::Span;
 
 /// Ours, and the kernel's name of the same.
 pub(super) const CONTROLLERS: [(&str, &str); 3] = [("newreno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr")];
+/// What the kernel's controllers do and ours do not by default: their parameters may say so, and nothing else.
+const PARAMETERS: [(&str, &str, f64); 1] = [("cubic", "first_growth", 0.05)];
 /// Visits that a run may have: one port for each.
 const MOST_VISITS: usize = 10_000;
 /// Shortest silence between two visits to one server: half of it has to be longer than a lost packet's repair.
@@ -121,8 +123,8 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
         );
     }
     let start = recipe.start.as_str();
-    // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that.
-    let starts: &[&str] = if name == "cubic" { &["auto", "hystart++"] } else { &["auto", "standard"] };
+    // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that; its others by the first loss.
+    let starts: &[&str] = if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
         let allowed = starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
         return refuse("start", &format!("the kernel's {name} does not start with `{start}`"), &allowed);
@@ -130,8 +132,13 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     if recipe.resume != Default::default() {
         return refuse("resume", "the kernel's TCP resumes nothing", "resume = \"none\"");
     }
-    if !recipe.parameters.is_empty() {
-        return refuse("parameters", "those of the kernel's controllers belong to the host", "none");
+    let parameters = recipe.parameters.iter();
+    for (part, key, value) in parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
+    {
+        if !PARAMETERS.contains(&(part, key, value)) {
+            let why = format!("{part}.{key} = {value}: those of the kernel's controllers belong to the host");
+            return refuse("parameters", &why, "cubic.first_growth = 0.05, which is as the kernel has it");
+        }
     }
     if recipe.max_window.is_some() {
         return refuse(
