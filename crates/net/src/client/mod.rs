@@ -8,6 +8,7 @@ pub use connection::{Response, Timings};
 pub use download::{Download, DownloadError, Outcome, discard, download};
 pub use trust::Trust;
 
+use crate::authority::host_and_port;
 use crate::clock::WallClock;
 use crate::jar::TokenFile;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
@@ -179,15 +180,8 @@ impl Server {
             return Err(wrong("its scheme is not https"));
         }
         let authority = url.authority().ok_or_else(|| wrong("it names no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(wrong("it holds a user's name"));
-        }
-        // IPv6 addresses stand in brackets there, and nowhere else.
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        if host.is_empty() {
-            return Err(wrong("it names no host"));
-        }
-        Ok(Self { host, port: authority.port_u16().unwrap_or(443) })
+        let (host, port) = host_and_port(authority).map_err(wrong)?;
+        Ok(Self { host: host.to_owned(), port: port.unwrap_or(443) })
     }
 
     /// As tokens are kept by it.
