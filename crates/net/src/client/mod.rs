@@ -69,6 +69,7 @@ pub enum ClientError {
 pub struct ClientBuilder {
     trust: Trust,
     tokens: Option<Arc<TokenFile>>,
+    no_path_tokens: bool,
     handshake_time: Option<Span>,
     addresses: BTreeMap<String, IpAddr>,
 }
@@ -85,6 +86,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn tokens(mut self, file: TokenFile) -> Self {
         self.tokens = Some(Arc::new(file));
+        self
+    }
+
+    /// Neither keeps nor brings path tokens, not even as long as it lives: as a client that does not know them. Those that show its address stay.
+    #[must_use]
+    pub fn no_path_tokens(mut self) -> Self {
+        self.no_path_tokens = true;
         self
     }
 
@@ -122,8 +130,9 @@ impl ClientBuilder {
             None => Arc::new(TokenMemoryCache::default()),
         };
         let path_tokens = match &self.tokens {
-            Some(file) => TokenClient::new(file.jar(), clock.epoch()),
-            None => TokenClient::new(MemoryJar::default(), clock.epoch()),
+            _ if self.no_path_tokens => None,
+            Some(file) => Some(TokenClient::new(file.jar(), clock.epoch())),
+            None => Some(TokenClient::new(MemoryJar::default(), clock.epoch())),
         };
         let inside = Inside {
             tls: [tls(false)?, tls(true)?],
@@ -150,7 +159,7 @@ struct Inside {
     /// Without and with early data; both keep the same tickets.
     tls: [Arc<QuicClientConfig>; 2],
     address_tokens: Arc<dyn TokenStore>,
-    path_tokens: TokenClient,
+    path_tokens: Option<TokenClient>,
     handshake_time: Span,
     addresses: BTreeMap<String, IpAddr>,
     clock: WallClock,
