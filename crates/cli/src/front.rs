@@ -28,8 +28,13 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
     let certificate = match (&args.cert, &args.key) {
         (Some(chain), Some(key)) => Certificate::from_pem(chain, key),
-        // The command line allows nothing else than a self-signed one.
-        _ => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
+        _ if args.self_signed => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
+        _ => {
+            return Err((
+                "no certificate is named; allowed: --cert FILE with --key FILE, or for tests --self-signed".to_owned(),
+                USAGE,
+            ));
+        }
     }
     .map_err(|error| usage(&error))?;
     let fingerprint = certificate.fingerprint();

@@ -87,6 +87,10 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
 }
 
 fn config(args: &Args) -> Result<Config, Failed> {
+    let refuse = |what: &str, only: &str| Err(usage(format!("{what} is only for {only}")));
+    if args.secret.is_some() && args.tunnel_to.is_none() && args.tunnel_listen.is_none() {
+        return refuse("--secret", "--tunnel-to and --tunnel-listen");
+    }
     let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
     let entrance = match (args.tunnel_listen, &secret, args.mode) {
         (Some(_), Some(secret), _) => Entrance::Tunnel { secret: secret.clone() },
@@ -96,7 +100,6 @@ fn config(args: &Args) -> Result<Config, Failed> {
         (_, _, Mode::Transparent) => Entrance::Transparent { keep_source: args.keep_source },
         (_, _, Mode::Redirect) => Entrance::Redirected,
     };
-    let refuse = |what: &str, only: &str| Err(usage(format!("{what} is only for {only}")));
     if args.keep_source && (args.mode != Mode::Transparent || args.tunnel_to.is_some()) {
         return refuse("--keep-source", "--mode transparent without a tunnel");
     }
