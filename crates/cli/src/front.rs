@@ -58,6 +58,8 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
         builder = builder.log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
+    // Whoever is told that it listens may stop it at once.
+    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     let url = format!("https://{}", server.address());
     // A reader of standard output that has gone misses nothing else than the log.
     let _ = output::print(&match args.log {
@@ -70,7 +72,6 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     if args.self_signed {
         eprintln!("self-signed certificate, SHA-256 {fingerprint}");
     }
-    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     tokio::select! {
         error = server.failed() => return Err(failed(&error)),
         () = asked.again() => {}

@@ -61,6 +61,8 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         Way::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
     };
     let mut pep = Pep::start(config, log).await.map_err(usage)?;
+    // Whoever is told that it listens may stop it at once.
+    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     // For people, and for scripts that wait for it. Whoever does not read it does not need it.
     let _ = output::print(&match args.log {
         LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
@@ -70,7 +72,6 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     if let Some(address) = pep.metrics_address() {
         eprintln!("metrics at http://{address}/metrics");
     }
-    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     tokio::select! {
         error = pep.failed() => return Err(failed(&error)),
         () = asked.again() => {}

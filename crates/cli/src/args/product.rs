@@ -1,7 +1,7 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
-use bentpipe_net::LogFormat;
 use super::values::{at_least_one, some_time};
+use bentpipe_net::LogFormat;
 use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
