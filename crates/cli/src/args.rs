@@ -3,6 +3,7 @@
 pub mod peers;
 mod pep;
 mod product;
+mod values;
 
 pub use pep::{Mode, Pep, Side};
 pub use product::{Front, Get, LogStyle, Proxy, Serve};

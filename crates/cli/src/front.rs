@@ -28,8 +28,13 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
     let certificate = match (&args.cert, &args.key) {
         (Some(chain), Some(key)) => Certificate::from_pem(chain, key),
-        // The command line allows nothing else than a self-signed one.
-        _ => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
+        _ if args.self_signed => Certificate::self_signed(&names(args.listen.ip(), &args.name)),
+        _ => {
+            return Err((
+                "no certificate is named; allowed: --cert FILE with --key FILE, or for tests --self-signed".to_owned(),
+                USAGE,
+            ));
+        }
     }
     .map_err(|error| usage(&error))?;
     let fingerprint = certificate.fingerprint();
@@ -53,6 +58,8 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
         builder = builder.log(format, Box::new(std::io::stdout()));
     }
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
+    // Whoever is told that it listens may stop it at once.
+    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     let url = format!("https://{}", server.address());
     // A reader of standard output that has gone misses nothing else than the log.
     let _ = output::print(&match args.log {
@@ -65,7 +72,6 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     if args.self_signed {
         eprintln!("self-signed certificate, SHA-256 {fingerprint}");
     }
-    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     tokio::select! {
         error = server.failed() => return Err(failed(&error)),
         () = asked.again() => {}

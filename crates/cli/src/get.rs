@@ -92,6 +92,9 @@ fn client(args: &Get) -> Result<Client, Failed> {
         let tokens = TokenFile::open(&file).map_err(|error: StoreError| (error.to_string(), USAGE))?;
         builder = builder.tokens(tokens);
     }
+    if args.no_tokens {
+        builder = builder.no_path_tokens();
+    }
     for (host, address) in &args.addresses {
         builder = builder.address(host, *address);
     }

@@ -61,6 +61,8 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
         Way::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
     };
     let mut pep = Pep::start(config, log).await.map_err(usage)?;
+    // Whoever is told that it listens may stop it at once.
+    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     // For people, and for scripts that wait for it. Whoever does not read it does not need it.
     let _ = output::print(&match args.log {
         LogStyle::Json => format!("{}\n", serde_json::json!({ "listening": pep.address() })),
@@ -70,7 +72,6 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     if let Some(address) = pep.metrics_address() {
         eprintln!("metrics at http://{address}/metrics");
     }
-    let mut asked = Asked::new().map_err(|error| failed(&error))?;
     tokio::select! {
         error = pep.failed() => return Err(failed(&error)),
         () = asked.again() => {}
@@ -87,6 +88,10 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
 }
 
 fn config(args: &Args) -> Result<Config, Failed> {
+    let refuse = |what: &str, only: &str| Err(usage(format!("{what} is only for {only}")));
+    if args.secret.is_some() && args.tunnel_to.is_none() && args.tunnel_listen.is_none() {
+        return refuse("--secret", "--tunnel-to and --tunnel-listen");
+    }
     let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
     let entrance = match (args.tunnel_listen, &secret, args.mode) {
         (Some(_), Some(secret), _) => Entrance::Tunnel { secret: secret.clone() },
@@ -96,7 +101,6 @@ fn config(args: &Args) -> Result<Config, Failed> {
         (_, _, Mode::Transparent) => Entrance::Transparent { keep_source: args.keep_source },
         (_, _, Mode::Redirect) => Entrance::Redirected,
     };
-    let refuse = |what: &str, only: &str| Err(usage(format!("{what} is only for {only}")));
     if args.keep_source && (args.mode != Mode::Transparent || args.tunnel_to.is_some()) {
         return refuse("--keep-source", "--mode transparent without a tunnel");
     }

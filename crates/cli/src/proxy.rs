@@ -18,8 +18,12 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
     if let Some(host) = &args.upstream_host {
         upstream = upstream.host(host).map_err(|error| error.to_string())?;
     }
-    if args.upstream_connections == 0 {
-        return Err("--upstream-connections is 0; allowed: at least 1".to_owned());
+    // Whoever names one believes that it is looked at.
+    if !upstream.is_https() {
+        let unused = [("--upstream-ca", args.upstream_ca.is_some()), ("--upstream-insecure", args.upstream_insecure)];
+        if let Some((option, _)) = unused.into_iter().find(|(_, given)| *given) {
+            return Err(format!("{option} is only for an https upstream, and this is {}", args.upstream));
+        }
     }
     let trust = match &args.upstream_ca {
         Some(file) => Trust::from_pem(file).map_err(|error| error.to_string())?,

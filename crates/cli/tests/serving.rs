@@ -4,17 +4,16 @@
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod running;
+
+use running::{Running, bentpipe, refused};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Output;
 use tempfile::TempDir;
 
 /// A server of a directory with `file.bin`, which ends with the test.
 struct Serving {
-    child: Child,
-    lines: BufReader<ChildStdout>,
+    running: Running,
     url: String,
     place: TempDir,
 }
@@ -24,58 +23,18 @@ impl Serving {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join("public")).unwrap();
         std::fs::write(place.path().join("public/file.bin"), vec![7; 2_000_000]).unwrap();
-        let mut child = bentpipe(place.path())
-            .args(["serve", "public", "--listen", "127.0.0.1:0", "--self-signed", "--save-cert", "server.pem"])
-            .args(["--name", "server.test", "--no-store", "--log", "json"])
-            .args(options)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        let first = line(&mut lines);
-        let url = first["url"].as_str().unwrap().to_owned();
-        assert_eq!(url, format!("https://{}", first["listening"].as_str().unwrap()));
-        Self { child, lines, url, place }
+        let serve = ["serve", "public", "--listen", "127.0.0.1:0", "--self-signed", "--save-cert", "server.pem"];
+        let named = ["--name", "server.test"];
+        let running = Running::begin(place.path(), &[&serve[..], &named, options].concat());
+        let url = running.first["url"].as_str().unwrap().to_owned();
+        assert_eq!(url, format!("https://{}", running.first["listening"].as_str().unwrap()));
+        Self { running, url, place }
     }
 
     fn get(&self, options: &[&str]) -> Output {
         let mut command = bentpipe(self.place.path());
         command.args(["get", "--ca", "server.pem"]).args(options).output().unwrap()
     }
-
-    /// SIGTERM, and how it ends.
-    fn terminate(&mut self) -> Option<i32> {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(told.success());
-        let until = Instant::now() + Duration::from_secs(20);
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(Instant::now() < until, "it goes on");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn bentpipe(place: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(place).env("XDG_STATE_HOME", place.join("state"));
-    command
-}
-
-fn line(lines: &mut impl BufRead) -> Value {
-    let mut text = String::new();
-    lines.read_line(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
 }
 
 fn json(output: &Output) -> Value {
@@ -85,7 +44,8 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_stop() {
-    let mut serving = Serving::begin(&["--congestion", "newreno", "--start", "standard", "--resume", "none"]);
+    let mut serving =
+        Serving::begin(&["--no-store", "--congestion", "newreno", "--start", "standard", "--resume", "none"]);
     let url = format!("{}/file.bin", serving.url);
     let document = json(&serving.get(&[&url, "--output", "copy.bin", "--json"]));
     let download = &document["downloads"][0];
@@ -93,19 +53,19 @@ fn a_file_is_fetched_and_every_request_is_a_line_until_the_server_is_told_to_sto
     assert_eq!(download["path"], Value::Null, "a server that resumes nothing says nothing of it");
     assert!(download["completion_s"].as_f64() >= download["first_byte_s"].as_f64());
     assert_eq!(std::fs::read(serving.place.path().join("copy.bin")).unwrap(), vec![7; 2_000_000]);
-    let logged = line(&mut serving.lines);
+    let logged = serving.running.line();
     assert_eq!((logged["path"].as_str(), logged["bytes"].as_u64()), (Some("/file.bin"), Some(2_000_000)));
     assert_eq!(logged["protocol"], "HTTP/3");
 
     let absent = serving.get(&[&format!("{}/absent", serving.url)]);
     assert_eq!(absent.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&absent.stderr).contains("404"));
-    assert_eq!(serving.terminate(), Some(0));
+    assert_eq!(serving.running.terminate(), Some(0));
 }
 
 #[test]
 fn a_second_visit_of_one_program_asks_early() {
-    let serving = Serving::begin(&[]);
+    let serving = Serving::begin(&["--no-store"]);
     let port = serving.url.rsplit(':').next().unwrap();
     let url = format!("https://server.test:{port}/file.bin");
     let found = ["--addresses", "server.test=127.0.0.1", "--discard", "--json"];
@@ -129,6 +89,24 @@ fn a_second_visit_of_one_program_asks_early() {
 }
 
 #[test]
+fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago() {
+    let serving = Serving::begin(&["--tokens-only"]);
+    let url = format!("{}/file.bin", serving.url);
+    let paths = |options: &[&str]| {
+        let mut asked = vec!["--discard", "--json", "--fresh", "--pause", "200 ms"];
+        asked.extend(options);
+        // A visit may be over before its token has come.
+        asked.extend([url.as_str(); 6]);
+        let document = json(&serving.get(&asked));
+        let downloads = document["downloads"].as_array().unwrap();
+        downloads.iter().map(|download| download["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&["--no-tokens"]), ["unknown"; 6]);
+    let brought = paths(&["--tokens", "tokens.sqlite"]);
+    assert!(brought[0] == "unknown" && brought.iter().any(|path| path != "unknown"), "{brought:?}");
+}
+
+#[test]
 fn what_cannot_be_asked_for_is_said_before_anything_is_sent() {
     let place = tempfile::tempdir().unwrap();
     for (options, reason) in [
@@ -137,12 +115,13 @@ fn what_cannot_be_asked_for_is_said_before_anything_is_sent() {
         (&["https://localhost/a", "https://localhost/b", "--output", "c"], "one file for 2 URLs"),
         (&["https://localhost/a", "--addresses", "localhost"], "HOST=ADDRESS"),
     ] {
-        let output = bentpipe(place.path()).arg("get").arg("--insecure").args(options).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{options:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(reason), "{options:?}: {output:?}");
+        refused(place.path(), &[&["get", "--insecure"], options].concat(), reason);
     }
-    for options in [&["absent", "--self-signed"][..], &[".", "--self-signed", "--congestion", "fastest"], &["."]] {
-        let output = bentpipe(place.path()).arg("serve").args(options).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{options:?}: {output:?}");
+    for (options, reason) in [
+        (&["absent", "--self-signed"][..], "absent"),
+        (&[".", "--self-signed", "--congestion", "fastest"], "fastest"),
+        (&["."], "--self-signed"),
+    ] {
+        refused(place.path(), &[&["serve"], options].concat(), reason);
     }
 }

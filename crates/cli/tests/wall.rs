@@ -180,6 +180,30 @@ fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itse
 }
 
 #[test]
+fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_client_brings() {
+    let head = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nwait = \"3 s\"\n").replace("repeat = 2", "repeat = 1");
+    let variants = "[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n\
+                    [[variant]]\nname = \"store\"\n\
+                    [[variant]]\nname = \"token\"\nresume_via = \"token\"\n\
+                    [[variant]]\nname = \"neither\"\nresume = \"none\"\n";
+    let output = run("wall", &format!("{head}{variants}"));
+    if cannot_run(&output) {
+        return;
+    }
+    let document = results(&output);
+    assert_eq!(output.status.code(), Some(0), "{}: {document}", said(&output));
+    for (run, (retreated, token)) in document["runs"].as_array().expect("runs").iter().zip([
+        (Value::from(false), Value::Null),
+        (Value::from(false), Value::from("accepted")),
+        (Value::Null, Value::Null),
+    ]) {
+        let flow = &run["flows"][0];
+        assert_eq!((flow["visit"].as_u64(), flow["completed"].as_bool()), (Some(2), Some(true)), "{flow}");
+        assert_eq!((&flow["path"]["retreated"], &flow["path"]["token"]), (&retreated, &token), "{run}");
+    }
+}
+
+#[test]
 fn an_interrupt_ends_a_run_at_once() {
     let place = tempfile::tempdir().expect("a directory");
     let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"1 GB\"");

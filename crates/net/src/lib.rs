@@ -35,6 +35,7 @@
 //! # }
 //! ```
 
+mod authority;
 mod certificate;
 mod client;
 mod clients;

@@ -3,10 +3,22 @@
 use crate::server::LogFormat;
 use std::io::Write;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Lines that wait to be written; more are lost, and counted.
 const WAITING: usize = 4096;
+/// How long whoever ends waits for a sink that takes nothing: our choice.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the thread is given.
+#[derive(Debug)]
+enum Item<L> {
+    Line(L),
+    /// Whoever wants to know when what came before is written.
+    Written(oneshot::Sender<()>),
+}
 
 /// Something that becomes a line, with its newline.
 pub(crate) trait LogLine: Send + 'static {
@@ -22,7 +34,7 @@ pub(crate) fn humane(time: SystemTime) -> String {
 
 /// Where lines go. Clones are the same.
 #[derive(Debug)]
-pub(crate) struct Lines<L>(SyncSender<L>);
+pub(crate) struct Lines<L>(SyncSender<Item<L>>);
 
 impl<L> Clone for Lines<L> {
     fn clone(&self) -> Self {
@@ -37,15 +49,22 @@ impl<L: LogLine> Lines<L> {
         mut sink: Box<dyn Write + Send>,
         lost: impl Fn() + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (lines, inbox) = sync_channel::<L>(WAITING);
+        let (lines, inbox) = sync_channel::<Item<L>>(WAITING);
         std::thread::Builder::new().name("log".to_owned()).spawn(move || {
-            while let Ok(line) = inbox.recv() {
-                let mut text = line.format(format);
+            while let Ok(first) = inbox.recv() {
+                let (mut text, mut asked) = (String::new(), Vec::new());
                 // What waits goes with it: one write for all.
-                text.extend(inbox.try_iter().take(255).map(|line| line.format(format)));
-                if sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err() {
+                for item in std::iter::once(first).chain(inbox.try_iter().take(255)) {
+                    match item {
+                        Item::Line(line) => text.push_str(&line.format(format)),
+                        Item::Written(tell) => asked.push(tell),
+                    }
+                }
+                if !text.is_empty() && sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err() {
                     lost();
                 }
+                // Who asked may have lost patience.
+                asked.into_iter().for_each(|tell| _ = tell.send(()));
             }
         })?;
         Ok(Self(lines))
@@ -53,6 +72,63 @@ impl<L: LogLine> Lines<L> {
 
     /// False where too many wait already: the line is lost.
     pub fn write(&self, line: L) -> bool {
-        self.0.try_send(line).is_ok()
+        self.0.try_send(Item::Line(line)).is_ok()
+    }
+
+    /// Waits until the lines so far are written, for whoever is about to end the process; not for long, where nobody takes them.
+    pub async fn settle(&self) {
+        let (tell, told) = oneshot::channel();
+        if self.0.try_send(Item::Written(tell)).is_ok() {
+            // Either they are written, or they will not be.
+            let _ = timeout(PATIENCE, told).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::{Arc, Mutex};
+
+    impl LogLine for &'static str {
+        fn format(&self, _: LogFormat) -> String {
+            format!("{self}\n")
+        }
+    }
+
+    /// Takes a write each time that it may.
+    struct Reluctant {
+        may: Receiver<()>,
+        written: Arc<Mutex<String>>,
+    }
+
+    impl Write for Reluctant {
+        fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+            let _ = self.may.recv();
+            self.written.lock().unwrap().push_str(std::str::from_utf8(data).unwrap());
+            Ok(data.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_ends_waits_for_the_last_lines_and_not_for_a_sink_that_takes_none() {
+        let (allow, may) = channel();
+        let written = Arc::new(Mutex::new(String::new()));
+        let sink = Reluctant { may, written: written.clone() };
+        let lines = Lines::new(LogFormat::Text, Box::new(sink), || {}).unwrap();
+        assert!(lines.write("first"));
+        // The thread waits with the first, perhaps with the second, too.
+        let settled = tokio::time::timeout(10 * PATIENCE, lines.settle());
+        assert!(settled.await.is_ok(), "nobody takes anything, and it still waits");
+        assert_eq!(*written.lock().unwrap(), "");
+        assert!(lines.write("last"));
+        (0..2).for_each(|_| allow.send(()).unwrap());
+        lines.settle().await;
+        assert_eq!(*written.lock().unwrap(), "first\nlast\n");
     }
 }

@@ -1,6 +1,7 @@
 //! The command line of `bentpipe pep`.
 
 use super::LogStyle;
+use super::values::{at_least_one, some_time};
 use bentpipe_net::pep::Addresses;
 use bentpipe_units::{Bytes, Rate, Span};
 use clap::{Args, ValueEnum};
@@ -86,16 +87,16 @@ pub struct Pep {
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]
     pub log: LogStyle,
     /// Connections at a time; more are refused
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one)]
     pub max_connections: usize,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,
     /// Memory that all connections together may come to take; as it goes, buffers shrink, and then connections are refused
     #[arg(long, value_name = "SIZE", default_value = "1000 MB")]
     pub memory: Bytes,
     /// A connection on which nothing moves ends after so long
-    #[arg(long, value_name = "TIME", default_value = "7440 s")]
+    #[arg(long, value_name = "TIME", default_value = "7440 s", value_parser = some_time)]
     pub idle: Span,
     /// How long connections have to finish when it stops
     #[arg(long, value_name = "TIME", default_value = "10 s")]

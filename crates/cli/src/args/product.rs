@@ -1,5 +1,6 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
+use super::values::{at_least_one, some_time};
 use bentpipe_net::LogFormat;
 use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
 use bentpipe_units::{Bytes, Span};
@@ -65,10 +66,10 @@ pub struct Proxy {
     #[arg(long, conflicts_with = "upstream_ca")]
     pub upstream_insecure: bool,
     /// The upstream takes no longer to answer, and is silent no longer within a response
-    #[arg(long, value_name = "TIME", default_value = "50 s")]
+    #[arg(long, value_name = "TIME", default_value = "50 s", value_parser = some_time)]
     pub upstream_timeout: Span,
     /// Requests to the upstream at a time; further ones wait
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least_one)]
     pub upstream_connections: usize,
     /// Refuse more content with a request [default: any amount is passed on]
     #[arg(long, value_name = "SIZE")]
@@ -85,13 +86,7 @@ pub struct Front {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4433")]
     pub listen: SocketAddr,
     /// Chain of certificates (PEM), the server's own first
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "key",
-        required_unless_present = "self_signed",
-        conflicts_with = "self_signed"
-    )]
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "self_signed")]
     pub cert: Option<PathBuf>,
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
@@ -130,10 +125,10 @@ pub struct Front {
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
     /// Connections at a time; more are refused
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one)]
     pub max_connections: usize,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,
     /// How long clients have to finish when it stops
     #[arg(long, value_name = "TIME", default_value = "10 s")]
@@ -193,7 +188,7 @@ pub struct Get {
     /// File of tokens that servers gave [default: $XDG_STATE_HOME/bentpipe/tokens.sqlite, or ~/.local/state/bentpipe/tokens.sqlite]
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Bring and keep no tokens
+    /// Bring and keep no path tokens, as clients that do not know them; those that show the client's address last as long as the program
     #[arg(long, conflicts_with = "tokens")]
     pub no_tokens: bool,
     /// No progress bar

@@ -75,9 +75,6 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
         return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
     }
     let recipe = &settings.congestion;
-    if settings.resume_via != bentpipe_quic::ResumeVia::Store {
-        return refuse("resume_via", "tokens are not brought yet", "resume_via = \"store\"");
-    }
     if !recipe.parameters.is_empty() || recipe.max_window.is_some() || recipe.hints != Default::default() {
         return refuse("parameters`, `max_window` or `hints", "`bentpipe serve` takes none", "none");
     }

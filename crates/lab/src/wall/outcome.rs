@@ -2,6 +2,7 @@
 
 use bentpipe_emu::{DirectionReport, LinkReport, LinkSeries, Passage, Report, SocketState, TransferOutcome};
 use bentpipe_link::DropCause;
+use bentpipe_quic::ResumeVia;
 use bentpipe_quic::account::Sizes;
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome,
@@ -19,7 +20,7 @@ pub struct VisitOutcome {
     pub told: Option<ClientTimes>,
 }
 
-/// Times that a client measured, since its first packet.
+/// What a client measured: times since its first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTimes {
     /// The handshake was complete.
@@ -28,6 +29,8 @@ pub struct ClientTimes {
     pub first_byte: Span,
     /// The last one had.
     pub completion: Span,
+    /// Whether what the server knew of the path met congestion; nothing where it knew nothing.
+    pub retreated: Option<bool>,
 }
 
 /// A reported visit with what the emulator saw of it.
@@ -168,11 +171,19 @@ impl Told<'_> {
             rtt_min: at_end.and_then(|state| state.min_rtt),
             rtt_mean: mean(&rtts),
             rtt_p99: rtts.get((rtts.len() * 99).div_ceil(100).saturating_sub(1)).copied(),
-            path: PathOutcome::default(),
+            path: self.path(),
             pep: None,
             objects: self.objects(start),
             error: ends.error.clone(),
         }
+    }
+
+    /// What a server of ours says of the path. Only one that accepted a token knows of it where it keeps no store.
+    fn path(&self) -> PathOutcome {
+        let retreated = self.client.and_then(|client| client.retreated);
+        let by_token = matches!(&self.flow.stack, Stack::Quic(settings) if settings.resume_via == ResumeVia::Token);
+        let token = (by_token && retreated.is_some()).then_some("accepted");
+        PathOutcome { retreated, token, ..PathOutcome::default() }
     }
 
     fn objects(&self, start: Time) -> Vec<ObjectOutcome> {

@@ -7,7 +7,7 @@ use super::Play;
 use super::outcome::{ClientTimes, VisitOutcome};
 use super::program::{DISCARDS, OBJECT, commands};
 use bentpipe_emu::{EmuError, ExchangeOutcome, TransferOutcome};
-use bentpipe_quic::{Handshake, Settings};
+use bentpipe_quic::{Handshake, ResumeVia, Settings};
 use bentpipe_sim::{FlowSpec, ProgramStack, Visit};
 use bentpipe_units::{Bytes, Span};
 use serde::Deserialize;
@@ -28,17 +28,23 @@ struct Download {
     completion_s: Option<f64>,
     #[serde(default)]
     early_data: bool,
+    path: Option<String>,
 }
 
 /// Carries out all visits of a flow, with one server and one client.
 pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -> Result<Vec<VisitOutcome>, EmuError> {
     let recipe = &settings.congestion;
+    // Who remembers the path: the server, as long as it runs, or the client, in a file that is gone afterwards.
+    let (remembers, keeps) = match settings.resume_via {
+        ResumeVia::Store => ("--no-store", "--no-tokens"),
+        ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
+    };
     let server = format!(
-        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key {{key}} --no-store --log none \
+        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key {{key}} {remembers} --log none \
          --congestion {} --start {} --resume {}",
         recipe.controller, recipe.start, recipe.resume
     );
-    let mut client = format!("exec '{{bentpipe}}' get --insecure --no-tokens --json{DISCARDS} {{url}}");
+    let mut client = format!("exec '{{bentpipe}}' get --insecure {keeps} --json{DISCARDS} {{url}}");
     for index in 1..flow.visits.len() {
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
@@ -104,6 +110,11 @@ fn times(download: &Download, visit: &Visit) -> Option<ClientTimes> {
         handshake: whole.handshake_s.map(span),
         first_byte: span(whole.first_byte_s?),
         completion: span(whole.completion_s?),
+        retreated: match whole.path.as_deref() {
+            Some("known" | "resumed") => Some(false),
+            Some("retreated") => Some(true),
+            _ => None,
+        },
     })
 }
 
@@ -132,9 +143,15 @@ mod tests {
             handshake: Some(Span::from_millis(500)),
             first_byte: Span::from_secs(1),
             completion: Span::from_millis(2500),
+            retreated: None,
         };
         let said: Download = serde_json::from_str(text).unwrap();
         assert_eq!((times(&said, &visit(10)), times(&said, &visit(11))), (Some(whole), None));
+        for (path, retreated) in [("unknown", None), ("resumed", Some(false)), ("retreated", Some(true))] {
+            let said: Download =
+                serde_json::from_str(&text.replace('}', &format!(r#", "path": "{path}" }}"#))).unwrap();
+            assert_eq!(times(&said, &visit(10)), Some(ClientTimes { retreated, ..whole }));
+        }
         let failed: Download = serde_json::from_str(r#"{ "url": "x", "error": "refused" }"#).unwrap();
         assert_eq!(times(&failed, &visit(10)), None);
     }

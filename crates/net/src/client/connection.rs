@@ -178,7 +178,7 @@ impl Connection {
         config.transport_config(Arc::new(transport)).token_store(client.address_tokens.clone());
         let windows = ClientWindows { present: WINDOW, most: ClientWindows::MOST };
         let attached = Attached {
-            tokens: Some(Tokens::client(&client.path_tokens, &server.name(), windows)),
+            tokens: client.path_tokens.as_ref().map(|kept| Tokens::client(kept, &server.name(), windows)),
             watch: Some(watch),
             acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
             ..Attached::default()

@@ -8,6 +8,7 @@ pub use connection::{Response, Timings};
 pub use download::{Download, DownloadError, Outcome, discard, download};
 pub use trust::Trust;
 
+use crate::authority::host_and_port;
 use crate::clock::WallClock;
 use crate::jar::TokenFile;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
@@ -68,6 +69,7 @@ pub enum ClientError {
 pub struct ClientBuilder {
     trust: Trust,
     tokens: Option<Arc<TokenFile>>,
+    no_path_tokens: bool,
     handshake_time: Option<Span>,
     addresses: BTreeMap<String, IpAddr>,
 }
@@ -84,6 +86,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn tokens(mut self, file: TokenFile) -> Self {
         self.tokens = Some(Arc::new(file));
+        self
+    }
+
+    /// Neither keeps nor brings path tokens, not even as long as it lives: as a client that does not know them. Those that show its address stay.
+    #[must_use]
+    pub fn no_path_tokens(mut self) -> Self {
+        self.no_path_tokens = true;
         self
     }
 
@@ -121,8 +130,9 @@ impl ClientBuilder {
             None => Arc::new(TokenMemoryCache::default()),
         };
         let path_tokens = match &self.tokens {
-            Some(file) => TokenClient::new(file.jar(), clock.epoch()),
-            None => TokenClient::new(MemoryJar::default(), clock.epoch()),
+            _ if self.no_path_tokens => None,
+            Some(file) => Some(TokenClient::new(file.jar(), clock.epoch())),
+            None => Some(TokenClient::new(MemoryJar::default(), clock.epoch())),
         };
         let inside = Inside {
             tls: [tls(false)?, tls(true)?],
@@ -149,7 +159,7 @@ struct Inside {
     /// Without and with early data; both keep the same tickets.
     tls: [Arc<QuicClientConfig>; 2],
     address_tokens: Arc<dyn TokenStore>,
-    path_tokens: TokenClient,
+    path_tokens: Option<TokenClient>,
     handshake_time: Span,
     addresses: BTreeMap<String, IpAddr>,
     clock: WallClock,
@@ -179,15 +189,8 @@ impl Server {
             return Err(wrong("its scheme is not https"));
         }
         let authority = url.authority().ok_or_else(|| wrong("it names no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(wrong("it holds a user's name"));
-        }
-        // IPv6 addresses stand in brackets there, and nowhere else.
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        if host.is_empty() {
-            return Err(wrong("it names no host"));
-        }
-        Ok(Self { host, port: authority.port_u16().unwrap_or(443) })
+        let (host, port) = host_and_port(authority).map_err(wrong)?;
+        Ok(Self { host: host.to_owned(), port: port.unwrap_or(443) })
     }
 
     /// As tokens are kept by it.

@@ -398,6 +398,9 @@ impl Pep {
             tokio::time::sleep(LAST.into()).await;
             driver.close_all(0).await;
         }
+        if let Some(log) = &self.shared.log {
+            log.settle().await;
+        }
         left
     }
 }

@@ -88,6 +88,11 @@ impl AccessLog {
         Ok(Self { lines: Lines::new(format, sink, lost)?, metrics })
     }
 
+    /// Waits until the lines so far are written.
+    pub async fn settle(&self) {
+        self.lines.settle().await;
+    }
+
     pub fn write(&self, line: Line) {
         if !self.lines.write(line) {
             self.metrics.log_lost.fetch_add(1, Relaxed);

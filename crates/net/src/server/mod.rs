@@ -128,6 +128,9 @@ impl Server {
         }
         let left = self.shared.door.inside();
         self.driver.close_all(h3_no_error()).await;
+        if let Some(log) = &self.shared.log {
+            log.settle().await;
+        }
         left
     }
 }

@@ -238,7 +238,8 @@ async fn take(conn: Conn, mut inbox: mpsc::Receiver<Passenger>, carrier: Arc<Car
 
 /// Leads one connection through a stream of its own.
 async fn lead(conn: Conn, credits: Credits, passenger: Passenger) {
-    let Passenger { mut face, target, entry, mut journey, pass, patience, .. } = passenger;
+    // The pass is given back last: who finds nobody inside finds every journey told.
+    let Passenger { pass, mut face, target, entry, mut journey, patience, .. } = passenger;
     // As many streams as the exit admits may be open.
     let Ok(Ok(stream)) = timeout(HANDSHAKE.into(), RawStream::open(&conn)).await else {
         journey.refused(Refusal::Busy);

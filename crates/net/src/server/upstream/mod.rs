@@ -10,6 +10,7 @@ pub(super) use relayed::Relayed;
 pub(super) use upload::Upload;
 
 use super::reply::{Content, Reply};
+use crate::authority::host_and_port;
 use crate::client::{ClientError, Trust};
 use bentpipe_units::{Bytes as Size, Span};
 use fields::About;
@@ -78,9 +79,7 @@ impl Upstream {
         let scheme = parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
         let scheme = scheme.ok_or_else(|| wrong("its scheme is neither http nor https"))?;
         let authority = parts.authority.ok_or_else(|| wrong("it names no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(wrong("it holds a user's name"));
-        }
+        host_and_port(&authority).map_err(wrong)?;
         if parts.path_and_query.is_some_and(|path| path != "/") {
             return Err(wrong("it holds a path, and those that clients ask for are passed on as they are"));
         }
@@ -94,6 +93,11 @@ impl Upstream {
             answer_time: Span::from_secs(50),
             connections: 512,
         })
+    }
+
+    /// Whether it is asked over TLS.
+    pub fn is_https(&self) -> bool {
+        self.scheme == Scheme::HTTPS
     }
 
     /// Asks it for `host`, whatever host clients ask for.
@@ -303,6 +307,8 @@ mod tests {
             ("ftp://h/", "its scheme"),
             ("/path", "its scheme"),
             ("http://user@h/", "a user's name"),
+            ("http://h:65536", "its port is not 1 to 65535"),
+            ("http://[h]:80", "it names no host"),
             ("http://h/path", "it holds a path"),
             ("http://h/?q", "it holds a path"),
             ("http://", "it is no URL"),
