@@ -504,11 +504,14 @@ impl State {
                 }
                 Event::Stream(StreamEvent::Opened { dir }) => wake_all(&mut self.accept[dir as usize]),
                 Event::Stream(StreamEvent::Available { dir }) => wake_all(&mut self.open[dir as usize]),
+                // Stream limits come with the peer's transport parameters, without an event of their own. A server has
+                // them with the client's hello, which may take several packets, those of browsers do: the connection,
+                // and what wants to open streams, begin with the first. A client has them with the handshake.
+                Event::HandshakeDataReady => self.open.iter_mut().for_each(wake_all),
                 Event::Connected => {
                     self.connected = Some(self.now);
                     self.set_validated();
                     wake_all(&mut self.turning);
-                    // Stream limits came with the peer's transport parameters, without an event of their own.
                     self.open.iter_mut().for_each(wake_all);
                 }
                 Event::ConnectionLost { reason } => self.end(reason),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_quic::noq_proto::congestion::CubicConfig;
+use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings, Task};
@@ -159,6 +160,56 @@ fn a_question_comes_back_after_two_round_trips() {
     pair.run(Time::from_millis(200));
     assert_eq!(answer.lock().unwrap().as_ref(), Some(&question));
     assert_eq!(conn.connected_at(), Some(Time::from_millis(40)));
+}
+
+/// Opens a stream as soon as it may, and writes to it.
+async fn greet(conn: Conn) {
+    let Ok(mut stream) = RawStream::open(&conn).await else { return };
+    let _ = stream.write_all(b"welcome").await;
+    let _ = stream.finish();
+    let _ = conn.handshaken().await;
+}
+
+/// A client that offers so many protocols that its hello takes two packets, as those of browsers do.
+fn talkative(identity: &Identity) -> ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(identity.certificates[0].clone()).unwrap();
+    let mut tls = rustls::ClientConfig::builder_with_provider(tls::provider(Randomness::System))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = (0..8).map(|protocol| vec![b'a' + protocol; 200]).collect();
+    tls.alpn_protocols.push(tls::ALPN_RAW.to_vec());
+    ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()))
+}
+
+#[test]
+fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets() {
+    let (mut pair, config) =
+        pair_with(Clock::new(), Settings::default().transport().unwrap(), |conn| Box::pin(greet(conn)));
+    for (begin, config) in [(0, config), (1000, talkative(&Identity::self_signed("server.test", [1; 32]).unwrap()))] {
+        let heard = Arc::new(Mutex::new(None));
+        let hears = heard.clone();
+        pair.now = Time::from_millis(begin);
+        let app = move |conn| -> Task {
+            Box::pin(async move {
+                let mut stream = RawStream::accept(&conn).await.unwrap();
+                *hears.lock().unwrap() = stream.read().await.unwrap();
+            })
+        };
+        let attached = Attached::default();
+        let conn = pair.client.connect(pair.now, config, SERVER.into(), "server.test", attached, app).unwrap();
+        let mut until = pair.now;
+        while conn.connected_at().is_none() && pair.now < Time::from_millis(begin + 500) {
+            until += Span::from_millis(1);
+            pair.run(until);
+        }
+        // What completes the handshake for the client is the server's first flight.
+        assert!(conn.connected_at().is_some());
+        assert_eq!(heard.lock().unwrap().as_deref(), Some(&b"welcome"[..]), "begun at {begin} ms");
+        pair.run(Time::from_millis(begin + 900));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,7 +35,18 @@ pub struct Fetch {
 impl Fetch {
     /// The URL with the certificate's name for a host.
     pub fn url(&self) -> String {
-        format!("https://{}:{}{}", self.name, self.server.port(), self.path)
+        format!("https://{}{}", self.authority(), self.path)
+    }
+
+    /// The certificate's name, and the port.
+    pub fn authority(&self) -> String {
+        format!("{}:{}", self.name, self.server.port())
+    }
+
+    /// Where to send from: any port of any address, of the server's family.
+    pub fn local(&self) -> SocketAddr {
+        let any = if self.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        SocketAddr::new(any, 0)
     }
 }
 

@@ -4,7 +4,6 @@ use crate::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// A download. Times count from [`Fetched::begin`], which comes right before the first packet.
@@ -66,16 +65,5 @@ impl Fetched {
             "protocol": "h3",
         })
         .to_string()
-    }
-}
-
-/// Says on standard error what went wrong.
-pub fn finish(result: Result<(), Error>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
     }
 }

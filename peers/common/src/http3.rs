@@ -4,7 +4,7 @@ use crate::{Error, Fetch, Fetched, PIECE, Root};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::quic;
 use http::{Request, Response, StatusCode, header};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use tokio::io::AsyncReadExt;
 
 /// Gets what `fetch` names into `fetched`.
@@ -45,11 +45,25 @@ where
     }
 }
 
+/// Answers the requests of a connection in a task of its own, once `connecting` has it, and says on standard error what ended it but its regular end.
+pub fn spawn<C>(connecting: impl Future<Output = Result<C, Error>> + Send + 'static, root: &Root)
+where
+    C: quic::Connection<Bytes, OpenStreams: Send> + Send + 'static,
+    C::BidiStream: quic::BidiStream<Bytes> + Send + 'static,
+    C::SendStream: Send,
+    C::RecvStream: Send,
+{
+    let root = root.clone();
+    tokio::spawn(async move {
+        let served = async { serve(connecting.await?, root).await };
+        if let Err(error) = served.await {
+            eprintln!("{error}");
+        }
+    });
+}
+
 /// Answers requests until the client is gone.
-///
-/// # Errors
-/// Whatever ended the connection but its regular end.
-pub async fn serve<C>(connection: C, root: Root) -> Result<(), Error>
+async fn serve<C>(connection: C, root: Root) -> Result<(), Error>
 where
     C: quic::Connection<Bytes>,
     C::BidiStream: quic::BidiStream<Bytes> + Send + 'static,

@@ -4,8 +4,7 @@
 
 use bytes::BytesMut;
 use futures::{SinkExt, StreamExt};
-use peer_common::{Error, Fetch, Fetched, PIECE, Role, Root, Serve, finish};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use peer_common::{Error, Fetch, Fetched, PIECE, Root, Serve, run};
 use std::process::ExitCode;
 use tokio::io::AsyncReadExt;
 use tokio::net::UdpSocket;
@@ -21,30 +20,18 @@ use tokio_quiche::{ClientH3Driver, ConnectionParams, ServerH3Driver};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    finish(match Role::read(std::env::args().skip(1)) {
-        Ok(Role::Client(fetch)) => client(&fetch).await,
-        Ok(Role::Server(serve)) => server(&serve).await,
-        Err(error) => Err(error),
-    })
-}
-
-async fn client(fetch: &Fetch) -> Result<(), Error> {
-    let mut fetched = Fetched::begin(&fetch.output)?;
-    let result = tokio::time::timeout(fetch.timeout, get(fetch, &mut fetched)).await;
-    println!("{}", fetched.line());
-    result.map_err(|_| format!("no end within {:?}", fetch.timeout))?
+    run(get, serve).await
 }
 
 async fn get(fetch: &Fetch, fetched: &mut Fetched) -> Result<(), Error> {
-    let any = if fetch.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).await?;
+    let socket = UdpSocket::bind(fetch.local()).await?;
     socket.connect(fetch.server).await?;
     let params = ConnectionParams::new_client(QuicSettings::default(), None, Hooks::default());
     let (driver, mut controller) = ClientH3Driver::new(Http3Settings::default());
     let socket: Socket<_, _> = socket.try_into()?;
     let connection = tokio_quiche::quic::connect_with_config(socket, Some(&fetch.name), &params, driver).await?;
     fetched.handshake_done();
-    let authority = format!("{}:{}", fetch.name, fetch.server.port());
+    let authority = fetch.authority();
     let headers = vec![
         Header::new(b":method", b"GET"),
         Header::new(b":scheme", b"https"),
@@ -89,14 +76,14 @@ async fn receive(mut answer: IncomingH3Headers, fetched: &mut Fetched) -> Result
     Err("the stream has ended before its last frame".into())
 }
 
-async fn server(serve: &Serve) -> Result<(), Error> {
-    let socket = UdpSocket::bind(serve.listen).await?;
+async fn serve(directory: &Serve) -> Result<(), Error> {
+    let socket = UdpSocket::bind(directory.listen).await?;
     let words = |path: &std::path::Path| path.to_str().map(str::to_owned).ok_or("a path that is no UTF-8");
-    let (cert, private_key) = (words(&serve.cert)?, words(&serve.key)?);
+    let (cert, private_key) = (words(&directory.cert)?, words(&directory.key)?);
     let tls = TlsCertificatePaths { cert: &cert, private_key: &private_key, kind: CertificateKind::X509 };
     let params = ConnectionParams::new_server(QuicSettings::default(), tls, Hooks::default());
     let mut listeners = tokio_quiche::listen([socket], params, DefaultMetrics)?;
-    let root = Root::new(&serve.root);
+    let root = Root::new(&directory.root);
     while let Some(connection) = listeners[0].next().await {
         let (driver, mut controller) = ServerH3Driver::new(Http3Settings::default());
         match connection {
