@@ -10,6 +10,7 @@ pub use trust::Trust;
 
 use crate::clock::WallClock;
 use crate::jar::TokenFile;
+use crate::qlog::{Qlog, Traces};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{TokenMemoryCache, TokenStore};
 use bentpipe_quic::tls::ALPN_H3;
@@ -20,6 +21,7 @@ use http::{HeaderMap, Uri};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
@@ -58,6 +60,14 @@ pub enum ClientError {
         /// What happened.
         reason: String,
     },
+    /// Traces of its connections cannot be written.
+    #[error("no traces in {}: {reason}", directory.display())]
+    Qlog {
+        /// Where they should be.
+        directory: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The client itself cannot be made.
     #[error("{0}")]
     System(String),
@@ -70,6 +80,7 @@ pub struct ClientBuilder {
     tokens: Option<Arc<TokenFile>>,
     handshake_time: Option<Span>,
     addresses: BTreeMap<String, IpAddr>,
+    qlog: Option<Qlog>,
 }
 
 impl ClientBuilder {
@@ -101,10 +112,17 @@ impl ClientBuilder {
         self
     }
 
+    /// Writes traces of its connections, until the client is dropped.
+    #[must_use]
+    pub fn qlog(mut self, qlog: Qlog) -> Self {
+        self.qlog = Some(qlog);
+        self
+    }
+
     /// Makes it.
     ///
     /// # Errors
-    /// No certificates to trust; no cryptography.
+    /// No certificates to trust; no cryptography; no place for traces.
     pub fn build(self) -> Result<Client, ClientError> {
         let clock = WallClock::new();
         clock.now();
@@ -124,6 +142,11 @@ impl ClientBuilder {
             Some(file) => TokenClient::new(file.jar(), clock.epoch()),
             None => TokenClient::new(MemoryJar::default(), clock.epoch()),
         };
+        let traces = self.qlog.map(|qlog| {
+            let directory = qlog.directory.clone();
+            let failed = |error: io::Error| ClientError::Qlog { directory, reason: error.to_string() };
+            Traces::start(&qlog, clock.clone()).map_err(failed)
+        });
         let inside = Inside {
             tls: [tls(false)?, tls(true)?],
             address_tokens,
@@ -132,6 +155,7 @@ impl ClientBuilder {
             addresses: self.addresses,
             clock,
             slots: Mutex::default(),
+            traces: traces.transpose()?,
         };
         Ok(Client(Arc::new(inside)))
     }
@@ -154,6 +178,7 @@ struct Inside {
     addresses: BTreeMap<String, IpAddr>,
     clock: WallClock,
     slots: Mutex<BTreeMap<String, Slot>>,
+    traces: Option<Traces>,
 }
 
 /// A server's connection. Whoever opens it holds it locked, and nothing else.
