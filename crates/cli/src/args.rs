@@ -72,6 +72,7 @@ Examples:
   bentpipe shell leo --serve 'python3 -m http.server 8000' -- curl -o /dev/null http://{server}:8000/file
   bentpipe shell geo-250-3 --set path.forward.loss=0.001 --forward 443:127.0.0.1:8443 -- curl -k https://{server}/
   bentpipe shell my.toml --json -- ./measure {server}
+  bentpipe shell geo-50-10 --live --capture server.pcapng -- ./measure {server}     (a line each second, packets for Wireshark)
 
 In COMMAND and in --serve, {server}, {client}, {server6} and {client6} are addresses; so are the variables BENTPIPE_SERVER,
 BENTPIPE_CLIENT and so on. Needs root or user namespaces, and /dev/net/tun; the host's own network is not touched.
@@ -300,9 +301,33 @@ pub struct Shell {
     /// Do not ask for real-time priority
     #[arg(long)]
     pub no_realtime: bool,
+    /// Tell on standard error what the path carries, a line each second or each TIME, from 100 ms: throughput, mean delay and what waits in
+    /// queues of each direction, and losses
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1 s", value_parser = live_period)]
+    pub live: Option<Span>,
+    /// Capture what the server's interface sends and receives, up to 1 GB, as pcapng: with times on the path, and complete checksums
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    /// The same of the clients' interfaces
+    #[arg(long, value_name = "FILE")]
+    pub capture_client: Option<PathBuf>,
+    /// The same of what the path lost, each packet with the cause
+    #[arg(long, value_name = "FILE")]
+    pub capture_lost: Option<PathBuf>,
     /// One JSON document on standard output and nothing else: what COMMAND prints goes to standard error
     #[arg(long)]
     pub json: bool,
+}
+
+/// Shortest time between two lines of [`Shell::live`]: a path that carries nothing writes its figures down every 50 ms.
+const SHORTEST_PERIOD: Span = Span::from_millis(100);
+
+fn live_period(text: &str) -> Result<Span, String> {
+    let period: Span = text.parse().map_err(|error: bentpipe_units::UnitError| error.to_string())?;
+    match period < SHORTEST_PERIOD {
+        true => Err(format!("{period} between two lines; allowed: {SHORTEST_PERIOD} or more")),
+        false => Ok(period),
+    }
 }
 
 /// A port of the far side, and where it leads.

@@ -7,6 +7,7 @@ use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store};
 use bentpipe_quic::congestion::Recipe;
 use serde_json::json;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit status.
 pub fn run(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBuilder) -> u8 {
@@ -54,6 +55,9 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     if let Some(address) = args.metrics {
         builder = builder.metrics(address);
     }
+    if let Some(qlog) = args.qlog.qlog() {
+        builder = builder.qlog(qlog);
+    }
     if let Some(format) = args.log.format() {
         builder = builder.log(format, Box::new(std::io::stdout()));
     }
@@ -76,11 +80,16 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
         error = server.failed() => return Err(failed(&error)),
         () = asked.again() => {}
     }
+    let counts = server.qlog_counts();
     asked.tell(server.connections(), args.drain);
     let left = tokio::select! {
         left = server.stop(args.drain) => left,
         () = asked.again() => return Ok(FAILED),
     };
+    if let Some(counts) = counts {
+        let [traces, left_out, cut] = [&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed));
+        eprintln!("qlog: {traces} traces, {cut} of them cut off; {left_out} connections have none");
+    }
     if left > 0 {
         eprintln!("{left} connections were cut off");
     }

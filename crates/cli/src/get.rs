@@ -98,7 +98,13 @@ fn client(args: &Get) -> Result<Client, Failed> {
     for (host, address) in &args.addresses {
         builder = builder.address(host, *address);
     }
-    builder.build().map_err(|error| (error.to_string(), FAILED))
+    if let Some(qlog) = args.qlog.qlog() {
+        builder = builder.qlog(qlog);
+    }
+    builder.build().map_err(|error| {
+        let status = if matches!(error, ClientError::Qlog { .. }) { USAGE } else { FAILED };
+        (error.to_string(), status)
+    })
 }
 
 async fn all(

@@ -8,6 +8,7 @@ mod errors;
 mod fairness;
 mod front;
 mod get;
+mod live;
 mod matrix;
 mod matrix_peers;
 mod orbit;

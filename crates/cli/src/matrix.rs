@@ -3,7 +3,7 @@
 use crate::args::Matrix;
 use crate::args::peers::MatrixCommand;
 use crate::output::paint;
-use crate::run::{json, one, stop_on_interrupt, verdict};
+use crate::run::{bars, json, one, stop_on_interrupt, verdict};
 use crate::{OK, USAGE, matrix_peers, output};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::fairness::Fairness;
@@ -40,7 +40,7 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for contest in &contests {
-        let recorded = one(&contest.plan, &Simulator, &target(args, &contest.plan), jobs, &stop)?;
+        let recorded = one(&contest.plan, &Simulator, &target(args, &contest.plan), jobs, &stop, &bars())?;
         status = status.max(verdict(&recorded, &contest.plan));
         if !args.json {
             output::print(&text(contest, &controllers, &recorded, output::coloured(&std::io::stdout())))?;

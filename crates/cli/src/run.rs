@@ -1,9 +1,12 @@
 //! `bentpipe run`.
 
 use crate::args::{Clock, Run};
+use crate::live::Lines;
 use crate::{FAILED, NOT_HELD, OK, USAGE, errors, output, table};
+use bentpipe_lab::wall::Onlooker;
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Runner, Simulator, Wall, record};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,14 +51,17 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     };
     let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
     let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
-    let (simulator, wall) = (Simulator, Wall { bentpipe, ..Wall::default() });
+    let bars = bars();
+    // Elsewhere nobody would look on.
+    let onlooker = std::io::stderr().is_terminal().then(|| Arc::new(Lines::below(&bars)) as Arc<dyn Onlooker>);
+    let (simulator, wall) = (Simulator, Wall { bentpipe, onlooker, ..Wall::default() });
     let runner: &dyn Runner = if args.clock == Clock::Wall { &wall } else { &simulator };
     let stop = stop_on_interrupt();
 
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for (plan, target) in plans.iter().zip(&targets) {
-        let recorded = one(plan, runner, target, jobs, &stop)?;
+        let recorded = one(plan, runner, target, jobs, &stop, &bars)?;
         status = status.max(verdict(&recorded, plan));
         if !args.json {
             output::print(&table::results(plan, &recorded, output::coloured(&std::io::stdout())))?;
@@ -94,10 +100,12 @@ pub(crate) fn one(
     target: &Path,
     jobs: NonZeroUsize,
     stop: &AtomicBool,
+    bars: &MultiProgress,
 ) -> Result<Recorded, LabError> {
-    let bar = progress_bar(plan);
+    let bar = progress_bar(plan, bars);
     let recorded = record(plan, runner, target, jobs, stop, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
+    bars.remove(&bar);
     let recorded = recorded?;
     if let Some(failure) = &recorded.failure {
         eprint!("{}", errors::render(failure));
@@ -127,9 +135,14 @@ pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     FAILED
 }
 
-/// A bar with the time left on standard error, where that is a terminal.
-fn progress_bar(plan: &Plan) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(plan.tasks.len() as u64), ProgressDrawTarget::stderr());
+/// What is shown on standard error while a plan runs, where that is a terminal.
+pub(crate) fn bars() -> MultiProgress {
+    MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
+}
+
+/// A bar with the time left.
+fn progress_bar(plan: &Plan, bars: &MultiProgress) -> ProgressBar {
+    let bar = bars.add(ProgressBar::new(plan.tasks.len() as u64));
     let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_message(plan.name.clone());

@@ -1,17 +1,17 @@
 //! `bentpipe shell`: a command behind an emulated path.
 
 use crate::args::Shell;
-use crate::{FAILED, USAGE, output};
+use crate::{FAILED, USAGE, live, output};
 use bentpipe_emu::{
-    DirectionReport, EmuError, Emulator, Ground, Hop, PathSpec, Program, Relay, Report, Settings, UdpRelay,
-    client_addresses, prepare, server_addresses,
+    Capture, CaptureReport, DirectionReport, EmuError, Emulator, Ground, Hop, Now, PathSpec, Program, Relay, Report,
+    Settings, UdpRelay, Watch, client_addresses, prepare, server_addresses,
 };
 use bentpipe_lab::profiles::{profile, profiles};
 use bentpipe_lab::{Changes, LabError, Plan, Task};
-use bentpipe_units::Span;
+use bentpipe_units::{Span, Time};
 use std::fmt::Write;
-use std::io::IsTerminal;
-use std::path::Path;
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +30,9 @@ const TOLERATED: Span = Span::from_millis(1);
 /// Runs the command. What the path did is said on standard error, or as JSON on standard output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
     let (path, terminals) = path(args)?;
+    let watch = Watch { capture: capture(args)?, ..Watch::default() };
     let mut notes = Vec::new();
-    match behind(args, &path, terminals, &mut notes) {
+    match behind(args, &path, terminals, &watch, &mut notes) {
         Ok(done) => {
             let document = json(args, &done, &notes);
             if args.json {
@@ -92,7 +93,60 @@ struct Done {
     report: Report,
 }
 
-fn behind(args: &Shell, path: &PathSpec, terminals: usize, notes: &mut Vec<String>) -> Result<Done, EmuError> {
+/// What to capture. Each file is of its own.
+fn capture(args: &Shell) -> Result<Capture, LabError> {
+    let named = [
+        ("--capture", &args.capture),
+        ("--capture-client", &args.capture_client),
+        ("--capture-lost", &args.capture_lost),
+    ];
+    let files = named.iter().filter_map(|(option, file)| Some((*option, file.as_ref()?)));
+    let files: Vec<(&'static str, &PathBuf)> = files.collect();
+    for (place, (option, file)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..place].iter().find(|(_, other)| other == file) {
+            let reason = format!("`{}` is the file of {other}; allowed: a file of its own", file.display());
+            return Err(LabError::Usage { argument: *option, reason });
+        }
+    }
+    let Shell { capture: server, capture_client: clients, capture_lost: lost, .. } = args;
+    Ok(Capture { server: server.clone(), clients: clients.clone(), lost: lost.clone(), ..Capture::default() })
+}
+
+/// Tells what the path carries, now and then.
+struct Teller {
+    period: Span,
+    next: Time,
+    before: Now,
+}
+
+impl Teller {
+    fn new(period: Span) -> Self {
+        Self { period, next: Time::ZERO + period, before: Now::default() }
+    }
+
+    /// Writes a line where it is time for one. Nobody who reads it is a reason to go on without.
+    fn tell(&mut self, emulator: &Emulator) {
+        let now = emulator.now();
+        if now < self.next {
+            return;
+        }
+        let carried = emulator.gauge().read();
+        let line = live::line(now.since_start(), &self.before, &carried);
+        let _ = writeln!(std::io::stderr(), "bentpipe: {line}");
+        let next = self.next + self.period;
+        // Lines that come too late are not made up for.
+        self.next = if next > now { next } else { now + self.period };
+        self.before = carried;
+    }
+}
+
+fn behind(
+    args: &Shell,
+    path: &PathSpec,
+    terminals: usize,
+    watch: &Watch,
+    notes: &mut Vec<String>,
+) -> Result<Done, EmuError> {
     prepare()?;
     let interrupted = interrupts();
     // The command is at the first terminal. The others are silent, and count where capacity is allocated.
@@ -121,13 +175,17 @@ fn behind(args: &Shell, path: &PathSpec, terminals: usize, notes: &mut Vec<Strin
     let datagrams = datagrams?;
 
     let settings = Settings { spin: args.spin, realtime: !args.no_realtime, ..Settings::default() };
-    let emulator = Emulator::start(ground, path, settings)?;
+    let emulator = Emulator::start_watched(ground, path, settings, watch)?;
     let Some(client) = emulator.ground().client(0) else { return Err(no_client()) };
     let mut program = Program::start(client, command(args))?;
     let mut asked = false;
+    let mut teller = args.live.map(Teller::new);
     let status = loop {
         if let Some(status) = program.wait_for(Duration::from_millis(100))? {
             break status;
+        }
+        if let Some(teller) = &mut teller {
+            teller.tell(&emulator);
         }
         if !emulator.is_working() {
             // Its error is told by `stop`; there is no path for the command any more.
@@ -269,10 +327,24 @@ fn text(args: &Shell, done: &Done, notes: &[String]) -> String {
             );
         }
     }
+    for capture in &done.report.captures {
+        let _ = writeln!(text, "  capture  {}", captured(capture));
+    }
     for note in notes {
         let _ = writeln!(text, "  note: {note}");
     }
     text
+}
+
+/// What became of a capture, in words.
+fn captured(capture: &CaptureReport) -> String {
+    let CaptureReport { file, packets, missed, error } = capture;
+    let missed = match missed {
+        0 => String::new(),
+        missed => format!(", {missed} more are not in it: it was full, or written too slowly"),
+    };
+    let error = error.as_ref().map(|error| format!("; it ended early: {error}")).unwrap_or_default();
+    format!("{}: {packets} packets{missed}{error}", file.display())
 }
 
 fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
@@ -315,11 +387,15 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
             "links": links.collect::<Vec<_>>(),
         })
     });
+    let captures = done.report.captures.iter().map(|CaptureReport { file, packets, missed, error }| {
+        serde_json::json!({ "file": file, "packets": packets, "missed": missed, "error": error })
+    });
     serde_json::json!({
         "path": args.path,
         "status": done.status,
         "length_s": done.report.length.as_secs_f64(),
         "directions": directions,
+        "captures": captures.collect::<Vec<_>>(),
         "notes": notes,
     })
 }

@@ -267,7 +267,7 @@ mod tests {
     struct Fake;
 
     impl bentpipe_lab::Runner for Fake {
-        fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<Ran, RunError> {
+        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<Ran, RunError> {
             let mut outcome = RunOutcome {
                 flows: vec![],
                 links: vec![],

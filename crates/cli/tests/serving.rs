@@ -107,6 +107,30 @@ fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago()
 }
 
 #[test]
+fn both_ends_leave_traces_where_they_are_told_to_and_no_more_than_they_may() {
+    let mut serving = Serving::begin(&["--qlog", "traced/server", "--qlog-files", "1"]);
+    let url = format!("{}/file.bin", serving.url);
+    let both = ["--discard", "--fresh", "--qlog", "traced/client", &url, &url];
+    let output = serving.get(&both);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(serving.running.terminate(), Some(0));
+    let traces = |side: &str| {
+        let entries = std::fs::read_dir(serving.place.path().join("traced").join(side)).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert!(names.iter().all(|name| name.ends_with(&format!("-{side}.sqlog"))), "{names:?}");
+        names.len()
+    };
+    assert_eq!((traces("server"), traces("client")), (1, 2));
+    // What is there counts.
+    let full = serving.get(&["--qlog-files", "2", "--discard", "--qlog", "traced/client", &url]);
+    let said = String::from_utf8_lossy(&full.stderr);
+    assert!(full.status.code() == Some(2) && said.contains("2 traces") && said.contains("allowed"), "{said}");
+    let alone = serving.get(&["--qlog-files", "2", "--discard", &url]);
+    assert_eq!(alone.status.code(), Some(2), "--qlog-files is of --qlog");
+}
+
+#[test]
 fn what_cannot_be_asked_for_is_said_before_anything_is_sent() {
     let place = tempfile::tempdir().unwrap();
     for (options, reason) in [

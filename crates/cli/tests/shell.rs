@@ -189,3 +189,97 @@ fn without_root_a_user_namespace_will_do() {
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     assert_ne!(String::from_utf8_lossy(&output.stdout).trim(), "0", "the user stays who it was");
 }
+
+/// 100 datagrams of 1000 bytes, to a port of the server where nobody listens.
+const DATAGRAMS: &str = "import socket, sys, time\n\
+                         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                         for _ in range(100):\n    s.sendto(b'x' * 1000, (sys.argv[1], 9)); time.sleep(0.01)\n\
+                         time.sleep(0.3)\n";
+
+#[test]
+fn live_lines_say_what_the_path_carries_while_the_command_runs() {
+    if cannot_run() {
+        return;
+    }
+    let output = run(&["terrestrial", "--live=200 ms", "--json", "--", "python3", "-c", DATAGRAMS, "{server}"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let _: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else");
+    let text = said(&output);
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("bentpipe: ")).collect();
+    assert!(lines.len() >= 4, "{text}");
+    // What the datagrams are: 1028 bytes each with their headers, some 100 a second, 15 ms on the way.
+    let of_return = |line: &str| -> Option<(f64, f64)> {
+        let words: Vec<&str> = line.split_once("return")?.1.split_whitespace().collect();
+        Some((words[0].parse().ok()?, words[2].parse().ok()?))
+    };
+    let busy: Vec<(f64, f64)> =
+        lines.iter().filter_map(|line| of_return(line)).filter(|(mbps, _)| *mbps > 0.2).collect();
+    assert!(!busy.is_empty(), "{text}");
+    assert!(busy.iter().all(|(mbps, ms)| *mbps < 1.7 && (15.0..40.0).contains(ms)), "{text}");
+}
+
+/// The packets of a capture that `filter` lets through, as `fields` of each; none where there is no tshark.
+fn dissect(file: &Path, filter: &str, fields: &[&str]) -> Option<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-r"]).arg(file).args(["-Y", filter]);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("skipped: tshark is not installed");
+            return None;
+        }
+        output => output.expect("tshark runs"),
+    };
+    assert!(output.status.success(), "{}", said(&output));
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn captures_have_the_packets_of_either_end_and_those_between() {
+    if cannot_run() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| place.path().join(name).display().to_string();
+    let (server, client, lost) = (file("server.pcapng"), file("client.pcapng"), file("lost.pcapng"));
+    let captures = ["--capture", &server, "--capture-client", &client, "--capture-lost", &lost];
+    let args = [
+        &["terrestrial", "--json", "--set", "path.return.loss=0.3"][..],
+        &captures,
+        &["--", "python3", "-c", DATAGRAMS, "{server}"],
+    ]
+    .concat();
+    let output = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else");
+    let told = report["captures"].as_array().expect("captures");
+    assert_eq!(
+        told.iter().map(|capture| capture["file"].as_str()).collect::<Vec<_>>(),
+        [Some(server.as_str()), Some(&client), Some(&lost)]
+    );
+    assert!(told.iter().all(|capture| capture["missed"] == 0 && capture["error"].is_null()), "{report}");
+
+    let ours = "udp.dstport == 9 && !icmp";
+    let count = |file: &str| dissect(file.as_ref(), ours, &["udp.checksum.status"]);
+    let (Some(arrived), Some(sent), Some(lost)) = (count(&server), count(&client), count(&lost)) else { return };
+    assert_eq!((sent.len(), arrived.len() + lost.len()), (100, 100));
+    // 30 of 100, within four standard errors.
+    assert!((12..=48).contains(&lost.len()), "{} lost", lost.len());
+    // 1: the checksum is right.
+    assert!([sent, arrived, lost].concat().iter().all(|status| status == "1"));
+}
+
+#[test]
+fn a_line_too_often_and_two_captures_in_one_file_are_refused_with_what_is_allowed() {
+    for (wrong, words) in [
+        (&["--live=10 ms"][..], "100 ms or more"),
+        (&["--live=often"], "often"),
+        (&["--capture", "one.pcapng", "--capture-lost", "one.pcapng"], "a file of its own"),
+    ] {
+        let output = run(&[&["terrestrial"], wrong, &["--", "true"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", said(&output));
+        assert!(said(&output).contains(words), "{wrong:?}: {}", said(&output));
+    }
+}

@@ -219,3 +219,57 @@ fn an_interrupt_ends_a_run_at_once() {
     assert!(said(&output).contains("nothing was written"), "{}", said(&output));
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
+
+/// Python's own pseudo-terminal: what the command writes to it comes out of its standard output.
+const AT_TERMINAL: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+
+#[test]
+fn at_a_terminal_a_line_tells_what_the_run_carries() {
+    let place = tempfile::tempdir().expect("a directory");
+    let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"3 MB\"").replace("repeat = 2", "repeat = 1");
+    let wanted = command(place.path(), "wall", &text);
+    let mut terminal = Command::new("python3");
+    terminal.args(["-c", AT_TERMINAL]).arg(wanted.get_program()).args(wanted.get_args());
+    let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("the command runs");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    if shown.contains("Needed:") {
+        eprintln!("not run: {shown}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    for run in ["cubic, run 0 ", "bbr, run 0 "] {
+        let lines = shown.split(run).skip(1).filter_map(|line| line.split_once("forward")?.1.split_once(" Mbps"));
+        let rates: Vec<f64> = lines.filter_map(|(rate, _)| rate.trim().parse().ok()).collect();
+        // Of 20 Mbps; 3 MB take longer than a second.
+        assert!(rates.iter().any(|rate| (1.0..21.0).contains(rate)), "{run}: {rates:?}: {shown}");
+    }
+    // Nobody looks on where it is no terminal.
+    let output = run("wall", &text);
+    assert!(!said(&output).contains("Mbps"), "{}", said(&output));
+}
+
+#[test]
+fn qlog_of_both_ends_is_in_the_run_directory_as_under_the_virtual_clock() {
+    let text = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nwait = \"3 s\"\n");
+    let text = format!("{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n");
+    let files = |clock: &str| {
+        let place = tempfile::tempdir().expect("a directory");
+        let output = command(place.path(), clock, &text).output().expect("the command runs");
+        if cannot_run(&output) {
+            return None;
+        }
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let manifest = std::fs::read(place.path().join("out/manifest.json")).expect("a manifest");
+        let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+        let names = manifest["files"].as_array().expect("files").iter().filter_map(Value::as_str);
+        let traces: Vec<String> = names.filter(|name| name.starts_with("qlog")).map(str::to_owned).collect();
+        let bytes = std::fs::read(place.path().join("out").join(&traces[traces.len() - 1])).expect("a trace");
+        Some((traces, String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    let Some((wall, trace)) = files("wall") else { return };
+    let (simulated, _) = files("virtual").expect("a simulation runs anywhere");
+    assert_eq!(wall, simulated);
+    // Current and older form, two ends, one reported visit of one run.
+    assert_eq!(wall.len(), 4, "{wall:?}");
+    assert!(trace.matches("packet_sent").count() > 200, "300 kB in packets: {trace}");
+}

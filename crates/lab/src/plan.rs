@@ -127,8 +127,11 @@ impl Plan {
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
-        if self.output.qlog {
-            self.notes.push("`output.qlog` is written under the virtual clock only".to_owned());
+        if self.output.qlog && quic {
+            self.notes.push(
+                "times in qlog count from each connection's beginning; `reference_time` of each says when that was"
+                    .to_owned(),
+            );
         }
         if self.output.capture.is_some() {
             self.notes.push("captures are of the server's interface, whichever hop `output.capture` names".to_owned());

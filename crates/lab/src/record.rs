@@ -372,9 +372,9 @@ mod tests {
     }
 
     impl Runner for Ends {
-        fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError> {
+        fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
             if spec.run < self.after {
-                return Fake.run(spec, stop);
+                return Fake.run(spec, label, stop);
             }
             match self.then {
                 Then::Stop => {

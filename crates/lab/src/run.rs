@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What carries out one run.
 pub trait Runner: Sync {
-    /// Carries out `spec`; ends early with [`RunError::Interrupted`] once `stop` is set.
+    /// Carries out `spec`, which people know as `label`; ends early with [`RunError::Interrupted`] once `stop` is set.
     ///
     /// # Errors
     /// Whatever keeps a run from its end.
-    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError>;
+    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError>;
 }
 
 /// A run that came to its end.
@@ -62,7 +62,7 @@ impl From<SimError> for RunError {
 pub struct Simulator;
 
 impl Runner for Simulator {
-    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError> {
+    fn run(&self, spec: &RunSpec, _: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
         Ok(bentpipe_sim::run(spec, stop)?.into())
     }
 }
@@ -142,14 +142,12 @@ fn one(
 ) -> Result<Option<Run>, LabError> {
     let spec = plan.spec(task)?;
     let case = &plan.cases[task.case];
-    let failed = |reason: String| LabError::Run {
-        variant: case.variant.clone(),
-        point: if case.point.is_empty() { String::new() } else { format!(" at {}", point_text(&case.point)) },
-        run: task.run,
-        reason,
-    };
+    let at = if case.point.is_empty() { String::new() } else { format!(" at {}", point_text(&case.point)) };
+    let failed =
+        |reason: String| LabError::Run { variant: case.variant.clone(), point: at.clone(), run: task.run, reason };
+    let label = format!("{}{at}, run {}", case.variant, task.run);
     // A bug in one run must not cost the hours that others took. What it has touched is dropped with it.
-    match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, stop))) {
+    match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
         Ok(Ok(Ran { outcome, emulation })) => {
             observer.finished(index, task, &spec, &outcome)?;
             let fairness = fairness::of(&spec, &outcome, case.settle);

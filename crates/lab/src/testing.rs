@@ -54,7 +54,7 @@ pub fn plan(text: &str) -> Plan {
 pub struct Fake;
 
 impl Runner for Fake {
-    fn run(&self, spec: &RunSpec, _: &AtomicBool) -> Result<Ran, RunError> {
+    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<Ran, RunError> {
         let mut outcome = RunOutcome {
             flows: vec![],
             links: vec![],

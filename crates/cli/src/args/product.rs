@@ -1,7 +1,7 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
 use super::values::{at_least_one, some_time};
-use bentpipe_net::LogFormat;
+use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
@@ -13,6 +13,7 @@ Examples:
   bentpipe serve public --self-signed
   bentpipe serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
+  bentpipe serve public --self-signed --qlog traces --qlog-files 10    (what its next 10 connections do, packet by packet)
   bentpipe serve public --self-signed --save-cert server.pem --congestion bbr3 --start standard --resume none
 
 The first line on standard output comes when it listens, and says where.
@@ -133,6 +134,31 @@ pub struct Front {
     /// How long clients have to finish when it stops
     #[arg(long, value_name = "TIME", default_value = "10 s")]
     pub drain: Span,
+    /// Traces of QUIC connections.
+    #[command(flatten)]
+    pub qlog: QlogArgs,
+}
+
+/// Where traces go, and how many.
+#[derive(Debug, Args)]
+pub struct QlogArgs {
+    /// Write there what each QUIC connection does, packet by packet (qlog), with the other end's address and no content: a file for each
+    #[arg(long, value_name = "DIR")]
+    pub qlog: Option<PathBuf>,
+    /// Traces that DIR may hold, with those that are there; later connections leave none
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "qlog")]
+    pub qlog_files: usize,
+    /// Bytes of all of them; there they are cut off
+    #[arg(long, value_name = "SIZE", default_value = "1 GB", requires = "qlog")]
+    pub qlog_size: Bytes,
+}
+
+impl QlogArgs {
+    /// Where traces go, if anywhere.
+    pub fn qlog(&self) -> Option<Qlog> {
+        let directory = self.qlog.clone()?;
+        Some(Qlog { directory, files: self.qlog_files, bytes: self.qlog_size })
+    }
 }
 
 /// How the access log looks.
@@ -191,6 +217,9 @@ pub struct Get {
     /// Bring and keep no path tokens, as clients that do not know them; those that show the client's address last as long as the program
     #[arg(long, conflicts_with = "tokens")]
     pub no_tokens: bool,
+    /// Traces of its connections.
+    #[command(flatten)]
+    pub qlog: QlogArgs,
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,

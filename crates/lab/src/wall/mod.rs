@@ -5,6 +5,7 @@
 
 mod emulation;
 mod follow;
+mod live;
 mod outcome;
 mod program;
 mod quic;
@@ -12,6 +13,7 @@ mod tcp;
 
 pub use emulation::{DirectionEmulation, Emulation};
 pub(crate) use follow::follow;
+pub use live::{Live, Onlooker};
 
 use crate::run::{Ran, RunError, Runner};
 use bentpipe_emu::{Capture, EmuError, Emulator, Ground, Hop, PathSpec, Settings, Watch};
@@ -19,6 +21,7 @@ use bentpipe_sim::{FlowSpec, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Span, Time};
 use outcome::{VisitOutcome, outcome};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The server's port of a run's first visit; the others follow.
@@ -37,10 +40,12 @@ pub struct Wall {
     pub settings: Settings,
     /// The command `bentpipe`, which is what speaks QUIC.
     pub bentpipe: PathBuf,
+    /// Who looks on while runs go on, if anyone.
+    pub onlooker: Option<Arc<dyn Onlooker>>,
 }
 
 impl Runner for Wall {
-    fn run(&self, spec: &RunSpec, stop: &AtomicBool) -> Result<Ran, RunError> {
+    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<Ran, RunError> {
         follow(spec).map_err(RunError::Failed)?;
         let failed = |error: EmuError| RunError::Failed(error.to_string());
         let path = path(spec);
@@ -54,7 +59,8 @@ impl Runner for Wall {
         let watch = Watch { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
         let emulator = Emulator::start_watched(ground, &path, self.settings(spec), &watch).map_err(failed)?;
 
-        let played = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop }.all();
+        let play = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
+        let played = live::beside(self.onlooker.as_deref(), label, &emulator, || play.all());
         let report = emulator.stop().map_err(failed)?;
         if stop.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);

@@ -6,7 +6,7 @@ use bentpipe_quic::ResumeVia;
 use bentpipe_quic::account::Sizes;
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome,
-    ReturnBytes, RunOutcome, RunSpec, RunTrace, Series, Stack, Visit,
+    QlogFile, ReturnBytes, RunOutcome, RunSpec, RunTrace, Series, Stack, Visit,
 };
 use bentpipe_units::{Span, Time};
 
@@ -18,6 +18,8 @@ pub struct VisitOutcome {
     pub outcome: TransferOutcome,
     /// What a client of ours says, by its own clock.
     pub told: Option<ClientTimes>,
+    /// What endpoints of ours have traced: of the first visit, of all.
+    pub qlog: Vec<QlogFile>,
 }
 
 /// What a client measured: times since its first packet.
@@ -50,7 +52,7 @@ struct Told<'a> {
 
 /// The outcome of `spec`, whose visits are in the order of flows and visits; of a flow that was cut short the last are missing.
 pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> RunOutcome {
-    let mut told = Vec::new();
+    let (mut told, mut qlog) = (Vec::new(), Vec::new());
     let mut left = visits.into_iter().peekable();
     let ports = super::ports(spec);
     let mut index = 0;
@@ -59,9 +61,12 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
             let port = ports[index];
             let (forward, reverse) = (&report.forward.watched[index], &report.reverse.watched[index]);
             index += 1;
-            let Some(VisitOutcome { outcome: ends, told: client, .. }) = left.next_if(|next| next.port == port) else {
+            let Some(VisitOutcome { outcome: ends, told: client, qlog: traced, .. }) =
+                left.next_if(|next| next.port == port)
+            else {
                 continue;
             };
+            qlog.extend(traced);
             let (data, back) = match visit.direction {
                 Direction::Download => (forward.clone(), reverse.clone()),
                 Direction::Upload => (reverse.clone(), forward.clone()),
@@ -86,7 +91,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         flows: told.iter().filter(|told| told.visit.reported).map(Told::outcome).collect(),
         links,
         trace,
-        qlog: Vec::new(),
+        qlog,
         capture: None,
         events: report.directions().iter().map(|direction| direction.packets_read).sum(),
         end: told.iter().map(|told| told.ends.end).max().unwrap_or(end),

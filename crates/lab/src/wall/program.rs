@@ -49,7 +49,7 @@ pub fn visit(
     port: u16,
 ) -> Result<VisitOutcome, EmuError> {
     let ended = commands(play, flow, stack, std::slice::from_ref(visit), port)?;
-    Ok(VisitOutcome { port, outcome: ended.outcome, told: None })
+    Ok(VisitOutcome { port, outcome: ended.outcome, told: None, qlog: Vec::new() })
 }
 
 /// Runs the commands of `stack`. Of a single visit, the client is to have written as many bytes as its object has; what one that makes several has

@@ -62,5 +62,10 @@ pub fn visit(
         lasts: visit.lasts,
         give_up: play.give_up(),
     };
-    play.emulator.transfer(&transfer, play.stop).map(|outcome| VisitOutcome { port, outcome, told: None })
+    play.emulator.transfer(&transfer, play.stop).map(|outcome| VisitOutcome {
+        port,
+        outcome,
+        told: None,
+        qlog: Vec::new(),
+    })
 }

@@ -173,6 +173,10 @@ impl Connection {
             None,
             make,
         ));
+        let qlog = client.traces.as_ref().and_then(|traces| traces.desk().begin("client"));
+        if let Some(sink) = &qlog {
+            transport.qlog_factory(Arc::new(sink.clone()));
+        }
         let watch = Watch::default();
         let mut config = ClientConfig::new(watch.client(client.tls[usize::from(early)].clone()));
         config.transport_config(Arc::new(transport)).token_store(client.address_tokens.clone());
@@ -181,6 +185,7 @@ impl Connection {
             tokens: client.path_tokens.as_ref().map(|kept| Tokens::client(kept, &server.name(), windows)),
             watch: Some(watch),
             acknowledger: Some(Acknowledger::new(AckRule::Auto, settings.max_ack_delay)),
+            qlog,
             ..Attached::default()
         };
         let (asks, inbox) = mpsc::channel(ASKS);

@@ -11,6 +11,7 @@ pub use trust::Trust;
 use crate::authority::host_and_port;
 use crate::clock::WallClock;
 use crate::jar::TokenFile;
+use crate::qlog::{Qlog, Traces};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{TokenMemoryCache, TokenStore};
 use bentpipe_quic::tls::ALPN_H3;
@@ -21,6 +22,7 @@ use http::{HeaderMap, Uri};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
@@ -59,6 +61,14 @@ pub enum ClientError {
         /// What happened.
         reason: String,
     },
+    /// Traces of its connections cannot be written.
+    #[error("no traces in {}: {reason}", directory.display())]
+    Qlog {
+        /// Where they should be.
+        directory: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The client itself cannot be made.
     #[error("{0}")]
     System(String),
@@ -72,6 +82,7 @@ pub struct ClientBuilder {
     no_path_tokens: bool,
     handshake_time: Option<Span>,
     addresses: BTreeMap<String, IpAddr>,
+    qlog: Option<Qlog>,
 }
 
 impl ClientBuilder {
@@ -110,10 +121,17 @@ impl ClientBuilder {
         self
     }
 
+    /// Writes traces of its connections, until the client is dropped.
+    #[must_use]
+    pub fn qlog(mut self, qlog: Qlog) -> Self {
+        self.qlog = Some(qlog);
+        self
+    }
+
     /// Makes it.
     ///
     /// # Errors
-    /// No certificates to trust; no cryptography.
+    /// No certificates to trust; no cryptography; no place for traces.
     pub fn build(self) -> Result<Client, ClientError> {
         let clock = WallClock::new();
         clock.now();
@@ -134,6 +152,11 @@ impl ClientBuilder {
             Some(file) => Some(TokenClient::new(file.jar(), clock.epoch())),
             None => Some(TokenClient::new(MemoryJar::default(), clock.epoch())),
         };
+        let traces = self.qlog.map(|qlog| {
+            let directory = qlog.directory.clone();
+            let failed = |error: io::Error| ClientError::Qlog { directory, reason: error.to_string() };
+            Traces::start(&qlog, clock.clone()).map_err(failed)
+        });
         let inside = Inside {
             tls: [tls(false)?, tls(true)?],
             address_tokens,
@@ -142,6 +165,7 @@ impl ClientBuilder {
             addresses: self.addresses,
             clock,
             slots: Mutex::default(),
+            traces: traces.transpose()?,
         };
         Ok(Client(Arc::new(inside)))
     }
@@ -164,6 +188,7 @@ struct Inside {
     addresses: BTreeMap<String, IpAddr>,
     clock: WallClock,
     slots: Mutex<BTreeMap<String, Slot>>,
+    traces: Option<Traces>,
 }
 
 /// A server's connection. Whoever opens it holds it locked, and nothing else.

@@ -71,9 +71,13 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     settings.ask(&mut transport, saved.as_ref());
     let tokens = notes.as_ref().map(|notes| Tokens::server(&shared.tokens, notes.clone()));
     transport.congestion_controller_factory(factory);
+    let qlog = shared.qlog.as_ref().and_then(|desk| desk.begin("server"));
+    if let Some(sink) = &qlog {
+        transport.qlog_factory(Arc::new(sink.clone()));
+    }
     let mut config = ServerConfig::clone(&shared.config);
     config.transport_config(Arc::new(transport));
-    let attached = Attached { probe: Some(probe), remembered, tokens, starting, ..Attached::default() };
+    let attached = Attached { probe: Some(probe), remembered, qlog, tokens, starting, ..Attached::default() };
     let shared = shared.clone();
     let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, notes)) as Task);
     Some(Accept { config: Arc::new(config), attached, app })

@@ -11,6 +11,7 @@ use crate::certificate::Certificate;
 use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::http::Root;
+use crate::qlog::{Qlog, Traces};
 use crate::resumption::{Resumption, ResumptionError, careful};
 use crate::scrape;
 use crate::socket::Socket;
@@ -70,6 +71,14 @@ pub enum ServerError {
     /// A setting of the transport is impossible.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// Traces of connections cannot be written.
+    #[error("no traces in {}: {source}", directory.display())]
+    Qlog {
+        /// Where they should be.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Keys of path tokens.
     #[error(transparent)]
     Keys(#[from] KeyRingError),
@@ -96,6 +105,7 @@ pub struct ServerBuilder {
     remembers: bool,
     congestion: Recipe,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    qlog: Option<Qlog>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -127,6 +137,7 @@ impl ServerBuilder {
             remembers: true,
             congestion: careful(),
             log: None,
+            qlog: None,
         }
     }
 
@@ -179,12 +190,19 @@ impl ServerBuilder {
         self
     }
 
+    /// Writes traces of its QUIC connections.
+    #[must_use]
+    pub fn qlog(mut self, qlog: Qlog) -> Self {
+        self.qlog = Some(qlog);
+        self
+    }
+
     /// Binds the sockets and begins to serve. To be called within a tokio runtime with timers and I/O.
     ///
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { source, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log } =
+        let Self { source, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log, qlog } =
             self;
         let origin = match source {
             Source::Directory(directory) => {
@@ -207,6 +225,11 @@ impl ServerBuilder {
         let (resumption, tokens) = path_memory(store.as_deref().filter(|_| remembers), congestion, &clock)?;
         let resumption = if remembers { resumption } else { resumption.forgetful() };
         let tuning = Tuning::new(&limits, &origin)?;
+        let traces = qlog.map(|qlog| {
+            let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
+            Traces::start(&qlog, clock.clone()).map_err(failed)
+        });
+        let traces = traces.transpose()?;
         let shared = Arc::new(Shared {
             origin,
             door: Door::new(limits, metrics.clone()),
@@ -216,6 +239,7 @@ impl ServerBuilder {
             config,
             resumption,
             tokens,
+            qlog: traces.as_ref().map(Traces::desk),
             stop: stopped,
             clock: clock.clone(),
         });
@@ -248,7 +272,7 @@ impl ServerBuilder {
             let text = move || shared.metrics.text(shared.door.inside());
             tasks.push(tokio::spawn(scrape::serve(listener, text)));
         }
-        Ok(Server { shared, driver, driving, tasks, stop, address: bound, metrics_address })
+        Ok(Server { shared, driver, driving, tasks, stop, address: bound, metrics_address, traces })
     }
 }
 

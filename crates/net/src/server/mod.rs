@@ -24,6 +24,7 @@ pub(crate) use accept::MTU;
 use crate::certificate::Certificate;
 use crate::clock::WallClock;
 use crate::driver::Driver;
+use crate::qlog::{Desk, QlogCounts, Traces};
 use crate::resumption::Resumption;
 use accept::Tuning;
 use bentpipe_quic::token::TokenServer;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     config: bentpipe_quic::noq_proto::ServerConfig,
     resumption: Resumption,
     tokens: TokenServer,
+    qlog: Option<Desk>,
     stop: watch::Receiver<()>,
 }
 
@@ -67,6 +69,8 @@ pub struct Server {
     stop: watch::Sender<()>,
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
+    /// Dropped last: what connections leave at the end is in their traces.
+    traces: Option<Traces>,
 }
 
 impl Drop for Server {
@@ -100,6 +104,11 @@ impl Server {
     /// Its counters.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
+    }
+
+    /// What became of traces, where there are any.
+    pub fn qlog_counts(&self) -> Option<Arc<QlogCounts>> {
+        self.traces.as_ref().map(|traces| traces.desk().counts())
     }
 
     /// Connections at present.

@@ -5,6 +5,7 @@
 mod downloads;
 mod exchange;
 mod proxy;
+mod qlog;
 mod refusals;
 mod tcp;
 

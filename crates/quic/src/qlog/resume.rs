@@ -51,7 +51,7 @@ impl QlogSink {
     /// Notes a change of Careful Resume's phase.
     pub fn careful_resume(&self, transition: &Transition) {
         let event = Event {
-            time: transition.at.as_secs_f64() * 1e3,
+            time: self.millis(transition.at),
             name: PHASE_UPDATED,
             data: PhaseUpdated {
                 old: transition.old.map(|phase| phase.name()),

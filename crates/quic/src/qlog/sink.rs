@@ -3,7 +3,7 @@
 use super::repair::{Repair, TIMER_UPDATED};
 use super::{FILE_SCHEMA, RECORD_SEPARATOR, SERIALIZATION_FORMAT};
 use crate::clock::Clock;
-use bentpipe_units::Time;
+use bentpipe_units::{Epoch, Span, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -13,6 +13,8 @@ use std::time::Instant;
 
 /// The draft whose events the stack writes (its documentation says so); drafts append their number to the URI.
 const EVENT_SCHEMA: &str = "urn:ietf:params:qlog:events:quic-12";
+/// Of the event that a trace ends with which was cut off: the main schema's own.
+const LOGLEVEL_SCHEMA: &str = "urn:ietf:params:qlog:events:loglevel-13";
 /// A record of usual length, so that its buffer need not grow.
 const RECORD: usize = 512;
 
@@ -24,7 +26,10 @@ const RECORD: usize = 512;
 pub struct QlogSink {
     trace: Arc<Mutex<Trace>>,
     title: String,
-    start: Instant,
+    clock: Clock,
+    begin: Time,
+    /// What the wall's clock said at `begin`.
+    wall: Option<Epoch>,
 }
 
 #[derive(Default)]
@@ -32,12 +37,33 @@ struct Trace {
     bytes: Vec<u8>,
     /// A connection writes here already.
     taken: bool,
+    /// How many bytes may wait to be taken, where there is a bound.
+    most: Option<usize>,
+    /// More would have had to wait, or nobody wants more: what comes is not kept.
+    cut: bool,
+}
+
+impl Trace {
+    /// Adds a whole record, and says where it is the last.
+    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.cut {
+            write(&mut self.bytes);
+            self.cut = self.most.is_some_and(|most| self.bytes.len() > most);
+        }
+    }
 }
 
 impl QlogSink {
     /// A sink for the trace called `title`, whose times count from the run's beginning.
     pub fn new(title: &str, clock: Clock) -> Self {
-        Self { trace: Arc::default(), title: title.to_owned(), start: clock.instant(Time::ZERO) }
+        Self { trace: Arc::default(), title: title.to_owned(), clock, begin: Time::ZERO, wall: None }
+    }
+
+    /// A sink for a connection of a program that goes on and on: times count from `begin`, when the wall's clock said `wall`. No more than about `most` bytes
+    /// wait to be taken; a trace of which more would have to is cut off there.
+    pub fn bounded(title: &str, clock: Clock, begin: Time, wall: Epoch, most: usize) -> Self {
+        let trace = Trace { most: Some(most), ..Trace::default() };
+        Self { trace: Arc::new(Mutex::new(trace)), title: title.to_owned(), clock, begin, wall: Some(wall) }
     }
 
     /// Takes what was written so far: whole records of a JSON text sequence (RFC 7464), the head first.
@@ -45,11 +71,40 @@ impl QlogSink {
         std::mem::take(&mut lock(&self.trace).bytes)
     }
 
+    /// Whether nobody has a clone of this any more: the connection is forgotten, and its trace is complete once it is taken.
+    pub fn is_over(&self) -> bool {
+        Arc::strong_count(&self.trace) == 1
+    }
+
+    /// Whether the trace was cut off: what was taken and what is there to take is all of it.
+    pub fn is_cut(&self) -> bool {
+        lock(&self.trace).cut
+    }
+
+    /// Cuts the trace off. Gives its last record, which says `why`.
+    pub fn cut(&self, now: Time, why: &str) -> Vec<u8> {
+        lock(&self.trace).cut = true;
+        let event = Warning { time: self.millis(now), name: "loglevel:warning", data: Message { message: why } };
+        let mut record = vec![RECORD_SEPARATOR];
+        // Numbers and text: nothing that JSON could refuse.
+        if serde_json::to_writer(&mut record, &event).is_err() {
+            return Vec::new();
+        }
+        record.push(b'\n');
+        record
+    }
+
+    /// A time as events have it.
+    pub(super) fn millis(&self, at: Time) -> f64 {
+        let since: Span = at.since(self.begin);
+        since.as_secs_f64() * 1e3
+    }
+
     /// Adds a whole record. Only once the head is there.
     pub(super) fn append(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut trace = lock(&self.trace);
         if trace.taken {
-            write(&mut trace.bytes);
+            trace.add(write);
         }
     }
 }
@@ -67,11 +122,11 @@ impl QlogFactory for QlogSink {
             return None;
         }
         trace.bytes.push(RECORD_SEPARATOR);
-        let head = Head::new(&self.title, side, initial_dst_cid);
+        let head = Head::new(&self.title, side, initial_dst_cid, self.wall);
         serde_json::to_writer(&mut trace.bytes, &head).ok()?;
         trace.bytes.push(b'\n');
         let mut config = QlogConfig::new(Box::new(Writer::new(self.trace.clone(), side)));
-        config.start_time(self.start);
+        config.start_time(self.clock.instant(self.begin));
         Some(config)
     }
 }
@@ -94,7 +149,7 @@ struct Head<'a> {
 struct TraceHead<'a> {
     title: &'a str,
     vantage_point: VantagePoint,
-    event_schemas: [&'a str; 1],
+    event_schemas: Vec<&'a str>,
     common_fields: CommonFields,
 }
 
@@ -115,10 +170,26 @@ struct CommonFields {
 struct ReferenceTime {
     clock_type: &'static str,
     epoch: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wall_clock_time: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Warning<'a> {
+    time: f64,
+    name: &'static str,
+    data: Message<'a>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    message: &'a str,
 }
 
 impl<'a> Head<'a> {
-    fn new(title: &'a str, side: Side, initial_dst_cid: ConnectionId) -> Self {
+    fn new(title: &'a str, side: Side, initial_dst_cid: ConnectionId, wall: Option<Epoch>) -> Self {
+        // One that may be cut off says with which event.
+        let event_schemas = if wall.is_some() { vec![EVENT_SCHEMA, LOGLEVEL_SCHEMA] } else { vec![EVENT_SCHEMA] };
         Self {
             file_schema: FILE_SCHEMA,
             serialization_format: SERIALIZATION_FORMAT,
@@ -126,16 +197,26 @@ impl<'a> Head<'a> {
             trace: TraceHead {
                 title,
                 vantage_point: VantagePoint { side: if side == Side::Client { "client" } else { "server" } },
-                event_schemas: [EVENT_SCHEMA],
+                event_schemas,
                 common_fields: CommonFields {
                     group_id: initial_dst_cid.to_string(),
                     time_format: "relative_to_epoch",
                     // Monotonic clocks have no epoch that could be told (ReferenceTime in the main schema).
-                    reference_time: ReferenceTime { clock_type: "monotonic", epoch: "unknown" },
+                    reference_time: ReferenceTime {
+                        clock_type: "monotonic",
+                        epoch: "unknown",
+                        wall_clock_time: wall.map(to_the_millisecond),
+                    },
                 },
             },
         }
     }
+}
+
+/// As RFC 3339 has it.
+fn to_the_millisecond(wall: Epoch) -> String {
+    let seconds = wall.to_string();
+    format!("{}.{:03}Z", seconds.trim_end_matches('Z'), wall.as_unix_millis() % 1000)
 }
 
 /// Gathers the stack's many small writes into records and hands those on, repaired.
@@ -160,7 +241,7 @@ impl Writer {
     fn end_record(&mut self) -> io::Result<()> {
         if self.begun && !self.skipping {
             self.record.push(b'\n');
-            self.repair.record(&self.record, &mut lock(&self.trace).bytes);
+            lock(&self.trace).add(|bytes| self.repair.record(&self.record, bytes));
         }
         self.begun = true;
         self.skipping = false;
@@ -221,6 +302,36 @@ mod tests {
         assert_eq!(head["title"], "a \"title\"");
         assert_eq!(head["trace"]["vantage_point"]["type"], "server");
         assert_eq!(head["trace"]["common_fields"]["group_id"], "ab01");
+    }
+
+    #[test]
+    fn a_bounded_trace_ends_with_a_whole_record_and_says_why() {
+        let clock = Clock::new();
+        let begin = Time::from_secs(60);
+        let sink = QlogSink::bounded("t", clock, begin, Epoch::from_unix_millis(1_767_225_600_042), 400);
+        let now = clock.instant(begin);
+        let config = sink.for_connection(Side::Server, ([192, 0, 2, 1], 443).into(), ConnectionId::new(&[1]), now);
+        let head: serde_json::Value = serde_json::from_slice(&sink.take()[1..]).unwrap();
+        assert_eq!(head["trace"]["common_fields"]["reference_time"]["wall_clock_time"], "2026-01-01T00:00:00.042Z");
+        let mut writer = Writer::new(sink.trace.clone(), Side::Server);
+        let mut write = |count| {
+            for _ in 0..count {
+                let pieces = ["\x1e", "{\"time\":1.0,\"name\":\"a:b\",\"data\":{}}", "\n"];
+                pieces.iter().for_each(|piece| writer.write_all(piece.as_bytes()).unwrap());
+            }
+        };
+        // The stack's own head, and 37 bytes each.
+        write(1 + 10);
+        assert!(!sink.is_cut());
+        write(10);
+        assert!(sink.is_cut() && !sink.is_over());
+        assert_eq!(sink.take().len(), 11 * 37);
+        write(1);
+        assert_eq!(sink.take(), b"", "what is cut stays cut");
+        let last = sink.cut(begin + Span::from_millis(1500), "full");
+        assert_eq!(last, b"\x1e{\"time\":1500.0,\"name\":\"loglevel:warning\",\"data\":{\"message\":\"full\"}}\n");
+        drop((writer, config));
+        assert!(sink.is_over());
     }
 
     #[test]

@@ -1,0 +1,76 @@
+//! Traces of connections.
+
+use super::{Place, content};
+use bentpipe_net::{Client, Qlog};
+use bentpipe_quic::qlog::to_qvis;
+use bentpipe_units::{Bytes, Span};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The traces in a directory, as records.
+fn traces(directory: &Path) -> Vec<Vec<Value>> {
+    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let read = |file: &std::path::PathBuf| {
+        let bytes = std::fs::read(file).unwrap();
+        to_qvis(&bytes).unwrap();
+        let records = bytes.split(|byte| *byte == 0x1e).skip(1);
+        records.map(|record| serde_json::from_slice(record).unwrap()).collect()
+    };
+    files.iter().map(read).collect()
+}
+
+fn count(trace: &[Value], name: &str) -> usize {
+    trace.iter().filter(|record| record["name"] == name).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_ends_trace_a_connection_from_its_first_packet_to_its_last() {
+    let traced = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (traced.path().join("server"), traced.path().join("client"));
+    let place = Place::with(|builder| builder.qlog(Qlog::in_directory(&ours))).await;
+    let expected = place.file("big.bin", 1_000_000);
+    let client = Client::builder().trust(place.trust.clone()).qlog(Qlog::in_directory(&theirs)).build().unwrap();
+    assert!(content(place.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
+    client.disconnect().await;
+    drop(client);
+    let counts = place.server.qlog_counts().unwrap();
+    place.server.stop(Span::from_secs(5)).await;
+    assert_eq!([&counts.traces, &counts.left_out, &counts.cut].map(|count| count.load(Relaxed)), [1, 0, 0]);
+
+    let (server, client) = (traces(&ours), traces(&theirs));
+    assert_eq!((server.len(), client.len()), (1, 1));
+    let (server, client) = (&server[0], &client[0]);
+    assert_eq!(server[0]["trace"]["vantage_point"]["type"], "server");
+    assert_eq!(client[0]["trace"]["vantage_point"]["type"], "client");
+    let group = |trace: &[Value]| trace[0]["trace"]["common_fields"]["group_id"].clone();
+    assert_eq!(group(server), group(client), "the same connection");
+    // 1 MB in packets of at most 1452 bytes.
+    assert!(count(server, "quic:packet_sent") > 688, "{}", count(server, "quic:packet_sent"));
+    assert!(count(client, "quic:packet_received") > 688, "{}", count(client, "quic:packet_received"));
+    let times: Vec<f64> = server[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
+    assert!((0.0..1000.0).contains(&times[0]), "since the connection's beginning: {}", times[0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn traces_take_no_more_than_they_may_and_transfers_go_on_without() {
+    let traced = tempfile::tempdir().unwrap();
+    let qlog = Qlog { directory: traced.path().to_owned(), files: 2, bytes: Bytes::new(30_000) };
+    let place = Place::with(|builder| builder.qlog(qlog)).await;
+    let expected = place.file("big.bin", 1_000_000);
+    for _ in 0..3 {
+        let client = place.client();
+        assert!(content(place.get(&client, "/big.bin").await.unwrap()).await.unwrap() == expected);
+        client.disconnect().await;
+    }
+    let counts = place.server.qlog_counts().unwrap();
+    place.server.stop(Span::from_secs(5)).await;
+    assert_eq!([&counts.traces, &counts.left_out].map(|count| count.load(Relaxed)), [2, 1]);
+    let bytes: u64 =
+        std::fs::read_dir(traced.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    assert!((20_000..=30_000).contains(&bytes), "{bytes}");
+    let first = &traces(traced.path())[0];
+    let last = &first[first.len() - 1];
+    assert_eq!(last["name"], "loglevel:warning", "{last}");
+}
