@@ -142,7 +142,8 @@ pub struct Front {
 /// Where traces go, and how many.
 #[derive(Debug, Args)]
 pub struct QlogArgs {
-    /// Write there what each QUIC connection does, packet by packet (qlog), with the other end's address and no content: a file for each
+    /// Write there what each QUIC connection does, packet by packet (qlog), with the other end's address and no content: a file for each. It
+    /// takes processor time for every packet
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
     /// Traces that DIR may hold, with those that are there; later connections leave none
