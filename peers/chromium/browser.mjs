@@ -67,7 +67,9 @@ export async function start({ modules, protocol, host, address, port, cert, flag
 export async function blank(browser, origin) {
     const page = await browser.newPage()
     const made = `https://${origin}/made-up`
-    await page.route(made, (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }))
+    // Without an icon of its own it would have the server asked for one.
+    const body = '<!doctype html><link rel="icon" href="data:,">'
+    await page.route(made, (route) => route.fulfill({ contentType: 'text/html', body }))
     await page.goto(made)
     await page.unroute(made)
     return page
