@@ -9,6 +9,7 @@ mod running;
 use running::{Running, bentpipe, refused};
 use serde_json::Value;
 use std::process::Output;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A server of a directory with `file.bin`, which ends with the test.
@@ -95,15 +96,17 @@ fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago()
     let paths = |options: &[&str]| {
         let mut asked = vec!["--discard", "--json", "--fresh", "--pause", "200 ms"];
         asked.extend(options);
-        // A visit may be over before its token has come.
         asked.extend([url.as_str(); 6]);
         let document = json(&serving.get(&asked));
         let downloads = document["downloads"].as_array().unwrap();
         downloads.iter().map(|download| download["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(paths(&["--no-tokens"]), ["unknown"; 6]);
-    let brought = paths(&["--tokens", "tokens.sqlite"]);
-    assert!(brought[0] == "unknown" && brought.iter().any(|path| path != "unknown"), "{brought:?}");
+    // A visit may be over before its token has come, all the more on a busy machine.
+    let until = Instant::now() + Duration::from_secs(60);
+    while paths(&["--tokens", "tokens.sqlite"]).iter().all(|path| path == "unknown") {
+        assert!(Instant::now() < until, "no visit brings a token");
+    }
 }
 
 #[test]
