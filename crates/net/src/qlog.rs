@@ -257,13 +257,28 @@ impl Writer {
         }
         let file = match &mut trace.file {
             Some(file) => file,
-            none => {
-                let path = self.directory.join(format!("{}.{EXTENSION}", trace.name));
-                none.insert(File::options().write(true).create_new(true).open(path)?)
-            }
+            none => none.insert(self.create(&trace.name)?),
         };
         self.room = self.room.saturating_sub(bytes.len() as u64);
         file.write_all(bytes)
+    }
+
+    /// A file that was not there. Another program may write traces of connections that began in the same millisecond: names are counted then.
+    fn create(&self, name: &str) -> io::Result<File> {
+        let open = |suffix: &str| {
+            let path = self.directory.join(format!("{name}{suffix}.{EXTENSION}"));
+            File::options().write(true).create_new(true).open(path)
+        };
+        let taken =
+            |made: &io::Result<File>| made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
+        let mut made = open("");
+        for count in 2..100 {
+            if !taken(&made) {
+                break;
+            }
+            made = open(&format!("-{count}"));
+        }
+        made
     }
 }
 

@@ -11,7 +11,7 @@ pub fn page(outcome: &Outcome) -> String {
     let mut text = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>Interop over satellite paths</title><style>{STYLE}</style>\
          <h1>Interop over satellite paths</h1><p>Every client downloads from every server over an emulated path: real programs, real kernels. In a cell: median completion time, and goodput \
-         over the rate of the forward link, which is its colour. A white line: within the time that the path's source asks for.\
+         over the rate of the forward link, which is its colour. ✓: within the time that the path's source asks for.\
          <p class=soft>bentpipe {}, seed {}, {} of each download",
         escape(&outcome.version),
         outcome.seed,
@@ -85,18 +85,20 @@ fn heat(cell: &Cell) -> String {
         let _ = write!(title, "; doubtful: {}", doubts.join(", "));
     }
     let doubt = if doubts.is_empty() { "" } else { " ?" };
-    let met = if cell.met == Some(true) { " met" } else { "" };
+    let met = if cell.met == Some(true) { "✓ " } else { "" };
     // From red to green in a lightness that white text can be read on.
     let hue = (efficiency.clamp(0.0, 1.0).sqrt() * 150.0).round();
     format!(
-        "<td class=\"cell{met}\" style=\"background:hsl({hue} 55% 34%)\" title=\"{}\">{seconds:.2} s{doubt}<small>{:.0} %</small>",
+        "<td class=cell style=\"background:hsl({hue} 55% 34%)\" title=\"{}\">{met}{seconds:.2} s{doubt}<small>{:.0} %</small>",
         escape(&title),
         efficiency * 100.0
     )
 }
 
 fn verdicts(verdicts: &[Verdict]) -> String {
-    let judged: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.objectives().is_some()).collect();
+    let mut judged: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.objectives().is_some()).collect();
+    // Those that meet most come first.
+    judged.sort_by_key(|verdict| std::cmp::Reverse(verdict.met.len()));
     if judged.is_empty() {
         return String::new();
     }
