@@ -105,7 +105,7 @@ fn capture(args: &Shell) -> Result<Capture, LabError> {
     for (place, (option, file)) in files.iter().enumerate() {
         if let Some((other, _)) = files[..place].iter().find(|(_, other)| other == file) {
             let reason = format!("`{}` is the file of {other}; allowed: a file of its own", file.display());
-            return Err(LabError::Usage { argument: *option, reason });
+            return Err(LabError::Usage { argument: option, reason });
         }
     }
     let Shell { capture: server, capture_client: clients, capture_lost: lost, .. } = args;
