@@ -63,13 +63,22 @@ impl DeliveryTrace {
             }
             millis.push(at);
         }
-        match millis.last() {
+        match millis.last().copied() {
             None => Err((1, ConfigError::refused("", "holds no delivery opportunity", "at least one line"))),
             Some(0) => {
                 let problem = "is the last time, so that the trace takes no time";
                 Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
             }
-            Some(_) => Ok(Self { millis }),
+            Some(last) => {
+                let trace = Self { millis };
+                if trace.mean_rate().is_zero() {
+                    let problem =
+                        format!("is the last time of {} opportunities: less than 1 bit per second", trace.millis.len());
+                    let allowed = "whole milliseconds, in which the trace carries 1 bit per second or more";
+                    return Err((trace.millis.len(), ConfigError::refused(last, problem, allowed)));
+                }
+                Ok(trace)
+            }
         }
     }
 
@@ -128,6 +137,8 @@ mod tests {
             ("5\n3\n", 2, "`3`"),
             ("0\n0\n", 2, "no time"),
             ("1\n\n", 2, "``"),
+            // Found by fuzzing: a rate that rounds to nothing.
+            ("50105251\n", 1, "less than 1 bit per second"),
         ] {
             let (at, error) = DeliveryTrace::parse(text).unwrap_err();
             assert_eq!(at, line, "{text:?}: {error}");
