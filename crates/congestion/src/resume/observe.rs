@@ -6,8 +6,8 @@
 //! current one. In slow start a round delivers what the round before had sent, half of the window by then: that is the
 //! halving which §4.1 suggests. Lost bytes are never delivered, so a round of losses counts what came through.
 //!
-//! **What is left out.** Rounds in which the application, or the peer's credit, held the sender back, and the rounds that
-//! Careful Resume itself drove.
+//! **What is left out.** The rounds that Careful Resume itself drove; and rounds in which the application, or the peer's credit, held the
+//! sender back, unless they delivered more than what stands: a browser's credit may run out in the very round that fills the path.
 //!
 //! **What replaces what.** The largest measure of the last period stands. A larger one replaces it at once. A smaller one, be
 //! it than an earlier observation of this connection or than the set that it was offered, does so only when the path was
@@ -76,16 +76,17 @@ impl Observer {
         if !ack.round_start {
             return;
         }
-        if std::mem::take(&mut self.limited) || newest.number < self.from {
+        let limited = std::mem::take(&mut self.limited);
+        if newest.number < self.from || ack.rtt.is_zero() {
             return;
         }
         let rtt = self.min_rtt().min(ack.rtt);
         let delivered = ack.delivered.saturating_sub(newest.delivered);
-        let window = if ack.rtt.is_zero() {
+        let window = delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64());
+        // What something else than the window held back says nothing of less, but what it has delivered the path did carry.
+        if limited && self.said.or_else(|| notes.standing()).is_none_or(|stands| window <= stands.window) {
             return;
-        } else {
-            delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64())
-        };
+        }
         self.part(ack.now).window_at_least(window);
         self.judge(in_slow_start, notes);
     }

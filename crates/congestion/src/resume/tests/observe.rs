@@ -139,3 +139,15 @@ fn observations_of_the_old_path_end_with_it() {
     rounds(&mut rig, [50], 100, false);
     assert_eq!(window(&rig), Some(packets(50)));
 }
+
+#[test]
+fn a_round_that_something_else_held_back_counts_where_it_is_more_than_what_stands() {
+    let mut rig = Rig::new(Mode::Observe, None);
+    rounds(&mut rig, [60], 600, false);
+    let stands = window(&rig);
+    assert!(stands.is_some());
+    rounds(&mut rig, [50], 600, true);
+    assert_eq!(window(&rig), stands);
+    rounds(&mut rig, [90], 600, true);
+    assert!(window(&rig) > stands, "{:?}", window(&rig));
+}
