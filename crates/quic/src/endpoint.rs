@@ -19,10 +19,12 @@ use noq_proto::{
     ClientConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple, Incoming,
     ServerConfig,
 };
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -60,6 +62,9 @@ pub enum Admission {
 
 /// Says what becomes of a connection from that address, and whether the address is known to be the peer's own.
 pub type Gatekeeper = Box<dyn FnMut(SocketAddr, bool) -> Admission + Send>;
+
+/// Learns of a task that panicked: the peer of its connection, and the panic's message.
+pub type PanicHandler = Box<dyn FnMut(Option<SocketAddr>, &str) + Send>;
 
 /// What goes with a connection besides its application.
 #[derive(Default)]
@@ -120,6 +125,7 @@ pub struct Endpoint {
     responses: VecDeque<(Transmit, Vec<u8>)>,
     acceptor: Option<Acceptor>,
     gatekeeper: Option<Gatekeeper>,
+    panic_handler: Option<PanicHandler>,
     outside: Arc<Outside>,
     scratch: Vec<u8>,
     max_segments: NonZeroUsize,
@@ -155,6 +161,22 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Ends the connection of a task that panicked, and its other tasks with it: what they share may be half done.
+    fn end_after_panic(&mut self, panic: &(dyn Any + Send), handler: &mut PanicHandler) {
+        let message = panic.downcast_ref::<&str>().copied();
+        let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+        handler(self.conn.remote_address(), message);
+        self.conn.close(h3::error::Code::H3_INTERNAL_ERROR.value(), b"internal error");
+        let tasks = std::mem::take(&mut self.tasks);
+        self.conn.lock().spawned.clear();
+        // What a task leaves behind when it is dropped may panic as well; it is gone in any case.
+        if catch_unwind(AssertUnwindSafe(|| drop(tasks))).is_err() {
+            handler(self.conn.remote_address(), "a task panicked when it was dropped");
+        }
+    }
+}
+
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
@@ -181,6 +203,7 @@ impl Endpoint {
             responses: VecDeque::new(),
             acceptor,
             gatekeeper: None,
+            panic_handler: None,
             outside: Arc::default(),
             scratch: Vec::new(),
             max_segments,
@@ -190,6 +213,17 @@ impl Endpoint {
     /// Asks `gatekeeper` before each connection that a peer begins; without one, all are admitted.
     pub fn set_gatekeeper(&mut self, gatekeeper: Gatekeeper) {
         self.gatekeeper = Some(gatekeeper);
+    }
+
+    /// Lets a task that panics end its own connection and no other (H3_INTERNAL_ERROR), and tells `handler` of it.
+    /// Without one, the panic goes on to whoever called the endpoint, as tests and simulations want it.
+    pub fn set_panic_handler(&mut self, handler: PanicHandler) {
+        self.panic_handler = Some(handler);
+    }
+
+    /// Whether panics of tasks go to a handler.
+    pub fn handles_panics(&self) -> bool {
+        self.panic_handler.is_some()
     }
 
     /// Wakes `driver` when a task of a connection is woken from outside the calls to this endpoint: by a file that was read, a
@@ -407,7 +441,16 @@ impl Endpoint {
             }
             // The set polls only those of its tasks that were woken. It may return before it has polled them all, and
             // then wakes itself.
-            while let Poll::Ready(Some(())) = Pin::new(&mut entry.tasks).poll_next(&mut cx) {}
+            let tasks = &mut entry.tasks;
+            let mut run = || while let Poll::Ready(Some(())) = Pin::new(&mut *tasks).poll_next(&mut cx) {};
+            match &mut self.panic_handler {
+                None => run(),
+                Some(handler) => {
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                        entry.end_after_panic(&*panic, handler);
+                    }
+                }
+            }
         }
         let state = entry.conn.lock();
         let (over, drained) = (state.is_closed(), state.quic.is_drained());

@@ -18,22 +18,18 @@ pub mod account;
 pub mod ack;
 mod adapter;
 mod arrivals;
-mod aside;
 mod clock;
 mod conn;
 pub mod credit;
 mod endpoint;
 mod gate;
-mod h3;
 pub mod memory;
 pub mod packets;
 pub mod qlog;
-mod raw;
-mod reader;
 mod remember;
 pub mod seeded;
 mod settings;
-mod sorter;
+mod stream;
 pub mod tls;
 pub mod token;
 mod view;
@@ -43,19 +39,19 @@ pub use crate::account::Account;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
-pub use crate::conn::Conn;
+pub use crate::conn::{Conn, FinishWhenDropped};
 pub use crate::credit::{CreditFigures, CreditReport};
-pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, Task, Transmit};
+pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit};
 pub use crate::gate::{StartGate, StartTicket};
-pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
-pub use crate::raw::{RawStream, StreamEnd};
-pub use crate::reader::Reassembler;
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{
     CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
     StockController, UDP_HEADER,
 };
-pub use crate::sorter::take_tokens;
+pub use crate::stream::{
+    BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, RawStream, Reassembler, RecvStream, SendStream,
+    StreamEnd, take_tokens,
+};
 /// Congestion control, for the types that stand in this crate's interface.
 pub use bentpipe_congestion as congestion;
 pub use bentpipe_congestion::{Probe, Record, SenderSeries};

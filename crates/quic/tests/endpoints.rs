@@ -334,6 +334,37 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
 }
 
 #[test]
+fn a_task_that_panics_ends_its_connection_and_no_other() {
+    // Echoes streams, unless one begins with a zero.
+    async fn fragile(conn: Conn) {
+        while let Ok(mut stream) = RawStream::accept(&conn).await {
+            while let Ok(Some(data)) = stream.read().await {
+                assert!(data[0] != 0, "a zero");
+                let _ = stream.write_all(&data).await;
+            }
+            let _ = stream.finish();
+        }
+    }
+    let transport = Settings::default().transport().unwrap();
+    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| Box::pin(fragile(conn)));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    pair.server.set_panic_handler(Box::new(move |remote, message| {
+        heard.lock().unwrap().push((remote, message.to_owned()));
+    }));
+    let (bad, unanswered) = ask(&mut pair, config.clone(), vec![0; 10], None);
+    let (_, answer) = ask(&mut pair, config, vec![1; 10], None);
+    pair.run(Time::from_millis(500));
+    assert_eq!(*answer.lock().unwrap(), Some(vec![1; 10]));
+    assert_eq!(*unanswered.lock().unwrap(), Some(vec![]), "nothing came back");
+    match bad.closed() {
+        Some(ConnectionError::ApplicationClosed(close)) => assert_eq!(close.error_code.into_inner(), 0x102),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(*told.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
+}
+
+#[test]
 fn a_gatekeeper_has_addresses_shown_and_turns_connections_away() {
     for (admission, answered, connected_ms) in [
         (Admission::Admit, true, 40),

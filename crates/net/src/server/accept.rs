@@ -20,17 +20,25 @@ pub(crate) const MTU: (u16, u16) = (1200, 1452);
 /// memory that a client can fill.
 const UPLOAD_WINDOW: u64 = 1024 * 1024;
 
+/// Least window of a request stream, bytes: a header that large arrives whole.
+const LEAST_HEADER_WINDOW: u64 = 16 * 1024;
+/// Bytes of incomplete request headers that return their flow-control credit, of all connections together: our choice,
+/// beside the window of each connection. Beyond, clients with many large headers under way at a time have to wait.
+pub(super) const HEADER_MEMORY: u64 = 16 * 1024 * 1024;
+
 /// How connections of the server are tuned.
 #[derive(Debug)]
 pub(crate) struct Tuning {
     settings: Settings,
+    /// Bytes of a request's header fields, decoded.
+    header: u64,
 }
 
 impl Tuning {
     pub fn new(limits: &super::Limits, origin: &Origin) -> Result<Self, SettingsError> {
         let least = match origin {
             // Requests are small, and content of theirs is not read.
-            Origin::Files(_) => [16 * 1024, 64 * 1024],
+            Origin::Files(_) => [LEAST_HEADER_WINDOW, 64 * 1024],
             Origin::Upstream(_) => [UPLOAD_WINDOW; 2],
         };
         let settings = Settings {
@@ -44,7 +52,14 @@ impl Tuning {
             ..Settings::default()
         };
         settings.transport()?;
-        Ok(Self { settings })
+        Ok(Self { settings, header: limits.header.get() })
+    }
+
+    /// Longest HEADERS frame, bytes: it arrives whole within its stream's window. One whose fields are too large for
+    /// [`super::Limits::header`] is answered with 431; beyond this, the connection ends.
+    pub fn max_header_frame(&self) -> u64 {
+        // Type and length of the frame are in the window too.
+        self.header.saturating_mul(2).max(LEAST_HEADER_WINDOW) - 16
     }
 
     pub fn stream_window(&self) -> u64 {

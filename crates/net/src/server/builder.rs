@@ -1,6 +1,6 @@
 //! What a server is made of, and its start.
 
-use super::accept::{MTU, Tuning, accept};
+use super::accept::{HEADER_MEMORY, MTU, Tuning, accept};
 use super::limits::{Door, Limits};
 use super::log::{AccessLog, LogFormat};
 use super::metrics::Metrics;
@@ -9,7 +9,7 @@ use super::upstream::{Relay, Upstream};
 use super::{Server, Shared, tcp};
 use crate::certificate::Certificate;
 use crate::clock::WallClock;
-use crate::driver::Driver;
+use crate::driver::{Driver, log_panic};
 use crate::http::Root;
 use crate::qlog::{Qlog, Traces};
 use crate::resumption::{Resumption, ResumptionError, careful};
@@ -22,13 +22,14 @@ use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Randomness};
 use bentpipe_quic::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
-use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, SettingsError};
+use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, HeaderMemory, SettingsError};
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -236,6 +237,7 @@ impl ServerBuilder {
             metrics,
             log,
             tuning,
+            header_memory: HeaderMemory::new(HEADER_MEMORY),
             config,
             resumption,
             tokens,
@@ -262,6 +264,11 @@ impl ServerBuilder {
         let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
         let door = shared.door.clone();
         endpoint.set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
+        let metrics = shared.metrics.clone();
+        endpoint.set_panic_handler(Box::new(move |remote, message| {
+            metrics.panics.fetch_add(1, Relaxed);
+            log_panic(remote, message);
+        }));
         let (driver, driving) = Driver::start(endpoint, socket, clock);
 
         let alternative = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))

@@ -2,11 +2,11 @@
 
 use super::limits::{LEAST_BUFFER, Pass, Sending};
 use super::reply::{Origin, Reply};
-use super::upstream::{Asker, Relay, Upload, announced, expects_continue};
+use super::upstream::{Asker, Piece, Relay, Upload, announced, expects_continue};
 use super::{Served, Shared};
 use crate::path_report::{PathReport, takes_trailers};
 use bentpipe_quic::congestion::PathNotes;
-use bentpipe_quic::{Conn, Http3, RecvStream, SendStream};
+use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
 use h3::error::Code;
@@ -57,7 +57,8 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes
         }
         drop(pass);
     });
-    let window = Http3::new(conn.clone(), shared.tuning.stream_window());
+    let window = Http3::new(conn.clone(), shared.tuning.stream_window())
+        .limit_headers(shared.tuning.max_header_frame(), shared.header_memory.clone());
     let built =
         h3::server::builder().max_field_section_size(shared.door.limits().header.get()).build::<_, Bytes>(window).await;
     let Ok(mut connection) = built else { return };
@@ -109,8 +110,11 @@ async fn request(
     notes: Option<PathNotes>,
 ) {
     let limits = *shared.door.limits();
-    // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5).
-    let (request, stream) = match within(limits.header_time, resolver.resolve_request()).await {
+    // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5), which does not finish the stream.
+    let refusal = conn.finish_when_dropped(resolver.frame_stream.id());
+    let resolved = within(limits.header_time, resolver.resolve_request()).await;
+    drop(refusal);
+    let (request, stream) = match resolved {
         Some(Ok(resolved)) => resolved,
         Some(Err(_)) => return,
         None => {
@@ -120,8 +124,26 @@ async fn request(
             return;
         }
     };
+    let id = stream.send_id();
+    tokio::select! {
+        // The client wants no more of it, or has gone: whatever is still under way for it ends here.
+        () = conn.stopped(id) => {}
+        () = respond(&conn, request, stream, &shared, client, notes) => {}
+    }
+}
+
+/// Answers a request, and waits until the client has all of the answer.
+async fn respond(
+    conn: &Conn,
+    request: Request<()>,
+    stream: RequestStream<BidiStream, Bytes>,
+    shared: &Arc<Shared>,
+    client: IpAddr,
+    notes: Option<PathNotes>,
+) {
+    let limits = *shared.door.limits();
     let (mut stream, mut content) = stream.split();
-    let mut served = Served::begin(&shared, client, &request, Version::HTTP_3);
+    let mut served = Served::begin(shared, client, &request, Version::HTTP_3);
     let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
     let now = shared.clock.system();
     let reply = match &shared.origin {
@@ -138,7 +160,7 @@ async fn request(
             }
             let early = early && request.method().is_safe();
             let asker = Asker { client, version: Version::HTTP_3, early, now };
-            let Some(reply) = relayed(&conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
+            let Some(reply) = relayed(conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
             else {
                 return;
             };
@@ -147,10 +169,10 @@ async fn request(
     };
     served.status(reply.head.status());
     let mut sending = shared.door.send();
-    match send(&conn, &mut stream, reply, notes, &mut sending, &mut served).await {
+    match send(conn, &mut stream, reply, notes, &mut sending, &mut served).await {
         Ok(()) => {
             served.complete();
-            acknowledged(&conn, &stream, sending, limits.stall_time).await;
+            acknowledged(conn, &stream, sending, limits.stall_time).await;
         }
         Err(Some(code)) => {
             if code == Code::H3_EXCESSIVE_LOAD {
@@ -183,18 +205,22 @@ async fn relayed(
 }
 
 /// Reads a request's content as long as somebody wants it.
-async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Sender<io::Result<Bytes>>, stall: Span) {
+async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Sender<Piece>, stall: Span) {
     loop {
         let piece = tokio::select! {
             () = sender.closed() => break,
             piece = within(stall, content.recv_data()) => match piece {
-                None => Err(io::ErrorKind::TimedOut.into()),
-                Some(Err(error)) => Err(io::Error::other(error)),
-                Some(Ok(None)) => return,
-                Some(Ok(Some(mut data))) => Ok(data.copy_to_bytes(data.remaining())),
+                None => Piece::Failed(io::ErrorKind::TimedOut.into()),
+                Some(Err(error)) => Piece::Failed(io::Error::other(error)),
+                Some(Ok(None)) => {
+                    // Nobody who waits for it is nobody who needs it.
+                    let _ = sender.send(Piece::End).await;
+                    return;
+                }
+                Some(Ok(Some(mut data))) => Piece::Data(data.copy_to_bytes(data.remaining())),
             },
         };
-        let failed = piece.is_err();
+        let failed = matches!(piece, Piece::Failed(_));
         if sender.send(piece).await.is_err() || failed {
             break;
         }

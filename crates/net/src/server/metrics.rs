@@ -26,6 +26,8 @@ pub struct Metrics {
     pub bytes: AtomicU64,
     /// Connections that began with early data (0-RTT).
     pub early: AtomicU64,
+    /// Connections that a panic in one of their tasks ended.
+    pub panics: AtomicU64,
     /// Lines of the access log that were lost, since its reader was too slow.
     pub log_lost: AtomicU64,
 }
@@ -55,6 +57,7 @@ impl Metrics {
             ),
             Series::counter("responses_broken_total", "Responses that ended before their end", &self.broken),
             Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
+            Series::counter("panics_total", "Connections ended by a panic in one of their tasks", &self.panics),
             Series::counter("log_lines_lost_total", "Lines of the access log lost", &self.log_lost),
         ];
         scrape::text("bentpipe_", &series)

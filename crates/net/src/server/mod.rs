@@ -27,6 +27,7 @@ use crate::driver::Driver;
 use crate::qlog::{Desk, QlogCounts, Traces};
 use crate::resumption::Resumption;
 use accept::Tuning;
+use bentpipe_quic::HeaderMemory;
 use bentpipe_quic::token::TokenServer;
 use bentpipe_units::{Span, Time};
 use http::{Request, StatusCode, Version};
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     metrics: Arc<Metrics>,
     log: Option<AccessLog>,
     tuning: Tuning,
+    /// For requests' headers of which only a part has arrived, on all QUIC connections.
+    header_memory: HeaderMemory,
     /// What each connection's configuration begins with.
     config: bentpipe_quic::noq_proto::ServerConfig,
     resumption: Resumption,

@@ -4,6 +4,7 @@
 
 mod downloads;
 mod exchange;
+mod hostile;
 mod proxy;
 mod qlog;
 mod refusals;

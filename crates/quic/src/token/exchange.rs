@@ -18,7 +18,7 @@ use super::sides::judge;
 use super::stream::{Decoder, StreamError, encode, encode_type};
 use super::{MAX_TOKEN, ReadToken, TokenServer, Tokens};
 use crate::conn::Conn;
-use crate::h3::RecvStream;
+use crate::stream::RecvStream;
 use bentpipe_congestion::Saved;
 use bentpipe_congestion::resume::Knowledge;
 use h3::error::Code;

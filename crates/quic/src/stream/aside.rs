@@ -4,8 +4,8 @@
 //! two thousand chunks wait behind a hole, which one loss is enough for then. So the connection takes such a stream's bytes
 //! itself now and then, and hands them to the reader when it comes.
 
+use super::reassembler::Reassembler;
 use crate::conn::{Read, State};
-use crate::reader::Reassembler;
 use bytes::Bytes;
 use noq_proto::{ReadError, StreamId};
 

@@ -1,7 +1,7 @@
 //! Bare bidirectional streams: for measuring what HTTP/3 costs, and for protocols of one's own.
 
+use super::reassembler::Reassembler;
 use crate::conn::{Conn, Read, StreamFailure};
-use crate::reader::Reassembler;
 use bytes::Bytes;
 use noq_proto::{ConnectionError, Dir, StreamId};
 use std::fmt;
@@ -23,6 +23,8 @@ impl Drop for RawStream {
     fn drop(&mut self) {
         self.conn.waits(&mut self.told, 0);
         self.conn.unsubscribe(self.id, self.reader.held());
+        // Whoever drops a bare stream has finished or abandoned it.
+        self.conn.release_send(self.id);
     }
 }
 
