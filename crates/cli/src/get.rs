@@ -12,8 +12,11 @@ use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The standard output, as the library names it.
+const STANDARD_OUTPUT: &str = "/dev/stdout";
 
 /// Why there is no file, and the exit status that says so.
 type Failed = (String, u8);
@@ -64,11 +67,16 @@ fn wanted(args: &Get) -> Result<Vec<Wanted>, Failed> {
     if args.output.is_some() && args.urls.len() > 1 {
         return Err(usage(format!("--output names one file for {} URLs", args.urls.len())));
     }
+    // As many programs have it; a file of that name is `./-`.
+    let output = args.output.as_deref().map(|file| if file == "-" { Path::new(STANDARD_OUTPUT) } else { file });
+    if args.json && output == Some(Path::new(STANDARD_OUTPUT)) {
+        return Err(usage("--json and --output - both want the standard output; write the file elsewhere".to_owned()));
+    }
     let read = args.urls.iter().map(|url| {
         let parsed: Uri = url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
-        let file = match &args.output {
+        let file = match output {
             _ if args.discard => None,
-            Some(file) => Some(file.clone()),
+            Some(file) => Some(file.to_owned()),
             None => {
                 let file = name_of(&parsed);
                 Some(file.ok_or_else(|| usage(format!("{url} names no file; give one with --output")))?)
@@ -158,7 +166,7 @@ async fn one(client: &Client, what: &Wanted, args: &Get) -> Result<Outcome, Down
 fn failed(error: &DownloadError) -> Failed {
     let status = match error {
         DownloadError::Status { .. } => NOT_HELD,
-        DownloadError::Client(ClientError::Url { .. }) => USAGE,
+        DownloadError::Client(ClientError::Url { .. }) | DownloadError::Destination { .. } => USAGE,
         _ => FAILED,
     };
     (error.to_string(), status)

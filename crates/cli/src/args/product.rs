@@ -37,7 +37,8 @@ Examples:
     --fresh --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
 
 Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is wrong; 3 the download failed or was
-interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there.";
+interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there. Devices, FIFOs and the
+standard output get the content as it arrives.";
 
 /// What to serve, and how.
 #[derive(Debug, Args)]
@@ -191,7 +192,7 @@ pub struct Get {
     /// What to ask for: `https://HOST[:PORT]/PATH`
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// File to write, of a single URL [default: the last part of the URL's path]
+    /// File to write, of a single URL; - is the standard output [default: the last part of the URL's path]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write no file: to measure

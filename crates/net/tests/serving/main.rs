@@ -5,9 +5,12 @@
 mod downloads;
 mod exchange;
 mod hostile;
+mod outputs;
 mod proxy;
 mod qlog;
 mod refusals;
+mod resumed;
+mod scripted;
 mod tcp;
 
 use bentpipe_net::{Certificate, Client, ClientError, Limits, Response, Server, ServerBuilder, Trust};
