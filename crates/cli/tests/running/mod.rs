@@ -19,9 +19,14 @@ pub struct Running {
 impl Running {
     /// Begins `bentpipe OPTIONS` in `place` and waits until it listens.
     pub fn begin(place: &Path, options: &[&str]) -> Self {
+        Self::begin_as(bentpipe(place), place, options)
+    }
+
+    /// The same with a `command` that runs it in its own way.
+    pub fn begin_as(mut command: Command, place: &Path, options: &[&str]) -> Self {
         // Several may run in one place.
         let errors = place.join(format!("{}-{}.errors", options[0], std::fs::read_dir(place).unwrap().count()));
-        let mut child = bentpipe(place)
+        let mut child = command
             .args(options)
             .args(["--log", "json"])
             .stdout(Stdio::piped())
@@ -41,6 +46,11 @@ impl Running {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in `{text}`: {}", self.errors()))
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has said on standard error.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
@@ -48,7 +58,7 @@ impl Running {
 
     /// Sends SIGTERM.
     pub fn tell(&self) {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        let told = Command::new("kill").arg(self.id().to_string()).status().unwrap();
         assert!(told.success());
     }
 

@@ -1,9 +1,11 @@
 //! What a server is made of, and its start.
 
 use super::accept::{MTU, Tuning, accept};
+use super::error_log::ErrorLog;
 use super::limits::{Door, Limits};
 use super::log::{AccessLog, LogFormat};
 use super::metrics::Metrics;
+use super::open_files::OpenFiles;
 use super::reply::Origin;
 use super::upstream::{Relay, Upstream};
 use super::{Server, Shared, tcp};
@@ -105,6 +107,7 @@ pub struct ServerBuilder {
     remembers: bool,
     congestion: Recipe,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    errors: Option<Box<dyn Write + Send>>,
     qlog: Option<Qlog>,
 }
 
@@ -137,6 +140,7 @@ impl ServerBuilder {
             remembers: true,
             congestion: careful(),
             log: None,
+            errors: None,
             qlog: None,
         }
     }
@@ -190,6 +194,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Writes a line to `sink` when the system refuses the server something: a file that cannot
+    /// be read, a connection that cannot be accepted. At most 10 lines in 10 s.
+    #[must_use]
+    pub fn error_log(mut self, sink: Box<dyn Write + Send>) -> Self {
+        self.errors = Some(sink);
+        self
+    }
+
     /// Writes traces of its QUIC connections.
     #[must_use]
     pub fn qlog(mut self, qlog: Qlog) -> Self {
@@ -202,8 +214,19 @@ impl ServerBuilder {
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { source, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log, qlog } =
-            self;
+        let Self {
+            source,
+            certificate,
+            address,
+            metrics: metrics_at,
+            limits,
+            store,
+            remembers,
+            congestion,
+            log,
+            errors,
+            qlog,
+        } = self;
         let origin = match source {
             Source::Directory(directory) => {
                 Origin::Files(Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?)
@@ -234,6 +257,8 @@ impl ServerBuilder {
             origin,
             door: Door::new(limits, metrics.clone()),
             metrics,
+            files: OpenFiles::new(limits.open_files, limits.open_files_per_client),
+            errors: ErrorLog::new(errors),
             log,
             tuning,
             config,

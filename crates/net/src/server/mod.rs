@@ -4,10 +4,13 @@
 
 mod accept;
 mod builder;
+mod error_log;
 mod h3;
 mod limits;
 mod log;
 mod metrics;
+mod open_files;
+mod outgoing;
 mod reply;
 mod stall;
 mod tcp;
@@ -29,9 +32,11 @@ use crate::resumption::Resumption;
 use accept::Tuning;
 use bentpipe_quic::token::TokenServer;
 use bentpipe_units::{Span, Time};
+use error_log::ErrorLog;
 use http::{Request, StatusCode, Version};
 use limits::Door;
 use log::{AccessLog, Line};
+use open_files::OpenFiles;
 use reply::Origin;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -49,6 +54,8 @@ pub(crate) struct Shared {
     clock: WallClock,
     door: Door,
     metrics: Arc<Metrics>,
+    files: OpenFiles,
+    errors: ErrorLog,
     log: Option<AccessLog>,
     tuning: Tuning,
     /// What each connection's configuration begins with.
@@ -57,6 +64,13 @@ pub(crate) struct Shared {
     tokens: TokenServer,
     qlog: Option<Desk>,
     stop: watch::Receiver<()>,
+}
+
+impl Shared {
+    /// Tells the people who run the server what the system refused it.
+    fn report(&self, text: &dyn std::fmt::Display) {
+        self.errors.write(self.clock.now(), self.clock.system(), text);
+    }
 }
 
 /// A server that runs. Dropping it ends it at once; [`Server::stop`] lets clients finish.

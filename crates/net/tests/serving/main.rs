@@ -4,6 +4,8 @@
 
 mod downloads;
 mod exchange;
+mod hostile;
+mod limits;
 mod proxy;
 mod qlog;
 mod refusals;
