@@ -83,7 +83,7 @@ impl Driver {
 }
 
 /// Says that a connection's task panicked; where, the standard library's hook has said.
-pub(crate) fn log_panic(remote: Option<SocketAddr>, message: &str) {
+fn log_panic(remote: Option<SocketAddr>, message: &str) {
     tracing::error!(?remote, message, "a connection ended by a panic in one of its tasks");
 }
 

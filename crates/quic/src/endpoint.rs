@@ -161,12 +161,16 @@ impl Entry {
     }
 }
 
+/// What a panic says, as `panic!` and `assert!` leave it.
+pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let literal = panic.downcast_ref::<&str>().copied();
+    literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
 impl Entry {
     /// Ends the connection of a task that panicked, and its other tasks with it: what they share may be half done.
     fn end_after_panic(&mut self, panic: &(dyn Any + Send), handler: &mut PanicHandler) {
-        let message = panic.downcast_ref::<&str>().copied();
-        let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-        handler(self.conn.remote_address(), message);
+        handler(self.conn.remote_address(), panic_message(panic));
         self.conn.close(h3::error::Code::H3_INTERNAL_ERROR.value(), b"internal error");
         let tasks = std::mem::take(&mut self.tasks);
         self.conn.lock().spawned.clear();

@@ -41,7 +41,9 @@ pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::{Conn, FinishWhenDropped};
 pub use crate::credit::{CreditFigures, CreditReport};
-pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit};
+pub use crate::endpoint::{
+    Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit, panic_message,
+};
 pub use crate::gate::{StartGate, StartTicket};
 pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
 pub use crate::settings::{

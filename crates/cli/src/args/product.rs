@@ -126,9 +126,9 @@ pub struct Front {
     /// Remember no paths at all: those clients that keep tokens do
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
-    /// Connections at a time; more are refused
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one)]
-    pub max_connections: usize,
+    /// Connections at a time; more are refused [default: 4096, or as many as the limit on open files has room for]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_connections: Option<usize>,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,

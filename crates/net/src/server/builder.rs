@@ -1,15 +1,17 @@
 //! What a server is made of, and its start.
 
 use super::accept::{HEADER_MEMORY, MTU, Tuning, accept};
+use super::error_log::ErrorLog;
 use super::limits::{Door, Limits};
 use super::log::{AccessLog, LogFormat};
 use super::metrics::Metrics;
+use super::open_files::OpenFiles;
 use super::reply::Origin;
 use super::upstream::{Relay, Upstream};
 use super::{Server, Shared, tcp};
 use crate::certificate::Certificate;
 use crate::clock::WallClock;
-use crate::driver::{Driver, log_panic};
+use crate::driver::Driver;
 use crate::http::Root;
 use crate::qlog::{Qlog, Traces};
 use crate::resumption::{Resumption, ResumptionError, careful};
@@ -29,7 +31,6 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -106,6 +107,7 @@ pub struct ServerBuilder {
     remembers: bool,
     congestion: Recipe,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    errors: Option<Box<dyn Write + Send>>,
     qlog: Option<Qlog>,
 }
 
@@ -138,6 +140,7 @@ impl ServerBuilder {
             remembers: true,
             congestion: careful(),
             log: None,
+            errors: None,
             qlog: None,
         }
     }
@@ -191,6 +194,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Writes a line to `sink` when the system refuses the server something: a file that cannot
+    /// be read, a connection that cannot be accepted. At most 10 lines in 10 s.
+    #[must_use]
+    pub fn error_log(mut self, sink: Box<dyn Write + Send>) -> Self {
+        self.errors = Some(sink);
+        self
+    }
+
     /// Writes traces of its QUIC connections.
     #[must_use]
     pub fn qlog(mut self, qlog: Qlog) -> Self {
@@ -203,8 +214,19 @@ impl ServerBuilder {
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { source, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log, qlog } =
-            self;
+        let Self {
+            source,
+            certificate,
+            address,
+            metrics: metrics_at,
+            limits,
+            store,
+            remembers,
+            congestion,
+            log,
+            errors,
+            qlog,
+        } = self;
         let origin = match source {
             Source::Directory(directory) => {
                 Origin::Files(Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?)
@@ -235,6 +257,8 @@ impl ServerBuilder {
             origin,
             door: Door::new(limits, metrics.clone()),
             metrics,
+            files: OpenFiles::new(limits.open_files, limits.open_files_per_client),
+            errors: ErrorLog::new(errors),
             log,
             tuning,
             header_memory: HeaderMemory::new(HEADER_MEMORY),
@@ -264,11 +288,8 @@ impl ServerBuilder {
         let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
         let door = shared.door.clone();
         endpoint.set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
-        let metrics = shared.metrics.clone();
-        endpoint.set_panic_handler(Box::new(move |remote, message| {
-            metrics.panics.fetch_add(1, Relaxed);
-            log_panic(remote, message);
-        }));
+        let reporting = shared.clone();
+        endpoint.set_panic_handler(Box::new(move |remote, message| reporting.panicked(remote, message)));
         let (driver, driving) = Driver::start(endpoint, socket, clock);
 
         let alternative = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))

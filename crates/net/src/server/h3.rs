@@ -1,6 +1,6 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
-use super::limits::{LEAST_BUFFER, Pass, Sending};
+use super::limits::{Pass, Sending, UNREAD_BUFFER};
 use super::reply::{Origin, Reply};
 use super::upstream::{Asker, Piece, Relay, Upload, announced, expects_continue};
 use super::{Served, Shared};
@@ -34,7 +34,7 @@ const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
 pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<PathNotes>) {
-    conn.batch_writes(LEAST_BUFFER);
+    conn.batch_writes(UNREAD_BUFFER);
     shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
@@ -151,7 +151,7 @@ async fn respond(
             // Content of a request is not read: it would only cost credit.
             content.stop_sending(Code::H3_NO_ERROR);
             drop(content);
-            Reply::file(root, request, now).await
+            Reply::file(&shared, root, request, client, now).await
         }
         Origin::Upstream(relay) => {
             let early = conn.connected_at().is_none();
@@ -168,7 +168,7 @@ async fn respond(
         }
     };
     served.status(reply.head.status());
-    let mut sending = shared.door.send();
+    let mut sending = shared.door.send(client);
     match send(conn, &mut stream, reply, notes, &mut sending, &mut served).await {
         Ok(()) => {
             served.complete();
@@ -266,7 +266,7 @@ async fn send(
         conn.batch_writes(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
-        sending.written();
+        sending.written(bytes);
         served.sent(bytes);
     }
     if let Some(notes) = notes {
