@@ -50,7 +50,7 @@ async fn get(args: &Get) -> (String, Result<(), Failed>) {
     let ended = tokio::select! {
         ended = all(&client, &wanted, args, &mut results) => ended,
         _ = tokio::signal::ctrl_c() => {
-            Err(("interrupted; what has arrived is kept, and the same command goes on from there".to_owned(), FAILED))
+            Err(("interrupted; what has arrived of a file is kept, and the same command resumes it".to_owned(), FAILED))
         }
     };
     // A server that is told frees what it holds; one that is not finds out by itself.

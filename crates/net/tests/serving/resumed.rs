@@ -305,9 +305,9 @@ async fn a_digest_is_compared_before_the_file_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_partial_file_that_is_exchanged_or_extended_is_noticed() {
+async fn what_is_exchanged_meanwhile_is_noticed() {
     let content = version(1, 300_000);
-    for meddle in ["exchange", "extend"] {
+    for meddle in ["exchange the partial file", "extend it", "occupy the name"] {
         let gate = Arc::new(Semaphore::new(0));
         let (served, held) = (content.clone(), gate.clone());
         let server = Arc::new(Scripted::new(move |_| {
@@ -323,15 +323,16 @@ async fn a_partial_file_that_is_exchanged_or_extended_is_noticed() {
         let part = here.path("copy.part");
         until("the first piece", || fs::metadata(&part).is_ok_and(|part| part.len() == 100_000)).await;
         match meddle {
-            "exchange" => {
+            "exchange the partial file" => {
                 fs::rename(&part, here.path("aside")).unwrap();
                 fs::write(&part, "planted").unwrap();
             }
-            _ => fs::File::options().write(true).open(&part).unwrap().set_len(400_000).unwrap(),
+            "extend it" => fs::File::options().write(true).open(&part).unwrap().set_len(400_000).unwrap(),
+            _ => nix::unistd::mkfifo(&here.path("copy"), nix::sys::stat::Mode::S_IRWXU).unwrap(),
         }
         gate.add_permits(1);
         let said = getting.await.unwrap().map_or_else(|error| error.to_string(), |_| panic!("{meddle}"));
         assert!(said.contains("copy.part"), "{meddle}: {said}");
-        assert!(!here.path("copy").exists(), "{meddle}");
+        assert!(!here.path("copy").is_file(), "{meddle}");
     }
 }

@@ -1,4 +1,5 @@
-//! What a response's head says of its content: where in the file it begins and ends, and of which version.
+//! What a response's head says of its content: where in the file it begins and ends, and of which
+//! version.
 
 use super::DownloadError;
 use super::partial_file::{Record, Resume};

@@ -1,4 +1,5 @@
-//! Digests that servers give of a file or of a response's content (RFC 9530), compared with what is on disk.
+//! Digests that servers give of a file or of a response's content (RFC 9530), compared with what is
+//! on disk.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,5 @@
-//! The file that holds what has arrived until it is complete, and the record that lets a later download resume it.
+//! The file that holds what has arrived until it is complete, and the record that lets a later
+//! download resume it.
 //!
 //! Only one download at a time writes them: it holds a lock (flock(2)) on the partial file. Neither is
 //! ever opened through a link or if it belongs to somebody else.
@@ -223,7 +224,7 @@ impl Drop for PartialFile {
     /// Leaves no empty file behind. There is nobody to tell if it cannot be removed.
     fn drop(&mut self) {
         let empty = self.length().is_ok_and(|length| length == 0) && is_named(&self.file, &self.path);
-        // With a record it stays: as a mark of an interrupted download, or of a record that is not ours.
+        // With a record it stays: the record may not be ours to remove.
         if empty && fs::symlink_metadata(self.record_path()).is_err() {
             let _ = remove(&self.path);
         }
