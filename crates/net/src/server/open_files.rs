@@ -102,7 +102,7 @@ mod tests {
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
     const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_client_that_has_its_slots_waits_and_another_does_not() {
         let files = OpenFiles::new(3, 2);
         let held = [files.slot(ONE).await.unwrap(), files.slot(ONE).await.unwrap()];
@@ -120,7 +120,7 @@ mod tests {
         assert!(files.clients().is_empty(), "nothing is kept of clients without files");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn no_more_requests_of_a_client_wait_than_it_has_slots() {
         let files = OpenFiles::new(10, 2);
         let _held = [files.slot(ONE).await.unwrap(), files.slot(ONE).await.unwrap()];
@@ -133,10 +133,10 @@ mod tests {
             .collect();
         tokio::task::yield_now().await;
         assert!(files.slot(ONE).await.is_none());
-        assert_eq!(begun.elapsed(), Duration::ZERO, "refused at once");
+        assert!(begun.elapsed() < SLOT_WAIT / 2, "refused at once");
         for waiting in waiting {
             assert!(!waiting.await.unwrap());
         }
-        assert_eq!(begun.elapsed(), SLOT_WAIT);
+        assert!(begun.elapsed() >= SLOT_WAIT);
     }
 }
