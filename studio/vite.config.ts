@@ -15,16 +15,26 @@ function inlineAll(): Plugin {
       for (const [file, item] of Object.entries(bundle)) {
         const name = file.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
         if (item.type === "chunk") {
-          const code = item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
-          text = text.replace(new RegExp(`<script[^>]*src="[^"]*${name}"[^>]*></script>`), () => `<script type="module">${code}</script>`);
+          const code = item.code
+            .replaceAll("</script", "<\\/script")
+            .replaceAll("<!--", "\\x3C!--")
+            .trim();
+          text = text.replace(
+            new RegExp(`<script[^>]*src="[^"]*${name}"[^>]*></script>`),
+            () => `<script type="module">${code}</script>`,
+          );
           delete bundle[file];
         } else if (file.endsWith(".css")) {
           const css = String(item.source).trim();
-          text = text.replace(new RegExp(`<link[^>]*href="[^"]*${name}"[^>]*>`), () => `<style>${css}</style>`);
+          text = text.replace(
+            new RegExp(`<link[^>]*href="[^"]*${name}"[^>]*>`),
+            () => `<style>${css}</style>`,
+          );
           delete bundle[file];
         }
       }
-      if (/<script[^>]*\ssrc=|<link[^>]*rel="stylesheet"/.test(text)) throw new Error("something was not inlined");
+      if (/<script[^>]*\ssrc=|<link[^>]*rel="stylesheet"/.test(text))
+        throw new Error("something was not inlined");
       html.source = text;
     },
   };
@@ -44,23 +54,36 @@ function embeddable(): Plugin {
     enforce: "post",
     generateBundle(_options, bundle) {
       for (const item of Object.values(bundle)) {
-        if (item.type === "chunk") item.code = NOTICE + item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
+        if (item.type === "chunk")
+          item.code =
+            NOTICE +
+            item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
       }
     },
   };
 }
 
-const absent = fileURLToPath(new URL("src/globe/absent.ts", import.meta.url));
+const absent = fileURLToPath(new URL("src/sky/globe/absent.ts", import.meta.url));
 
 const globe: UserConfig = {
   plugins: [embeddable()],
-  resolve: { alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({ find: new RegExp(`^${name}$`), replacement: absent })) },
+  resolve: {
+    alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: absent,
+    })),
+  },
   define: { "process.env.NODE_ENV": '"production"' },
   build: {
     target: "es2022",
     emptyOutDir: false,
     reportCompressedSize: false,
-    lib: { entry: "src/globe/index.ts", formats: ["iife"], name: "BentpipeGlobeScript", fileName: () => "globe.js" },
+    lib: {
+      entry: "src/sky/globe/index.ts",
+      formats: ["iife"],
+      name: "BentpipeGlobeScript",
+      fileName: () => "globe.js",
+    },
   },
 };
 
@@ -76,7 +99,15 @@ const page: UserConfig = {
   test: {
     projects: [
       { test: { name: "unit", include: ["tests/*.unit.test.ts"], testTimeout: 30_000 } },
-      { test: { name: "page", include: ["tests/*.page.test.ts"], testTimeout: 90_000, hookTimeout: 90_000, fileParallelism: false } },
+      {
+        test: {
+          name: "page",
+          include: ["tests/*.page.test.ts"],
+          testTimeout: 90_000,
+          hookTimeout: 90_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 };

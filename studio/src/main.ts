@@ -1,20 +1,20 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { h, replace, scrollTo } from "./dom.ts";
-import { emptyState } from "./empty.ts";
-import { dataSection } from "./exports.ts";
-import { flowKey, flowsOf } from "./flows.ts";
-import { header, themeToggle } from "./header.ts";
-import { embedded, normalise } from "./load.ts";
-import { ReturnSection } from "./returnsection.ts";
-import { hasReturnSide } from "./returnside.ts";
-import { resultsSection } from "./results.ts";
-import { SeriesSource } from "./series.ts";
-import { parseHash, Store } from "./state.ts";
-import { metricsOf } from "./stats.ts";
-import { tableSection } from "./table.ts";
-import { ALL, seriesTitle, TraceSection } from "./traces.ts";
-import type { Report } from "./types.ts";
+import { flowKey, flowsOf } from "./data/flows.ts";
+import { metricsOf } from "./data/groups.ts";
+import { embedded, normalise } from "./data/read.ts";
+import { hasReturnSide } from "./data/reverse.ts";
+import type { Report } from "./data/schema.ts";
+import { SeriesSource } from "./data/series-cache.ts";
+import { h, replace, scrollTo } from "./page/dom.ts";
+import { parseHash, Store } from "./page/state.ts";
+import { dataSection } from "./sections/data.ts";
+import { emptyState } from "./sections/empty.ts";
+import { header, themeToggle } from "./sections/header.ts";
+import { resultsSection } from "./sections/results.ts";
+import { ReturnSection } from "./sections/reverse.ts";
+import { ALL, seriesTitle, TraceSection } from "./sections/run.ts";
+import { tableSection } from "./sections/table.ts";
 
 const app = document.getElementById("app")!;
 let recolour = (): void => {};
@@ -25,7 +25,13 @@ function topBar(links: [string, string][]): HTMLElement {
     "div",
     { class: "topbar" },
     h("span", { class: "brand" }, "Bentpipe"),
-    h("nav", { "aria-label": "Sections" }, links.map(([id, name]) => h("a", { href: `#${id}`, click: (e: MouseEvent) => jump(e, id) }, name))),
+    h(
+      "nav",
+      { "aria-label": "Sections" },
+      links.map(([id, name]) =>
+        h("a", { href: `#${id}`, click: (e: MouseEvent) => jump(e, id) }, name),
+      ),
+    ),
     toggle,
   );
 }
@@ -42,7 +48,23 @@ function show(report: Report, traces: string | null): void {
   // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
   const measured = report.runs.length > 0 || report.summary.length > 0;
   const store = new Store(
-    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", links: "busy", zoom: null, at: "", returnFlow: "", over: "", count: "bytes", overZoom: null },
+    {
+      metric: metricsOf(report)[0] ?? "completion_s",
+      flow: flows[0] ? flowKey(flows[0]) : "",
+      picture: "",
+      point: "",
+      run: 0,
+      versus: -1,
+      traceFlow: measured ? "" : ALL,
+      origin: measured ? "flow" : "run",
+      links: "busy",
+      zoom: null,
+      at: "",
+      returnFlow: "",
+      over: "",
+      count: "bytes",
+      overZoom: null,
+    },
     parseHash(location.hash),
   );
   if (!report.traces[store.state.run]) store.state.run = 0;
@@ -50,14 +72,22 @@ function show(report: Report, traces: string | null): void {
   const source = traces === null ? null : new SeriesSource(traces);
   const series = new TraceSection(report, store, source);
   const back = hasReturnSide(report) ? new ReturnSection(report, store, source) : null;
-  const results = resultsSection(report, store, (variant, point, run) => series.open(variant, point, run));
+  const results = resultsSection(report, store, (variant, point, run) =>
+    series.open(variant, point, run),
+  );
   const table = tableSection(report, store);
   const draw = (): void => {
     results.draw();
     table.draw();
   };
   store.on((changed) => {
-    if (changed.has("metric") || changed.has("flow") || changed.has("picture") || changed.has("point")) draw();
+    if (
+      changed.has("metric") ||
+      changed.has("flow") ||
+      changed.has("picture") ||
+      changed.has("point")
+    )
+      draw();
   });
   recolour = () => {
     draw();
@@ -67,14 +97,44 @@ function show(report: Report, traces: string | null): void {
   draw();
   replace(
     app,
-    topBar([...(measured ? ([["results", "Results"], ["table", "Table"]] as [string, string][]) : []), ["series", seriesTitle(report)], ...(back ? ([["return", "Return link"]] as [string, string][]) : []), ["data", "Data"]]),
-    h("main", {}, header(report), measured && [results.el, table.el], series.el, back?.el, dataSection(report)),
-    h("footer", {}, `Bentpipe ${report.version} · scenario ${report.scenario} · seed ${report.seed} · ${report.clock} clock`),
+    topBar([
+      ...(measured
+        ? ([
+            ["results", "Results"],
+            ["table", "Table"],
+          ] as [string, string][])
+        : []),
+      ["series", seriesTitle(report)],
+      ...(back ? ([["return", "Return link"]] as [string, string][]) : []),
+      ["data", "Data"],
+    ]),
+    h(
+      "main",
+      {},
+      header(report),
+      measured && [results.el, table.el],
+      series.el,
+      back?.el,
+      dataSection(report),
+    ),
+    h(
+      "footer",
+      {},
+      `Bentpipe ${report.version} · scenario ${report.scenario} · seed ${report.seed} · ${report.clock} clock`,
+    ),
   );
 }
 
 function empty(problem: string | null): void {
-  replace(app, topBar([]), h("main", {}, emptyState(problem, (report) => show(report, null))));
+  replace(
+    app,
+    topBar([]),
+    h(
+      "main",
+      {},
+      emptyState(problem, (report) => show(report, null)),
+    ),
+  );
 }
 
 const text = embedded("bentpipe-report");
@@ -83,6 +143,8 @@ else {
   try {
     show(normalise(JSON.parse(text)), embedded("bentpipe-traces"));
   } catch (error) {
-    empty(`The report in this page cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    empty(
+      `The report in this page cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }

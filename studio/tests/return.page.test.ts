@@ -17,7 +17,8 @@ async function drawn({ page }: Opened): Promise<void> {
   await page.waitForFunction(() => performance.getEntriesByName("bentpipe-redraw").length > 0);
 }
 
-const chips = ({ page }: Opened, panel: string): Promise<string[]> => page.locator(`#return .panel[data-panel=${panel}] button.chip > span`).allTextContents();
+const chips = ({ page }: Opened, panel: string): Promise<string[]> =>
+  page.locator(`#return .panel[data-panel=${panel}] button.chip > span`).allTextContents();
 
 /** Pixels with a colour of their own in a plot; axes and labels are grey. */
 const ink = ({ page }: Opened, panel: string): Promise<number> =>
@@ -25,21 +26,40 @@ const ink = ({ page }: Opened, panel: string): Promise<number> =>
     const c = document.querySelector<HTMLCanvasElement>(`.panel[data-panel="${id}"] canvas`)!;
     const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
     let n = 0;
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3]! > 150 && Math.max(data[i]!, data[i + 1]!, data[i + 2]!) - Math.min(data[i]!, data[i + 1]!, data[i + 2]!) > 60) n++;
+    for (let i = 0; i < data.length; i += 4)
+      if (
+        data[i + 3]! > 150 &&
+        Math.max(data[i]!, data[i + 1]!, data[i + 2]!) -
+          Math.min(data[i]!, data[i + 1]!, data[i + 2]!) >
+          60
+      )
+        n++;
     return n;
   }, panel);
 
 describe("the return link", () => {
-  for (const { width, dark } of [{ width: 1440, dark: false }, { width: 1000, dark: true }, { width: 400, dark: false }]) {
+  for (const { width, dark } of [
+    { width: 1440, dark: false },
+    { width: 1000, dark: true },
+    { width: 400, dark: false },
+  ]) {
     it(`is a section with facts, bars and plots at ${width}, dark: ${dark}`, async () => {
       const opened = await bench.open(returnReport({ bytes: 2e6 }), { width, dark });
       const { page } = opened;
       await drawn(opened);
-      expect(await page.innerText(".return-facts")).toMatch(/^Data packets to an ACK: .*\. Return rate: .*\. Return bytes are .*\.$/);
+      expect(await page.innerText(".return-facts")).toMatch(
+        /^Data packets to an ACK: .*\. Return rate: .*\. Return bytes are .*\.$/,
+      );
       expect(await page.locator(".layer-bar").count()).toBe(4);
       expect(await page.locator(".size-bars").count()).toBe(4);
-      expect(await page.locator("#return .panel h3").allTextContents()).toEqual(["Byte sequence and ACKs at the sender", "Return rate", "Data packets per ACK", "ACK frame sizes"]);
-      for (const id of ["sender", "return-rate", "data-per-ack"]) expect(await ink(opened, id), id).toBeGreaterThan(200);
+      expect(await page.locator("#return .panel h3").allTextContents()).toEqual([
+        "Byte sequence and ACKs at the sender",
+        "Return rate",
+        "Data packets per ACK",
+        "ACK frame sizes",
+      ]);
+      for (const id of ["sender", "return-rate", "data-per-ack"])
+        expect(await ink(opened, id), id).toBeGreaterThan(200);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
       await page.close();
@@ -53,15 +73,26 @@ describe("the return link", () => {
     expect(await chips(opened, "return-rate")).toEqual(["tcp-cubic", "quic 1:2", "quic 1:10"]);
     await page.uncheck("#return label:has-text('quic 1:2') input");
     await page.check("#return label:has-text('quic auto') input");
-    await page.waitForFunction(() => document.querySelectorAll("#return .panel[data-panel=return-rate] button.chip").length === 3);
+    await page.waitForFunction(
+      () =>
+        document.querySelectorAll("#return .panel[data-panel=return-rate] button.chip").length ===
+        3,
+    );
     expect(await chips(opened, "return-rate")).toEqual(["tcp-cubic", "quic 1:10", "quic auto"]);
     expect(await page.evaluate("document.activeElement.dataset.run")).toBe("3");
     await page.selectOption("#return select", "packets");
     await page.waitForSelector("h3:has-text('Packet numbers and ACKs at the sender')");
-    await page.waitForFunction(() => location.hash.includes("over=0%2C2%2C3") && location.hash.includes("count=packets"));
+    await page.waitForFunction(
+      () => location.hash.includes("over=0%2C2%2C3") && location.hash.includes("count=packets"),
+    );
     // With one run alone, sent packets and ACKs have colours of their own.
-    for (const name of ["tcp-cubic", "quic auto"]) await page.uncheck(`#return label:has-text('${name}') input`);
-    await page.waitForFunction(() => document.querySelectorAll("#return .panel[data-panel=return-rate] button.chip").length === 1);
+    for (const name of ["tcp-cubic", "quic auto"])
+      await page.uncheck(`#return label:has-text('${name}') input`);
+    await page.waitForFunction(
+      () =>
+        document.querySelectorAll("#return .panel[data-panel=return-rate] button.chip").length ===
+        1,
+    );
     expect(await chips(opened, "sender")).toEqual(["sent", "ACKs"]);
     // The last one cannot be taken away.
     expect(await page.locator("#return .runs input:disabled").count()).toBe(1);
@@ -82,14 +113,19 @@ describe("the return link", () => {
     expect(await ink(opened, "ack-size")).toBeGreaterThan(50);
     await page.focus("#return .stack");
     await page.keyboard.press("0");
-    await page.waitForFunction(() => document.querySelector("#return .timebar .where")!.textContent.startsWith("0.00"));
+    await page.waitForFunction(() =>
+      document.querySelector("#return .timebar .where")!.textContent.startsWith("0.00"),
+    );
     expect(await page.locator("#return .panel[data-panel=ack-size] canvas").count()).toBe(1);
     clean(opened);
     await page.close();
   });
 
   it("stays folded where there is nothing to say, and is not there in reports of earlier versions", async () => {
-    const alike = [{ variant: "quic a", every: 2 }, { variant: "quic b", every: 2 }];
+    const alike = [
+      { variant: "quic a", every: 2 },
+      { variant: "quic b", every: 2 },
+    ];
     const opened = await bench.open(returnReport({ bytes: 2e6, policies: alike }));
     expect(await opened.page.locator(".return-facts:visible").count()).toBe(1);
     expect(await opened.page.locator(".layer-bar:visible").count()).toBe(0);
@@ -106,17 +142,31 @@ describe("the return link", () => {
 
 describe("inside a run", () => {
   it("credit is drawn where flow control held the sender up, and capacity for each terminal", async () => {
-    const opened = await bench.open(returnReport({ bytes: 2e6, blocked: 0.8, terminals: ["t1", "t2"] }), { hash: "#run=1" });
+    const opened = await bench.open(
+      returnReport({ bytes: 2e6, blocked: 0.8, terminals: ["t1", "t2"] }),
+      { hash: "#run=1" },
+    );
     const { page } = opened;
     await bench.plots(opened);
     const titles = await page.locator("#series .panel h3").allTextContents();
-    expect(titles).toEqual(["Time and sequence", "Congestion window and bytes in flight", "Flow-control credit", "Capacity of geo/return, all terminals", "Capacity of geo/return, terminal t1", "Capacity of geo/return, terminal t2", "Link throughput", "Queue"]);
+    expect(titles).toEqual([
+      "Time and sequence",
+      "Congestion window and bytes in flight",
+      "Flow-control credit",
+      "Capacity of geo/return, all terminals",
+      "Capacity of geo/return, terminal t1",
+      "Capacity of geo/return, terminal t2",
+      "Link throughput",
+      "Queue",
+    ]);
     for (const id of ["credit", "capacity:geo/return", "capacity:geo/return#t1"]) {
       await page.locator(`.panel[data-panel="${id}"]`).scrollIntoViewIfNeeded();
       await page.waitForTimeout(150);
       expect(await ink(opened, id), id).toBeGreaterThan(200);
     }
-    expect(await page.locator(`.panel[data-panel="capacity:geo/return#t2"] canvas`).count()).toBe(0);
+    expect(await page.locator(`.panel[data-panel="capacity:geo/return#t2"] canvas`).count()).toBe(
+      0,
+    );
     expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
     await page.close();
@@ -129,7 +179,9 @@ describe("inside a run", () => {
     const credit = page.locator(".panel[data-panel=credit]");
     expect(await credit.innerText()).toContain("flow control never held the sender up");
     await credit.locator("summary").click();
-    await page.waitForFunction(() => document.querySelectorAll(".panel[data-panel=credit] canvas").length === 2);
+    await page.waitForFunction(
+      () => document.querySelectorAll(".panel[data-panel=credit] canvas").length === 2,
+    );
     clean(opened);
     await page.close();
   });
@@ -138,7 +190,11 @@ describe("inside a run", () => {
 describe("a sweep of return capacity", () => {
   for (const dark of [false, true]) {
     it(`has a log axis, labels that can be read and eight colours, dark: ${dark}`, async () => {
-      const opened = await bench.open(policySweep(), { dark, width: 1280, hash: "#metric=goodput_mbps" });
+      const opened = await bench.open(policySweep(), {
+        dark,
+        width: 1280,
+        hash: "#metric=goodput_mbps",
+      });
       const { page } = opened;
       const plot = page.locator(".sweep svg.plot");
       expect(await plot.locator(".caption").textContent()).toBe("return rate (log scale)");
@@ -146,7 +202,13 @@ describe("a sweep of return capacity", () => {
       expect(labels[0]).toBe("10 kbps");
       expect(labels.at(-1)).toBe("3 Mbps");
       expect(labels.length).toBeGreaterThan(6);
-      expect(new Set(await plot.locator("path.step").evaluateAll((paths) => paths.map((p) => p.getAttribute("stroke")))).size).toBe(8);
+      expect(
+        new Set(
+          await plot
+            .locator("path.step")
+            .evaluateAll((paths) => paths.map((p) => p.getAttribute("stroke"))),
+        ).size,
+      ).toBe(8);
       expect(await page.locator(".sweep .key > span").count()).toBe(8);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { binsOf, sharesIn, sizeAt } from "../src/acksizes.ts";
-import { everyLink } from "../src/busy.ts";
-import { isSplit, LAYERS, partsOf } from "../src/layers.ts";
-import { normalise } from "../src/load.ts";
-import { overlayPanels, returnCapacity, type Overlaid } from "../src/overlay.ts";
-import { contrast } from "../src/palette.ts";
-import { panelsOf } from "../src/panels.ts";
-import { layersOf } from "../src/runfacts.ts";
-import { SeriesCache } from "../src/series.ts";
-import { flowMetric, runOf } from "../src/stats.ts";
-import { hasReturnSide, isNoteworthy, returnFacts, returnSides } from "../src/returnside.ts";
-import type { Report } from "../src/types.ts";
+import { binsOf, sharesIn, sizeAt } from "../src/data/ack-sizes.ts";
+import { isSplit, LAYERS, partsOf } from "../src/data/byte-layers.ts";
+import { flowMetric, runOf } from "../src/data/groups.ts";
+import { everyLink } from "../src/data/link-choice.ts";
+import { normalise } from "../src/data/read.ts";
+import { hasReturnSide, isNoteworthy, returnFacts, returnSides } from "../src/data/reverse.ts";
+import type { Report } from "../src/data/schema.ts";
+import { SeriesCache } from "../src/data/series-cache.ts";
+import { contrast } from "../src/format/palette.ts";
+import { panelsOf } from "../src/panels/flow.ts";
+import { type Overlaid, overlayPanels, returnCapacity } from "../src/panels/overlay.ts";
+import { layersOf } from "../src/sections/run-facts.ts";
 import { geoReport } from "./fixture.ts";
-import { returnReport, type ReturnOptions } from "./returnfixture.ts";
+import { type ReturnOptions, returnReport } from "./returnfixture.ts";
 
 const flow = { name: "download", place: 1 };
 
@@ -27,17 +27,27 @@ function loaded(options: ReturnOptions = {}): ReturnType<typeof load> {
 
 function load(options: ReturnOptions): { report: Report; cache: SeriesCache } {
   const { report, blob } = returnReport({ bytes: 1e6, ...options });
-  return { report: normalise(JSON.parse(JSON.stringify(report))), cache: new SeriesCache(blob!.slice().buffer) };
+  return {
+    report: normalise(JSON.parse(JSON.stringify(report))),
+    cache: new SeriesCache(blob!.slice().buffer),
+  };
 }
 
-const overlaid = (report: Report): Overlaid[] => report.traces.map((trace, index) => ({ name: trace.variant, index, trace, flow: trace.flows[0]!, upload: false }));
+const overlaid = (report: Report): Overlaid[] =>
+  report.traces.map((trace, index) => ({
+    name: trace.variant,
+    index,
+    trace,
+    flow: trace.flows[0]!,
+    upload: false,
+  }));
 
 describe("return bytes by layer", () => {
   it("add up to the total, with neither a sum nor an empty layer among them", () => {
     for (const run of loaded().report.runs) {
       const of = run.flows[0]!.return_bytes;
       const parts = partsOf(of);
-      expect(parts.reduce((sum, p) => sum + p.bytes, 0)).toBe(of["total"]);
+      expect(parts.reduce((sum, p) => sum + p.bytes, 0)).toBe(of.total);
       expect(parts.map((p) => p.layer.key)).not.toContain("quic");
       expect(parts.every((p) => p.bytes > 0)).toBe(true);
     }
@@ -54,13 +64,20 @@ describe("return bytes by layer", () => {
   });
   it("can be told from their neighbours and from the card", () => {
     for (const [i, card] of ["#ffffff", "#161b22"].entries()) {
-      for (const { key, colour } of LAYERS) if (key !== "padding" && !key.startsWith("tcp_")) expect(contrast(colour[i]!, card), key).toBeGreaterThan(3);
-      expect(new Set(LAYERS.filter((l) => l.key !== "quic").map((l) => l.colour[i])).size).toBe(LAYERS.length - 1);
+      for (const { key, colour } of LAYERS)
+        if (key !== "padding" && !key.startsWith("tcp_"))
+          expect(contrast(colour[i]!, card), key).toBeGreaterThan(3);
+      expect(new Set(LAYERS.filter((l) => l.key !== "quic").map((l) => l.colour[i])).size).toBe(
+        LAYERS.length - 1,
+      );
     }
   });
   it("are metrics too, in bytes and in per cent of the bytes with data", () => {
     const f = loaded().report.runs[1]!.flows[0]!;
-    expect(flowMetric(f, "return_overhead_percent.ack")).toBeCloseTo((100 * f.return_bytes["ack"]!) / f.bytes_sent!, 12);
+    expect(flowMetric(f, "return_overhead_percent.ack")).toBeCloseTo(
+      (100 * f.return_bytes.ack!) / f.bytes_sent!,
+      12,
+    );
     expect(flowMetric(f, "ack_frame_median_bytes")).toBe(5);
     expect(flowMetric({ ...f, ack_frame_bytes: null }, "ack_frame_p99_bytes")).toBeNull();
   });
@@ -68,7 +85,11 @@ describe("return bytes by layer", () => {
 
 describe("sizes of ACK frames", () => {
   it("have a bar each where they are few, and four to an octave where they are many", () => {
-    expect(binsOf([5, 7])).toEqual([{ from: 5, to: 6 }, { from: 6, to: 7 }, { from: 7, to: 8 }]);
+    expect(binsOf([5, 7])).toEqual([
+      { from: 5, to: 6 },
+      { from: 6, to: 7 },
+      { from: 7, to: 8 },
+    ]);
     const many = binsOf([4, 90]);
     expect(many[0]).toEqual({ from: 4, to: 5 });
     expect(many.at(-1)).toEqual({ from: 80, to: 96 });
@@ -76,14 +97,29 @@ describe("sizes of ACK frames", () => {
     expect(binsOf([])).toEqual([]);
   });
   it("above 255 bytes have one bar for each power of two, as they were counted", () => {
-    expect(binsOf([5, 512]).slice(-2)).toEqual([{ from: 256, to: 512 }, { from: 512, to: 1024 }]);
+    expect(binsOf([5, 512]).slice(-2)).toEqual([
+      { from: 256, to: 512 },
+      { from: 512, to: 1024 },
+    ]);
   });
   it("fall into exactly one bar each", () => {
-    const sizes: [number, number][] = [[4, 10], [5, 70], [31, 15], [200, 4], [1024, 1]];
+    const sizes: [number, number][] = [
+      [4, 10],
+      [5, 70],
+      [31, 15],
+      [200, 4],
+      [1024, 1],
+    ];
     const shares = sharesIn(binsOf(sizes.map(([s]) => s)), sizes);
     expect(shares.reduce((a, b) => a + b, 0)).toBeCloseTo(1, 12);
     expect(Math.max(...shares)).toBeCloseTo(0.7, 12);
-    expect([sizeAt(sizes, 0.5), sizeAt(sizes, 0.8), sizeAt(sizes, 0.81), sizeAt(sizes, 1), sizeAt([], 0.5)]).toEqual([5, 5, 31, 1024, null]);
+    expect([
+      sizeAt(sizes, 0.5),
+      sizeAt(sizes, 0.8),
+      sizeAt(sizes, 0.81),
+      sizeAt(sizes, 1),
+      sizeAt([], 0.5),
+    ]).toEqual([5, 5, 31, 1024, null]);
   });
 });
 
@@ -93,7 +129,7 @@ describe("the return side of variants", () => {
   it("is there for every variant that sends something back, with the share of the return link", () => {
     expect(sides.map((s) => s.variant)).toEqual(report.variants);
     const { return_bytes, completion_s } = report.runs[1]!.flows[0]!;
-    expect(sides[1]!.rate).toBeCloseTo((return_bytes["total"]! * 8) / completion_s! / 1000, 9);
+    expect(sides[1]!.rate).toBeCloseTo((return_bytes.total! * 8) / completion_s! / 1000, 9);
     expect(sides[1]!.share).toBeCloseTo(sides[1]!.rate! / 1500, 12);
     expect(sides[0]!.sizesOf).toBe("options");
   });
@@ -120,7 +156,12 @@ describe("the return side of variants", () => {
     expect(returnCapacity({ trace: unsteady, upload: false })).toBeNull();
   });
   it("is worth a look where variants differ, the return link is narrow, or its capacity is allocated", () => {
-    const alike: ReturnOptions = { policies: [{ variant: "quic a", every: 2 }, { variant: "quic b", every: 2 }] };
+    const alike: ReturnOptions = {
+      policies: [
+        { variant: "quic a", every: 2 },
+        { variant: "quic b", every: 2 },
+      ],
+    };
     const worth = (options: ReturnOptions): boolean => {
       const r = loaded(options).report;
       return isNoteworthy(r, returnSides(r, {}, flow));
@@ -144,7 +185,10 @@ describe("runs over each other", () => {
     expect(sent).toHaveLength(4);
     report.traces.forEach((t, i) => {
       expect(t.flows[0]!.start_s).toBeCloseTo(i * 0.1, 9);
-      expect(sent[i]!.data.t[0]).toBeCloseTo(cache.get(t.flows[0]!.series["sent"])!.t[0]! - i * 0.1, 9);
+      expect(sent[i]!.data.t[0]).toBeCloseTo(
+        cache.get(t.flows[0]!.series.sent)!.t[0]! - i * 0.1,
+        9,
+      );
     });
   });
   it("count in bytes or in packet numbers", () => {
@@ -153,13 +197,19 @@ describe("runs over each other", () => {
       return { unit: sender!.unit, top: Math.max(...sender!.layers[0]!.data.v) };
     };
     expect(of("bytes").unit).toBe("bytes");
-    expect(of("packets")).toEqual({ unit: "packets", top: report.runs[1]!.flows[0]!.packets_sent - 1 });
+    expect(of("packets")).toEqual({
+      unit: "packets",
+      top: report.runs[1]!.flows[0]!.packets_sent - 1,
+    });
   });
   it("keep the plots that they have series for, with the return link's rate as a level", () => {
-    const ids = (list: Overlaid[]): string[] => overlayPanels(list, "bytes", cache).map((p) => p.id);
+    const ids = (list: Overlaid[]): string[] =>
+      overlayPanels(list, "bytes", cache).map((p) => p.id);
     expect(ids(overlaid(report))).toEqual(["sender", "return-rate", "data-per-ack", "ack-size"]);
     expect(ids(overlaid(report).slice(0, 1))).toEqual(["sender", "return-rate", "data-per-ack"]);
-    expect(overlayPanels(overlaid(report), "bytes", cache)[1]!.references).toMatchObject([{ value: 1500 }]);
+    expect(overlayPanels(overlaid(report), "bytes", cache)[1]!.references).toMatchObject([
+      { value: 1500 },
+    ]);
   });
 });
 
@@ -167,27 +217,55 @@ describe("plots of one run", () => {
   const panels = (options: ReturnOptions, i = 1): ReturnType<typeof panelsOf> => {
     const { report, cache } = loaded(options);
     const trace = report.traces[i]!;
-    return panelsOf(trace, trace.flows[0]!, { ...report.path!, rtt_ms: 630 }, cache, runOf(report, trace)!.flows[0]);
+    return panelsOf(
+      trace,
+      trace.flows[0]!,
+      { ...report.path!, rtt_ms: 630 },
+      cache,
+      runOf(report, trace)!.flows[0],
+    );
   };
   it("have credit, folded where flow control held nobody up for a round trip", () => {
-    const credit = (options: ReturnOptions): string | undefined => panels(options).find((p) => p.id === "credit")!.folded;
+    const credit = (options: ReturnOptions): string | undefined =>
+      panels(options).find((p) => p.id === "credit")!.folded;
     expect(credit({})).toBe("flow control never held the sender up");
     expect(credit({ blocked: 0.5 })).toContain("at most 0.500\u00a0s");
     expect(credit({ blocked: 0.7 })).toBeUndefined();
     expect(panels({}, 0).map((p) => p.id)).not.toContain("credit");
   });
   it("have no plot of unknown series for what another section draws", () => {
-    expect(panels({ terminals: ["t1"] }).map((p) => p.id)).toEqual(["sequence", "window", "credit", "capacity:geo/return#t1", "throughput", "queue"]);
+    expect(panels({ terminals: ["t1"] }).map((p) => p.id)).toEqual([
+      "sequence",
+      "window",
+      "credit",
+      "capacity:geo/return#t1",
+      "throughput",
+      "queue",
+    ]);
   });
   it("have one of all terminals on a carrier, and one of each, the first of them open", () => {
-    const own = panels({ terminals: ["t1", "t2", "t3"] }).filter((p) => p.id.startsWith("capacity:"));
-    expect(own.map((p) => [p.id, p.folded === undefined])).toEqual([["capacity:geo/return", true], ["capacity:geo/return#t1", true], ["capacity:geo/return#t2", false], ["capacity:geo/return#t3", false]]);
-    expect(own[0]!.layers.map((l) => l.name)).toEqual(["terminal t1", "terminal t2", "terminal t3"]);
+    const own = panels({ terminals: ["t1", "t2", "t3"] }).filter((p) =>
+      p.id.startsWith("capacity:"),
+    );
+    expect(own.map((p) => [p.id, p.folded === undefined])).toEqual([
+      ["capacity:geo/return", true],
+      ["capacity:geo/return#t1", true],
+      ["capacity:geo/return#t2", false],
+      ["capacity:geo/return#t3", false],
+    ]);
+    expect(own[0]!.layers.map((l) => l.name)).toEqual([
+      "terminal t1",
+      "terminal t2",
+      "terminal t3",
+    ]);
     expect(own[0]!.references).toMatchObject([{ value: 1.5 }]);
   });
   it("do not take terminals for links", () => {
     const { report } = loaded({ terminals: ["t1", "t2"] });
-    expect(everyLink(report.traces[0]!).links.map((l) => l.name)).toEqual(["geo/forward", "geo/return"]);
+    expect(everyLink(report.traces[0]!).links.map((l) => l.name)).toEqual([
+      "geo/forward",
+      "geo/return",
+    ]);
     expect(everyLink(report.traces[0]!).terminals).toHaveLength(2);
   });
 });

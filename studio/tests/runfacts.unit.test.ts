@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pathFacts } from "../src/runfacts.ts";
+import { pathFacts } from "../src/sections/run-facts.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 
@@ -24,7 +24,16 @@ describe("what was known of a path", () => {
     ]);
   });
   it("leaves out what is not known", () => {
-    const nothing = { saved_window_bytes: null, saved_rtt_ms: null, observed_window_bytes: null, observed_rtt_ms: null, receiver_window_bytes: 1000, receiver_rtt_ms: null, retreated: null, token: null };
+    const nothing = {
+      saved_window_bytes: null,
+      saved_rtt_ms: null,
+      observed_window_bytes: null,
+      observed_rtt_ms: null,
+      receiver_window_bytes: 1000,
+      receiver_rtt_ms: null,
+      retreated: null,
+      token: null,
+    };
     expect(pathFacts(nothing)).toEqual([]);
   });
 });

@@ -19,11 +19,22 @@ const ink = (page: Page): Promise<number> =>
     const c = document.querySelector<HTMLCanvasElement>(`${selector} canvas`)!;
     const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
     let n = 0;
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3]! > 80 && Math.max(data[i]!, data[i + 1]!, data[i + 2]!) - Math.min(data[i]!, data[i + 1]!, data[i + 2]!) > 60) n++;
+    for (let i = 0; i < data.length; i += 4)
+      if (
+        data[i + 3]! > 80 &&
+        Math.max(data[i]!, data[i + 1]!, data[i + 2]!) -
+          Math.min(data[i]!, data[i + 1]!, data[i + 2]!) >
+          60
+      )
+        n++;
     return n;
   }, OBJECTS);
 
-it.for([{ dark: false, width: 1440 }, { dark: true, width: 1000 }, { dark: false, width: 400 }])("objects are laid out as a waterfall at $width, dark: $dark", async ({ dark, width }) => {
+it.for([
+  { dark: false, width: 1440 },
+  { dark: true, width: 1000 },
+  { dark: false, width: 400 },
+])("objects are laid out as a waterfall at $width, dark: $dark", async ({ dark, width }) => {
   const opened = await bench.open(pageReport(), { dark, width, hash: "#versus=1" });
   await bench.plots(opened);
   expect(await opened.page.locator(".panel h3").first().innerText()).toBe("Objects");
@@ -46,11 +57,17 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
   await page.click(`${OBJECTS} button.chip:has-text('script')`);
   await page.waitForTimeout(100);
   expect(await ink(page)).toBeLessThan(all * 0.95);
-  expect(await page.getAttribute(`${OBJECTS} button.chip:has-text('script')`, "aria-pressed")).toBe("false");
+  expect(await page.getAttribute(`${OBJECTS} button.chip:has-text('script')`, "aria-pressed")).toBe(
+    "false",
+  );
   const box = (await page.locator(`${OBJECTS} .u-over`).boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
-  expect(plain(await page.innerText(`${OBJECTS} output.progress`))).toMatch(/^\d+ of 40 done, \d+ under way$/);
-  expect(await page.locator(".cursor-line:visible").count()).toBe(await page.locator(".chart").count());
+  expect(plain(await page.innerText(`${OBJECTS} output.progress`))).toMatch(
+    /^\d+ of 40 done, \d+ under way$/,
+  );
+  expect(await page.locator(".cursor-line:visible").count()).toBe(
+    await page.locator(".chart").count(),
+  );
   await bench.wheel(opened, -400);
   const closer = await view(opened);
   expect(closer[1] - closer[0]).toBeLessThan((whole[1] - whole[0]) * 0.6);
@@ -66,8 +83,15 @@ it("an object pointed at says its numbers, and the same object of the other run 
   const box = (await page.locator(`${OBJECTS} .u-over`).first().boundingBox())!;
   const row = box.height / 40;
   await page.mouse.move(box.x + 100, box.y + row * 2.5);
-  const tips = (): Promise<string[]> => page.locator(".row-tip:visible").allInnerTexts().then((t) => t.map(plain));
-  expect(await tips()).toEqual(["/assets/object-002.js?v=1: 3.46 kB, 1.80 s to 2.47 s, took 0.670 s", "/assets/object-002.js?v=1: 3.46 kB, 1.30 s to 1.97 s, took 0.670 s"]);
+  const tips = (): Promise<string[]> =>
+    page
+      .locator(".row-tip:visible")
+      .allInnerTexts()
+      .then((t) => t.map(plain));
+  expect(await tips()).toEqual([
+    "/assets/object-002.js?v=1: 3.46 kB, 1.80 s to 2.47 s, took 0.670 s",
+    "/assets/object-002.js?v=1: 3.46 kB, 1.30 s to 1.97 s, took 0.670 s",
+  ]);
   await page.mouse.move(box.x + 100, box.y + row * 4.5);
   expect((await tips())[0]).toBe("/assets/object-004.webp?v=1: 4.92 kB, from 2.30 s, not done");
   // Nothing sticks out of the plot that it belongs to.
@@ -87,7 +111,9 @@ it("the list of objects has the same rows in the same order, for those who do no
   const opened = await bench.open(pageReport());
   const { page } = opened;
   await bench.plots(opened);
-  expect(await page.locator(`${OBJECTS} .u-over[role=img]`).getAttribute("aria-label")).toContain("list of objects above");
+  expect(await page.locator(`${OBJECTS} .u-over[role=img]`).getAttribute("aria-label")).toContain(
+    "list of objects above",
+  );
   await page.focus(".run-card summary");
   await page.keyboard.press("Enter");
   const names = await page.locator(".run-card tbody th").allInnerTexts();
@@ -134,11 +160,18 @@ it("a thousand objects in two runs zoom in under 50 ms a frame", { retry: 2 }, a
     over.scrollIntoView({ block: "center", behavior: "instant" });
     await new Promise((done) => setTimeout(done, 400));
     const box = over.getBoundingClientRect();
-    const canvases = [...document.querySelectorAll<HTMLCanvasElement>(".panel[data-panel=objects] canvas")];
+    const canvases = [
+      ...document.querySelectorAll<HTMLCanvasElement>(".panel[data-panel=objects] canvas"),
+    ];
     performance.clearMeasures("bentpipe-redraw");
     const raster: number[] = [];
     for (let i = 0; i < 30; i++) {
-      const at = { clientX: box.left + box.width * 0.4, clientY: box.top + box.height * (i / 30), bubbles: true, cancelable: true };
+      const at = {
+        clientX: box.left + box.width * 0.4,
+        clientY: box.top + box.height * (i / 30),
+        bubbles: true,
+        cancelable: true,
+      };
       over.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: i % 10 < 5 ? -120 : 120 }));
       over.dispatchEvent(new PointerEvent("pointermove", at));
       await new Promise((done) => requestAnimationFrame(done));
@@ -147,8 +180,12 @@ it("a thousand objects in two runs zoom in under 50 ms a frame", { retry: 2 }, a
       for (const c of canvases) c.getContext("2d")!.getImageData(0, 0, 1, 1);
       raster.push(performance.now() - start);
     }
-    const total = performance.getEntriesByName("bentpipe-redraw").map((e, i) => e.duration + (raster[i] ?? 0));
-    return total.length < 25 ? Infinity : total.sort((a, b) => a - b)[Math.floor(total.length / 2)]!;
+    const total = performance
+      .getEntriesByName("bentpipe-redraw")
+      .map((e, i) => e.duration + (raster[i] ?? 0));
+    return total.length < 25
+      ? Infinity
+      : total.sort((a, b) => a - b)[Math.floor(total.length / 2)]!;
   });
   console.log(`a thousand objects twice: ${median.toFixed(1)} ms a frame`);
   expect(median).toBeLessThan(50);

@@ -1,0 +1,69 @@
+import { bandsIn, CAREFUL, type Phases, shortName } from "../../data/phases.ts";
+import { phaseColour } from "../../format/palette.ts";
+import type { Frame } from "./paint.ts";
+
+/** Height of the strip above a plot that names the phases, in CSS pixels. */
+export const STRIP = 19;
+
+/** From this width on a band is set apart from its neighbour in the strip, and from this one on it may have a name and a line. */
+const APART = 4;
+const ROOMY = 20;
+
+/** Space at each side of a name. */
+const SIDE = 5;
+
+/** Colours that go with the theme rather than with a phase. */
+export interface BandInk {
+  text: string;
+  line: string;
+}
+
+/**
+ * Draws phases behind a plot: a strip above it with their names where they fit, and under it a tint for those that
+ * say how the flow got where it is. The rest leaves the plot as it is but for a thin line where each begins.
+ */
+export function drawBands(f: Frame, phases: Phases, ink: BandInk): void {
+  const { ctx, dpr, left, top, width, height } = f;
+  const strip = STRIP * dpr;
+  ctx.save();
+  ctx.font = `${11.5 * dpr}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif`;
+  ctx.textBaseline = "middle";
+  ctx.textAlign = "left";
+  const bands = bandsIn(phases, f.x0, f.x1, width, dpr).map(({ from, to, name, kind }) => {
+    const a = Math.round(left + from);
+    // What is narrower than a pixel is still to be seen.
+    const b = Math.min(
+      left + width,
+      Math.max(Math.round(left + to), a + (kind === "other" ? 0 : Math.ceil(dpr))),
+    );
+    return { a, width: b - a, begins: from > 0, name, kind };
+  });
+  // Colour by colour, since changing it costs more than filling a rectangle; those that were widened last, on top.
+  for (const kind of ["other", "backing off", ...CAREFUL] as const) {
+    const { head, body } = phaseColour(kind);
+    const own = bands.filter((band) => band.kind === kind);
+    ctx.fillStyle = head;
+    for (const band of own)
+      ctx.fillRect(
+        band.a,
+        top - strip,
+        band.width - (band.width >= APART * dpr ? dpr : 0),
+        strip - dpr,
+      );
+    if (body === 0) continue;
+    ctx.globalAlpha = body;
+    for (const band of own) ctx.fillRect(band.a, top, band.width, height);
+    ctx.globalAlpha = 1;
+  }
+  // Most bands are too narrow for any name, and measuring text is slow; lines close to each other would be a pattern.
+  const wide = bands.filter((band) => band.width >= ROOMY * dpr);
+  ctx.fillStyle = ink.line;
+  for (const { a, begins } of wide) if (begins) ctx.fillRect(a, top, dpr, height);
+  ctx.fillStyle = ink.text;
+  for (const band of wide) {
+    const room = band.width - 2 * SIDE * dpr;
+    const words = [band.name, shortName(band.name)].find((n) => ctx.measureText(n).width <= room);
+    if (words) ctx.fillText(words, band.a + SIDE * dpr, top - strip / 2);
+  }
+  ctx.restore();
+}

@@ -1,0 +1,65 @@
+import type { Layer } from "../charts/time/chart.ts";
+import { inflateBase64, seriesAt } from "./blob.ts";
+import { type Pyramid, pyramid } from "./pyramid.ts";
+import type { SeriesRef } from "./schema.ts";
+
+/** Decodes series on demand and keeps their pyramids. */
+export class SeriesCache {
+  readonly #made = new Map<string, Pyramid>();
+  /** Series that could not be read, in words. */
+  readonly problems: string[] = [];
+
+  constructor(readonly blob: ArrayBuffer) {}
+
+  /** The series that `ref` points to; null where it is empty or not readable. */
+  get(ref: SeriesRef | undefined): Pyramid | null {
+    if (!ref || ref.n === 0) return null;
+    const key = `${ref.offset}:${ref.n}`;
+    const known = this.#made.get(key);
+    if (known) return known;
+    try {
+      const made = pyramid(seriesAt(this.blob, ref));
+      this.#made.set(key, made);
+      return made;
+    } catch (error) {
+      this.problems.push(error instanceof Error ? error.message : String(error));
+      return null;
+    }
+  }
+}
+
+/** The packed series of a report, unpacked once, for whoever asks first. */
+export class SeriesSource {
+  #cache: Promise<SeriesCache> | null = null;
+
+  /** `data` is base64 of a zlib stream. */
+  constructor(readonly data: string) {}
+
+  /** The series; `unpacking` is called where that takes a moment. */
+  async get(unpacking?: () => void): Promise<SeriesCache> {
+    this.#cache ??= this.#unpack(unpacking);
+    return this.#cache;
+  }
+
+  async #unpack(unpacking?: () => void): Promise<SeriesCache> {
+    unpacking?.();
+    // A frame for words to appear.
+    await new Promise((done) => setTimeout(done, 20));
+    const start = performance.now();
+    const blob = await inflateBase64(this.data);
+    performance.measure("bentpipe-unpack", { start, end: performance.now() });
+    return new SeriesCache(blob);
+  }
+}
+
+/** First and last instant of some layers, in the run's time; null where there is none. */
+export function extentOf(list: Layer[]): [number, number] | null {
+  let lo = Infinity;
+  let hi = -Infinity;
+  for (const { data } of list) {
+    if (data.n === 0) continue;
+    lo = Math.min(lo, data.t[0]!);
+    hi = Math.max(hi, data.t[data.n - 1]!);
+  }
+  return hi >= lo ? [lo, hi] : null;
+}

@@ -1,0 +1,150 @@
+/** What may stand inside an element: elements, text, or nothing. Text never becomes markup. */
+export type Child = Node | string | number | null | undefined | false | Child[];
+
+/** Attributes; functions become listeners for the event of that name. */
+export type Attributes = Record<
+  string,
+  string | number | boolean | null | undefined | ((event: never) => void)
+>;
+
+function fill(el: Element, attributes: Attributes, children: Child[]): void {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") el.addEventListener(key, value as (event: Event) => void);
+    else el.setAttribute(key, value === true ? "" : String(value));
+  }
+  append(el, children);
+}
+
+/** Appends children; strings and numbers go in as text. */
+export function append(el: Element, children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    if (Array.isArray(child)) append(el, child);
+    else el.append(typeof child === "number" ? String(child) : child);
+  }
+}
+
+/** Makes an HTML element. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const el = document.createElement(tag);
+  fill(el, attributes, children);
+  return el;
+}
+
+/** Makes an SVG element. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  const el = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fill(el, attributes, children);
+  return el;
+}
+
+/** Replaces all children. */
+export function replace(el: Element, ...children: Child[]): void {
+  el.replaceChildren();
+  append(el, children);
+}
+
+/** A labelled drop-down. */
+export function select(
+  label: string,
+  options: { value: string; text: string }[],
+  value: string,
+  change: (value: string) => void,
+): HTMLLabelElement {
+  const el = h(
+    "select",
+    { change: () => change(el.value) },
+    options.map((o) => h("option", { value: o.value, selected: o.value === value }, o.text)),
+  );
+  return h("label", { class: "field" }, h("span", {}, label), el);
+}
+
+/** A button that does something at once. */
+export function button(
+  text: string,
+  click: () => void,
+  attributes: Attributes = {},
+): HTMLButtonElement {
+  return h("button", { type: "button", click, ...attributes }, text);
+}
+
+const sized = new Map<Element, () => void>();
+const observer =
+  typeof ResizeObserver === "undefined"
+    ? null
+    : new ResizeObserver((entries) => entries.forEach((e) => sized.get(e.target)?.()));
+
+/** Calls back with the width of an element whenever it changes (and once at the start), as long as it is on the page. */
+export function onWidth(el: Element, draw: (width: number) => void): void {
+  let width = -1;
+  sized.set(el, () => {
+    if (!el.isConnected) {
+      sized.delete(el);
+      observer?.unobserve(el);
+      return;
+    }
+    const now = Math.floor(el.clientWidth);
+    if (now !== width && now > 0) {
+      width = now;
+      draw(now);
+    }
+  });
+  observer?.observe(el);
+}
+
+/** Draws at once what has changed its width; before printing there is no time to wait. */
+export function remeasure(): void {
+  for (const check of [...sized.values()]) check();
+}
+
+/** Brings an element into view, without motion where the reader asked for none. */
+export function scrollTo(el: Element | null, block: ScrollLogicalPosition = "start"): void {
+  el?.scrollIntoView({
+    block,
+    behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
+  });
+}
+
+/** Offers text as a file. */
+export function download(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const a = h("a", { href: url, download: name });
+  document.body.append(a);
+  a.click();
+  a.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Copies text, with the older way where the clipboard interface is not available. */
+export async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h("textarea", { readonly: true, class: "offscreen" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/** A name safe as a file name. */
+export function fileName(...parts: string[]): string {
+  return parts
+    .map((p) => p.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g, ""))
+    .filter(Boolean)
+    .join("_")
+    .slice(0, 120);
+}
