@@ -1,20 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { metricOf } from "../src/data/metrics.ts";
+import { metricValue, plainValue } from "../src/format/metric.ts";
 import {
   bytes,
   count,
-  metricOf,
-  metricValue,
   ms,
   percent,
-  plainValue,
   seconds,
   shortest,
   significant,
-  stepDecimals,
-  tickLabels,
-  ticks,
 } from "../src/format/numbers.ts";
 import { allColours, contrast, variantColour, variantDash } from "../src/format/palette.ts";
+import { stepDecimals, tickLabels, ticks } from "../src/format/ticks.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 
@@ -87,13 +84,13 @@ describe("metrics", () => {
       better: "lower",
     });
     expect(metricOf("goodput_mbps")).toMatchObject({ unit: "Mbps", better: "higher" });
-    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Return bytes", unit: "B" });
+    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Reverse bytes", unit: "B" });
     expect(metricOf("return_bytes.tcp_options")).toMatchObject({
-      label: "Return bytes, TCP options",
+      label: "Reverse bytes, TCP options",
       unit: "B",
     });
     expect(metricOf("pep_held_bytes")).toMatchObject({
-      label: "Most held by the proxy",
+      label: "Largest proxy buffer",
       unit: "B",
       better: null,
     });

@@ -8,11 +8,13 @@ import {
 } from "../src/charts/static/heat-scale.ts";
 import { competitionOf, sharedValue, shareOf } from "../src/data/fairness.ts";
 import { flowsOf } from "../src/data/flows.ts";
-import { goodputsAt, groupsAt, metricsOf, pointsOf } from "../src/data/groups.ts";
+import { goodputsAt, groupsAt } from "../src/data/groups.ts";
+import { metricsOf } from "../src/data/offered.ts";
+import { pointsOf } from "../src/data/points.ts";
 import { normalise } from "../src/data/read.ts";
 import type { Report } from "../src/data/schema.ts";
+import { tableRows } from "../src/data/table.ts";
 import { contrast } from "../src/format/palette.ts";
-import { tableRows } from "../src/sections/table.ts";
 import { matrixReport } from "./matrixfixture.ts";
 import { lossReport, sweepReport } from "./sweepfixture.ts";
 

@@ -167,12 +167,15 @@ describe("bands", () => {
   it("join without gap or overlap, no more than two to a pixel, whatever the window", () => {
     let t = 0;
     let seed = 1;
-    const draw = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
+    const draw = (): number => {
+      seed = (seed * 48271) % 2147483647;
+      return seed / 2147483647;
+    };
     const labels = ["a: x", "a: y", "b", "recovery", "validating"];
-    const list = Array.from({ length: 10_000 }, () => ({
-      t_s: (t += draw() ** 6),
-      label: labels[Math.floor(draw() * 5)]!,
-    }));
+    const list = Array.from({ length: 10_000 }, () => {
+      t += draw() ** 6;
+      return { t_s: t, label: labels[Math.floor(draw() * 5)]! };
+    });
     const q = phasesOf(list, t + 1)!;
     for (let k = 0; k < 300; k++) {
       const x0 = draw() * t;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { resultsJson } from "../src/sections/data.ts";
+import { resultsJson } from "../src/data/export.ts";
 import { Bench, clean, layoutFaults, view } from "./browser.ts";
 import { builtPage, embed, PLACEHOLDER } from "./embed.ts";
 import { type Fixture, geoReport, hostileReport, oddReport, singleReport } from "./fixture.ts";

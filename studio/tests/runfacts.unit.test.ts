@@ -16,10 +16,10 @@ describe("what was known of a path", () => {
       token: "wrong_address",
     }).map(([name, value]) => `${name}: ${plain(value)}`);
     expect(facts).toEqual([
-      "Path as saved: 3.75 MB in 600 ms",
-      "Path as the sender saw it: 3.68 MB in 600 ms",
-      "Path as the receiver saw it: 3.69 MB in 601 ms",
-      "Saved window met congestion: no",
+      "Saved path: 3.75 MB in 600 ms",
+      "Path observed by the sender: 3.68 MB in 600 ms",
+      "Path observed by the receiver: 3.69 MB in 601 ms",
+      "Jump met congestion: no",
       "Path token: wrong address",
     ]);
   });

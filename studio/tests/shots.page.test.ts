@@ -6,7 +6,7 @@ import { Bench, WEBGL } from "./browser.ts";
 import { geoReport, millionReport, oddReport, singleReport } from "./fixture.ts";
 import { matrixReport } from "./matrixfixture.ts";
 import { phaseReport } from "./phasefixture.ts";
-import { returnReport } from "./returnfixture.ts";
+import { reverseReport } from "./reversefixture.ts";
 import { constellationReport, MANY, orbitReport } from "./skyfixture.ts";
 import { failedReport, lossReport, policySweep } from "./sweepfixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
@@ -187,7 +187,7 @@ describe.skipIf(!dir)("screenshots", () => {
     },
     {
       name: "return-1440-light",
-      make: () => returnReport(),
+      make: () => reverseReport(),
       width: 1440,
       height: 900,
       dark: false,
@@ -195,7 +195,7 @@ describe.skipIf(!dir)("screenshots", () => {
     },
     {
       name: "return-1280-dark",
-      make: () => returnReport({ blocked: 0.8, terminals: ["t1", "t2", "t3"] }),
+      make: () => reverseReport({ blocked: 0.8, terminals: ["t1", "t2", "t3"] }),
       width: 1280,
       height: 720,
       dark: true,

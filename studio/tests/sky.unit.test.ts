@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { commonBeginning } from "../src/data/links.ts";
 import { normalise } from "../src/data/read.ts";
-import { linksAround, Ways } from "../src/data/routes.ts";
-import type { Sky, Station, TraceFlow, WayEntry } from "../src/data/schema.ts";
-import { wayChanges } from "../src/panels/flow.ts";
+import { linksAround, Routes } from "../src/data/routes.ts";
+import type { RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
+import { routeChanges } from "../src/panels/panel.ts";
 import { greatArc } from "../src/sky/map.ts";
-import { commonBeginning, EARTH_KM, SkyModel } from "../src/sky/model.ts";
+import { EARTH_KM, SkyModel } from "../src/sky/model.ts";
 import { usualSpeed } from "../src/sky/player.ts";
 import { nearest } from "../src/sky/view.ts";
 import { unrolled } from "../src/sky/world.ts";
@@ -158,7 +159,7 @@ describe("a way", () => {
     expect([m.nameOf(1), m.nameOf(3), m.nameOf(9)]).toEqual(["s1", "pole", ""]);
   });
   it("holds from its time until the next one that differs", () => {
-    const ways = new Ways([
+    const ways = new Routes([
       { flow: "a", t_s: 0, nodes: [1, 2] },
       { flow: "b", t_s: 1, nodes: [7] },
       { flow: "a", t_s: 5, nodes: [1, 2] },
@@ -178,11 +179,11 @@ describe("a way", () => {
     ]);
   });
   it("stands in the plots where it changes, unless it does so all the time", () => {
-    const entries = (n: number): WayEntry[] =>
+    const entries = (n: number): RouteEntry[] =>
       Array.from({ length: n }, (_, i) => ({ flow: "f", t_s: i, nodes: [i] }));
     const flow: TraceFlow = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
     const marks = (n: number): number =>
-      wayChanges(
+      routeChanges(
         { variant: "", point: {}, run: 0, flows: [flow], links: [], sky: 0, paths: entries(n) },
         [flow],
       ).length;

@@ -1,4 +1,4 @@
-import type { Report, Sky, Station, TraceFlow, WayEntry } from "../src/data/schema.ts";
+import type { Report, RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
 import { EARTH_KM, earthFixed, LIGHT_KM_PER_MS } from "../src/sky/model.ts";
 import { BlobWriter, type Fixture } from "./fixture.ts";
 import { random } from "./flowmodel.ts";
@@ -173,7 +173,7 @@ export function orbitReport(
 ): Fixture {
   const blob = new BlobWriter();
   const { sky, at } = skyOf(shells, Math.floor(length / step) + 1, step, blob);
-  const paths: WayEntry[] = [];
+  const paths: RouteEntry[] = [];
   const links: number[][] = sky.satellites.names.map(() => []);
   for (const [a, b] of sky.isls) {
     links[a]!.push(b);

@@ -1,19 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { wrapParts } from "../src/charts/static/path-drawing.ts";
-import {
-  cdf,
-  groupsAt,
-  metricsOf,
-  pointKey,
-  pointLabel,
-  pointsOf,
-  quantile,
-  within,
-} from "../src/data/groups.ts";
+import { resultsJson, runsTable } from "../src/data/export.ts";
+import { groupsAt } from "../src/data/groups.ts";
+import { metricsOf } from "../src/data/offered.ts";
+import { pointKey, pointLabel, pointsOf, within } from "../src/data/points.ts";
 import { normalise } from "../src/data/read.ts";
+import { cdf, quantile } from "../src/data/statistics.ts";
+import { tableCells, tableRows } from "../src/data/table.ts";
+import { cell, delimited } from "../src/page/files.ts";
 import { formatHash, parseHash, type State } from "../src/page/state.ts";
-import { resultsJson, runsCsv } from "../src/sections/data.ts";
-import { cell, delimited, tableCells, tableRows } from "../src/sections/table.ts";
 import { geoReport, singleReport } from "./fixture.ts";
 
 const flow = { name: "download", place: 1 };
@@ -100,7 +95,7 @@ describe("files", () => {
     expect(pointsOf(back)).toEqual(pointsOf(report));
   });
   it("hold a line per flow of every run", () => {
-    const lines = runsCsv(report).trimEnd().split("\n");
+    const lines = runsTable(report);
     expect(lines).toHaveLength(1 + report.runs.length);
     expect(lines[0]).toContain("return_bytes.total");
   });
@@ -133,11 +128,11 @@ describe("the address", () => {
     origin: "flow",
     links: "busy",
     zoom: null,
-    at: "",
-    returnFlow: "",
-    over: "",
+    reversePoint: "",
+    reverseFlow: "",
+    compared: "",
     count: "bytes",
-    overZoom: null,
+    reverseZoom: null,
   };
   it("round-trips a view", () => {
     const state: State = {
@@ -146,10 +141,10 @@ describe("the address", () => {
       run: 3,
       versus: 1,
       zoom: [1.5, 2.25],
-      at: '[["rate","1 Mbps"]]',
-      over: "0,2",
+      reversePoint: '[["rate","1 Mbps"]]',
+      compared: "0,2",
       count: "packets",
-      overZoom: [0.5, 3],
+      reverseZoom: [0.5, 3],
     };
     expect({ ...usual, ...parseHash(`#${formatHash(state, usual)}`) }).toEqual(state);
     expect(formatHash(usual, usual)).toBe("");

@@ -2,12 +2,14 @@ import { describe, expect, it } from "vitest";
 import { axis, axisTicks, rangeOf } from "../src/charts/static/axes.ts";
 import { fitting, valueAxis } from "../src/charts/static/sweep-plot.ts";
 import { flowLabel, flowsOf, visitOf } from "../src/data/flows.ts";
-import { groupsAt, pointsOf } from "../src/data/groups.ts";
+import { groupsAt } from "../src/data/groups.ts";
+import { metricOf } from "../src/data/metrics.ts";
+import { pointsOf } from "../src/data/points.ts";
 import { inOrder, quantities, quantity, sweepOf } from "../src/data/sweep.ts";
-import { interval, metricOf, metricScale } from "../src/format/numbers.ts";
+import { tableCells, tableRows } from "../src/data/table.ts";
+import { interval, metricScale } from "../src/format/metric.ts";
 import { opening } from "../src/sections/header.ts";
-import { headline } from "../src/sections/results.ts";
-import { tableCells, tableRows } from "../src/sections/table.ts";
+import { headline } from "../src/sections/results-parts.ts";
 import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
 
 const main = { name: "main", place: 1 };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { pyramid } from "../src/data/pyramid.ts";
 import type { PathInfo, TraceFlow } from "../src/data/schema.ts";
-import { binOf, flowName, rateOf } from "../src/panels/flows.ts";
+import { binOf, rateOf } from "../src/panels/goodput.ts";
+import { flowName } from "../src/panels/panel.ts";
 
 const flow = (name: string, visit: number): TraceFlow => ({
   name,

@@ -137,7 +137,7 @@ it("a visit over several connections says whose series these are, and what a pro
   expect(h1).toContain("6 connections");
   expect(h1).toContain("Return bytes, TCP options");
   expect(h1).not.toMatch(/proxy|QUIC|UDP/);
-  expect(h2).toMatch(/Most held by the proxy\s+253 kB/);
+  expect(h2).toMatch(/Largest proxy buffer\s+253 kB/);
   expect(h2).toMatch(/ACKs held back by the filter\s+12/);
   clean(opened);
   await page.close();

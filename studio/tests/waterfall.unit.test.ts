@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { flowMetric, metricsOf } from "../src/data/groups.ts";
 import {
   heightOf,
   inOrderOfStart,
@@ -9,9 +8,10 @@ import {
   rowText,
   shortRowName,
   waterfallOf,
-} from "../src/data/objects.ts";
-import { metricOf } from "../src/format/numbers.ts";
-import { ofFirst } from "../src/panels/flow.ts";
+} from "../src/charts/time/waterfall.ts";
+import { flowMetric, metricOf } from "../src/data/metrics.ts";
+import { metricsOf } from "../src/data/offered.ts";
+import { firstConnection } from "../src/panels/panel.ts";
 import { layersOf } from "../src/sections/run-facts.ts";
 import { geoReport } from "./fixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
@@ -56,7 +56,7 @@ describe("a waterfall", () => {
     expect(w.rows.map((r) => plain(rowText(r, 10)))).toEqual([
       "a.html: 1.00 kB, 1.00 s to 4.00 s, took 3.00 s",
       "b.js: 1.00 kB, 2.00 s to 3.00 s, took 1.00 s",
-      "c.js: 1.00 kB, from 2.00 s, not done",
+      "c.js: 1.00 kB, from 2.00 s, never completed",
     ]);
   });
   it("is not made of a single object or of none", () => {
@@ -115,11 +115,11 @@ describe("return bytes", () => {
   const { report } = pageReport();
   it("are in words, the sum first, without the layers of another transport", () => {
     expect(layersOf(report.runs[0]!.flows[0]!)).toEqual([
-      ["Return bytes", 75_772],
-      ["Return bytes, IP headers", 16_380],
-      ["Return bytes, TCP headers", 16_380],
-      ["Return bytes, TCP options", 9876],
-      ["Return bytes, TCP payload", 33_136],
+      ["Reverse bytes", 75_772],
+      ["Reverse bytes, IP", 16_380],
+      ["Reverse bytes, TCP header", 16_380],
+      ["Reverse bytes, TCP options", 9876],
+      ["Reverse bytes, TCP payload", 33_136],
     ]);
   });
   it("are offered as metrics for layers that some run used", () => {
@@ -157,7 +157,7 @@ describe("return bytes", () => {
         ci95_high: null,
       },
     ];
-    expect(metricsOf(with_).filter((m) => metricOf(m).label === "Return bytes")).toEqual([
+    expect(metricsOf(with_).filter((m) => metricOf(m).label === "Reverse bytes")).toEqual([
       "return_bytes",
     ]);
     expect(flowMetric(with_.runs[0]!.flows[0]!, "return_bytes")).toBe(75_772);
@@ -166,8 +166,8 @@ describe("return bytes", () => {
 
 describe("a visit of several connections", () => {
   it("says whose the sender's series are, one of a single connection does not", () => {
-    expect(ofFirst(6).note).toBe("The sender's series are those of the first of 6 connections.");
-    expect(ofFirst(1)).toEqual({});
-    expect(ofFirst(undefined)).toEqual({});
+    expect(firstConnection(6).note).toBe("The sender's series are of the first of 6 connections.");
+    expect(firstConnection(1)).toEqual({});
+    expect(firstConnection(undefined)).toEqual({});
   });
 });

@@ -1,30 +1,20 @@
+import { METRIC } from "./metrics.ts";
 import type { Fairness, Report, Run } from "./schema.ts";
 
-/** Flow name under which statistics of a run's flows together stand. */
+/** Flow name that summaries give to metrics of all flows of a run together. */
 export const ALL_FLOWS = "all";
 
-/** Share of the first of two competing flows, in per cent: its goodput over the sum of both. */
-export const SHARE = "share";
-
-/** Metrics of all flows together, by the names that runs and summaries have for them. */
+/** Metrics that a run's fairness has under their own names. */
 const OF_RUN = [
-  "jain",
-  "share_ratio",
-  "aggregate_mbps",
-  "bottleneck_utilisation",
-  "bottleneck_queue_ms",
-  "convergence_s",
+  METRIC.jainIndex,
+  METRIC.minMaxRatio,
+  METRIC.aggregateGoodput,
+  METRIC.bottleneckUtilisation,
+  METRIC.bottleneckQueue,
+  METRIC.convergence,
 ] as const satisfies (keyof Fairness)[];
 
-/** Metrics that are of no single flow, the share first. */
-export const SHARED_METRICS: readonly string[] = [SHARE, ...OF_RUN];
-
-/** Whether a metric is of all flows of a run together and not of one of them. */
-export function isShared(metric: string): boolean {
-  return SHARED_METRICS.includes(metric);
-}
-
-/** Two flows that compete, and the swept keys that give their controllers. */
+/** Two flows that compete, and the swept keys of their controllers. */
 export interface Competition {
   flows: [string, string];
   keys: [string, string];
@@ -33,7 +23,7 @@ export interface Competition {
 const KEY = /^flow\.(.+)\.congestion$/;
 const known = new WeakMap<Report, Competition | null>();
 
-/** The competition that a report is about: exactly two flows have their controllers swept. */
+/** The competition that a report is about: the controllers of exactly two flows are swept. */
 export function competitionOf(report: Report): Competition | null {
   const before = known.get(report);
   if (before !== undefined) return before;
@@ -48,16 +38,17 @@ export function competitionOf(report: Report): Competition | null {
   return found;
 }
 
-/** The value of a metric of all flows in one run; null where there is none. */
+/** The value of a metric of all flows in one run; null if there is none. */
 export function sharedValue(report: Report, run: Run, metric: string): number | null {
-  if (metric !== SHARE) {
-    const name = OF_RUN.find((m) => m === metric);
-    return name ? (run.fairness?.[name] ?? null) : null;
-  }
-  return shareOf(...goodputsOf(report, run));
+  if (metric === METRIC.share) return shareOf(...goodputsOf(report, run));
+  const name = OF_RUN.find((m) => m === metric);
+  return name ? (run.fairness?.[name] ?? null) : null;
 }
 
-/** Goodputs of the two competing flows in one run: over the time in which their shares were counted, else over all of theirs. */
+/**
+ * Goodputs of the two competing flows in one run: over the time in which fairness was measured if
+ * that is known, else over the whole flow.
+ */
 export function goodputsOf(report: Report, run: Run): [number | null, number | null] {
   const of = (name: string | undefined): number | null =>
     run.fairness?.flows.find((f) => f.flow === name)?.goodput_mbps ??
@@ -67,7 +58,7 @@ export function goodputsOf(report: Report, run: Run): [number | null, number | n
   return [of(a), of(b)];
 }
 
-/** The first one's part of a sum, in per cent; null where a part is missing or both are nothing. */
+/** The first value's part of the sum of both, in per cent; null if it is not defined. */
 export function shareOf(a: number | null | undefined, b: number | null | undefined): number | null {
   return typeof a === "number" && typeof b === "number" && a + b > 0 ? (100 * a) / (a + b) : null;
 }

@@ -1,9 +1,10 @@
-import { ALL_FLOWS, isShared } from "./fairness.ts";
+import { ALL_FLOWS } from "./fairness.ts";
+import { isShared } from "./metrics.ts";
 import type { Report } from "./schema.ts";
 
 /**
- * A flow that can be chosen: its name, and which of its reported visits (1 is the first). A variant that resumes has an
- * unreported visit before, so the same place has another visit number there.
+ * A flow that can be chosen: its name, and which of its reported visits (1 is the first). A variant
+ * that resumes has an unreported visit before, so the same place has another visit number there.
  */
 export interface FlowId {
   name: string;
@@ -21,30 +22,32 @@ type Visits = Map<string, Map<string, number[]>>;
 const known = new WeakMap<Report, Visits>();
 
 function visits(report: Report): Visits {
-  let all = known.get(report);
-  if (all) return all;
-  all = new Map();
+  const before = known.get(report);
+  if (before) return before;
+  const all: Visits = new Map();
   const add = (variant: string, name: string, visit: number): void => {
-    let flows = all!.get(variant);
-    if (!flows) all!.set(variant, (flows = new Map()));
-    const list = flows.get(name);
-    if (!list) flows.set(name, [visit]);
-    else if (!list.includes(visit)) list.push(visit);
+    const flows = all.get(variant) ?? new Map<string, number[]>();
+    all.set(variant, flows);
+    const list = flows.get(name) ?? [];
+    if (!list.includes(visit))
+      flows.set(
+        name,
+        [...list, visit].sort((a, b) => a - b),
+      );
   };
   for (const run of report.runs) for (const f of run.flows) add(run.variant, f.name, f.visit);
   for (const s of report.summary)
     if (s.flow !== ALL_FLOWS || !isShared(s.metric)) add(s.variant, s.flow, s.visit);
-  for (const flows of all.values()) for (const list of flows.values()) list.sort((a, b) => a - b);
   known.set(report, all);
   return all;
 }
 
-/** The visit number that a flow has in a variant; undefined where the variant has no such visit. */
+/** The visit number that a flow has in a variant; undefined if the variant has no such visit. */
 export function visitOf(report: Report, variant: string, flow: FlowId): number | undefined {
   return visits(report).get(variant)?.get(flow.name)?.[flow.place - 1];
 }
 
-/** Flows of the whole report: each name as often as the variant with most reported visits of it. */
+/** Flows of the report: each name as often as the variant with most reported visits of it has. */
 export function flowsOf(report: Report): FlowId[] {
   const most = new Map<string, number>();
   for (const flows of visits(report).values()) {
@@ -57,7 +60,7 @@ export function flowsOf(report: Report): FlowId[] {
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
 
-/** A flow in words. The visit is named where a variant has several: by its number, if that is the same everywhere. */
+/** A flow in words, with its visit if a variant has several: the number if all variants agree. */
 export function flowLabel(report: Report, f: FlowId): string {
   if (f === TOGETHER) return "all flows";
   if (!flowsOf(report).some((o) => o.name === f.name && o.place > 1)) return f.name;
@@ -68,10 +71,10 @@ export function flowLabel(report: Report, f: FlowId): string {
     : `${f.name}, ${ordinal} reported visit`;
 }
 
-/** Stands for all flows together, in lines of metrics that are of no single one. */
+/** Stands for all flows together, for metrics of all of them. */
 export const TOGETHER: FlowId = { name: ALL_FLOWS, place: 1 };
 
-/** The flow that a metric is shown for: the one that a key stands for, or all of them. */
+/** The flow that a metric is shown for: the chosen one, or all together. */
 export function flowFor(report: Report, metric: string, key: string): FlowId {
   return isShared(metric) ? TOGETHER : chosenFlow(report, key);
 }

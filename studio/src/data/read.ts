@@ -1,4 +1,4 @@
-import { pointKey } from "./groups.ts";
+import { pointKey } from "./points.ts";
 import type {
   Fairness,
   Flow,

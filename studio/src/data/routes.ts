@@ -1,34 +1,46 @@
-import type { WayEntry } from "./schema.ts";
+import type { Report, RouteEntry, Sky, Trace } from "./schema.ts";
 
-/** The way of a flow at a time. */
-export interface Way {
-  /** From one end to the other; none: there is no way. */
+/** The route of a flow at a time. */
+export interface Route {
+  /** Nodes from one end to the other; empty if there is no route. */
   nodes: number[];
-  /** When it began, and when another one follows (null: none does). */
+  /** When it began, and when the next route begins (null: never). */
   since: number;
   until: number | null;
 }
 
-/** Ways of all flows of a run over time. */
-export class Ways {
-  /** Flows that have ways, in the order of their first entry. */
+/** The constellation over a trace's path, if there is one. */
+export function skyOf(report: Report, trace: Trace | undefined): Sky | undefined {
+  return trace?.sky === undefined ? undefined : report.skies[trace.sky];
+}
+
+/** True if a trace's path goes over a constellation. */
+export const hasSky = (trace: Trace): boolean => trace.sky !== undefined;
+
+/** Routes of all flows of a run over time. */
+export class Routes {
+  /** Flows that have routes, in the order of their first entry. */
   readonly flows: string[];
-  readonly #of: Map<string, WayEntry[]>;
+  readonly #of = new Map<string, RouteEntry[]>();
 
   /** `entries` ascend in time. */
-  constructor(entries: WayEntry[]) {
-    this.#of = new Map();
+  constructor(entries: RouteEntry[]) {
     for (const entry of entries) {
       const list = this.#of.get(entry.flow);
-      // What is written again is no change.
+      // The same route written again is no change.
       if (!list) this.#of.set(entry.flow, [entry]);
       else if (list.at(-1)!.nodes.join() !== entry.nodes.join()) list.push(entry);
     }
     this.flows = [...this.#of.keys()];
   }
 
-  /** The way of a flow at a time of the run; null before its first entry. */
-  at(flow: string, time: number): Way | null {
+  /** The routes of a trace. */
+  static of(trace: Trace): Routes {
+    return new Routes(trace.paths ?? []);
+  }
+
+  /** The route of a flow at a time of the run; null before its first entry. */
+  at(flow: string, time: number): Route | null {
     const list = this.#of.get(flow) ?? [];
     let lo = 0;
     let hi = list.length;
@@ -41,13 +53,13 @@ export class Ways {
     return entry ? { nodes: entry.nodes, since: entry.t_s, until: list[lo]?.t_s ?? null } : null;
   }
 
-  /** When the way of a flow becomes another one, in order. */
+  /** Times at which the route of a flow changes, ascending. */
   changesOf(flow: string): number[] {
     return (this.#of.get(flow) ?? []).slice(1).map((entry) => entry.t_s);
   }
 }
 
-/** Links of satellites that are at most `reach` links away from one of `nodes`, as pairs in one list. */
+/** Links between satellites at most `reach` links away from one of `nodes`, as a list of pairs. */
 export function linksAround(
   isls: readonly (readonly [number, number])[],
   nodes: Iterable<number>,

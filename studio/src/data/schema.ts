@@ -204,11 +204,11 @@ export interface Trace {
   /** Index of the sky above this run. */
   sky?: number;
   /** Ways of the flows, each from its time until the flow's next entry. */
-  paths?: WayEntry[];
+  paths?: RouteEntry[];
 }
 
 /** From `t_s` on, what a flow sends goes over these nodes: satellites by their index, then stations. None: there is no way. */
-export interface WayEntry {
+export interface RouteEntry {
   flow: string;
   t_s: number;
   nodes: number[];

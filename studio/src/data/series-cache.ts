@@ -1,4 +1,3 @@
-import type { Layer } from "../charts/time/chart.ts";
 import { inflateBase64, seriesAt } from "./blob.ts";
 import { type Pyramid, pyramid } from "./pyramid.ts";
 import type { SeriesRef } from "./schema.ts";
@@ -50,16 +49,4 @@ export class SeriesSource {
     performance.measure("bentpipe-unpack", { start, end: performance.now() });
     return new SeriesCache(blob);
   }
-}
-
-/** First and last instant of some layers, in the run's time; null where there is none. */
-export function extentOf(list: Layer[]): [number, number] | null {
-  let lo = Infinity;
-  let hi = -Infinity;
-  for (const { data } of list) {
-    if (data.n === 0) continue;
-    lo = Math.min(lo, data.t[0]!);
-    hi = Math.max(hi, data.t[data.n - 1]!);
-  }
-  return hi >= lo ? [lo, hi] : null;
 }

@@ -1,4 +1,4 @@
-import { keyLabel, pointKey, pointLabel } from "./groups.ts";
+import { keyLabel, pointKey, pointLabel } from "./points.ts";
 import type { Point } from "./schema.ts";
 
 /** Units of quantities: what kind of thing they measure, and how many of its smallest unit they are. */

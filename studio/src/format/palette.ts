@@ -1,3 +1,4 @@
+import type { ByteLayer } from "../data/byte-layers.ts";
 import type { PhaseKind } from "../data/phases.ts";
 
 /**
@@ -31,16 +32,16 @@ export type Role =
   | "acked"
   | "received"
   | "lost"
-  | "dropped_policer"
-  | "dropped_queue"
-  | "dropped_loss"
+  | "droppedPolicer"
+  | "droppedQueue"
+  | "droppedChannel"
   | "cwnd"
   | "flight"
   | "ssthresh"
   | "rtt"
   | "srtt"
   | "pacing"
-  | "credit"
+  | "limit"
   | "requested"
   | "allocated"
   | "used"
@@ -51,16 +52,16 @@ const ROLES: Record<Role, [light: string, dark: string]> = {
   acked: ["#00805f", "#3fd0a8"],
   received: ["#93458f", "#dc9fe4"],
   lost: ["#c8300a", "#ff7d5c"],
-  dropped_policer: ["#8a3fb0", "#cf9cf0"],
-  dropped_queue: ["#a86400", "#f0b13c"],
-  dropped_loss: ["#c02a5c", "#ff86ac"],
+  droppedPolicer: ["#8a3fb0", "#cf9cf0"],
+  droppedQueue: ["#a86400", "#f0b13c"],
+  droppedChannel: ["#c02a5c", "#ff86ac"],
   cwnd: ["#0060a8", "#62b5ff"],
   flight: ["#c8500a", "#ff9559"],
   ssthresh: ["#5a616b", "#b4bcc6"],
   rtt: ["#5b97c9", "#3f82bd"],
   srtt: ["#c8500a", "#ff9559"],
   pacing: ["#00805f", "#3fd0a8"],
-  credit: ["#c8500a", "#ff9559"],
+  limit: ["#c8500a", "#ff9559"],
   requested: ["#c8500a", "#ff9559"],
   allocated: ["#0060a8", "#62b5ff"],
   used: ["#00805f", "#3fd0a8"],
@@ -100,6 +101,10 @@ const PHASES: Record<PhaseKind, [light: string, dark: string]> = {
 export function phaseColour(kind: PhaseKind, dark = isDark()): { head: string; body: number } {
   return { head: PHASES[kind][dark ? 1 : 0], body: kind === "other" ? 0 : dark ? 0.3 : 0.26 };
 }
+
+/** The colour of a layer of bytes. */
+export const layerColour = (layer: ByteLayer, dark = isDark()): string =>
+  layer.colour[dark ? 1 : 0];
 
 /** Dash pattern that tells the second and third round of colours apart. */
 export function variantDash(index: number): number[] {

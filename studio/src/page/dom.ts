@@ -113,38 +113,3 @@ export function scrollTo(el: Element | null, block: ScrollLogicalPosition = "sta
     behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
   });
 }
-
-/** Offers text as a file. */
-export function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  const a = h("a", { href: url, download: name });
-  document.body.append(a);
-  a.click();
-  a.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/** Copies text, with the older way where the clipboard interface is not available. */
-export async function copy(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const area = h("textarea", { readonly: true, class: "offscreen" });
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
-}
-
-/** A name safe as a file name. */
-export function fileName(...parts: string[]): string {
-  return parts
-    .map((p) => p.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g, ""))
-    .filter(Boolean)
-    .join("_")
-    .slice(0, 120);
-}

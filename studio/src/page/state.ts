@@ -17,14 +17,22 @@ export interface State {
   links: "busy" | "all";
   zoom: [number, number] | null;
   /** Of the section on the return link: key of the point, flow, variants drawn over each other by their indices ("": the usual ones), what packets are counted in, window. */
-  at: string;
-  returnFlow: string;
-  over: string;
+  reversePoint: string;
+  reverseFlow: string;
+  compared: string;
   count: "bytes" | "packets";
-  overZoom: [number, number] | null;
+  reverseZoom: [number, number] | null;
 }
 
-const TEXTS = ["metric", "flow", "point", "traceFlow", "at", "returnFlow", "over"] as const;
+const TEXTS = [
+  "metric",
+  "flow",
+  "point",
+  "traceFlow",
+  "reversePoint",
+  "reverseFlow",
+  "compared",
+] as const;
 const NUMBERS = ["run", "versus"] as const;
 const WORDS = {
   origin: ["flow", "run"],
@@ -32,7 +40,7 @@ const WORDS = {
   picture: ["heat", "lines"],
   count: ["bytes", "packets"],
 } as const;
-const WINDOWS = ["zoom", "overZoom"] as const;
+const WINDOWS = ["zoom", "reverseZoom"] as const;
 
 /** Reads the part of the address after `#`; what is malformed is left out. */
 export function parseHash(hash: string): Partial<State> {

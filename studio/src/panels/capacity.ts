@@ -1,114 +1,115 @@
-import type { Layer, PanelSpec } from "../charts/time/chart.ts";
+import type { Layer, PanelSpec, Reference } from "../charts/time/spec.ts";
+import { CAPACITY_SERIES } from "../data/links.ts";
+import { LINK_SERIES } from "../data/names.ts";
 import type { TraceLink } from "../data/schema.ts";
-import type { SeriesCache } from "../data/series-cache.ts";
-import { roleColour, variantColour, variantDash } from "../format/palette.ts";
-import type { PanelBase } from "./links.ts";
+import { type Role, roleColour, variantColour, variantDash } from "../format/palette.ts";
+import { BASE, type LinksView, type Panel, reference } from "./panel.ts";
 
-/** Series of a terminal, frame by frame, that stand in the plots of its capacity. */
-export const CAPACITY_SERIES = ["requested", "allocated", "used"];
-
-/** Whether series are of a terminal on a carrier, whose capacity is asked for and allocated. */
-export const isTerminal = (link: TraceLink): boolean => link.series.allocated !== undefined;
-
-/** Whether they are of nothing else, and so of no link in the sense of the other plots. */
-export const isOnlyTerminal = (link: TraceLink): boolean =>
-  isTerminal(link) && Object.keys(link.series).every((key) => CAPACITY_SERIES.includes(key));
-
-/** The name of the carrier and that of the terminal: `hop/return#terminal`. */
-function split(name: string): { carrier: string; terminal: string } {
-  const at = name.lastIndexOf("#");
-  return at < 0
-    ? { carrier: name, terminal: "" }
-    : { carrier: name.slice(0, at), terminal: name.slice(at + 1) };
+/** A terminal on a carrier; its series are named `hop/return#terminal`. */
+interface Terminal {
+  carrier: string;
+  name: string;
+  link: TraceLink;
 }
 
-/** What capacity each terminal asked for, was given and used: a plot of each, and where there are several one of all. */
-export function capacityPanels(
-  terminals: TraceLink[],
-  links: TraceLink[],
-  cache: SeriesCache,
-  base: PanelBase,
-): PanelSpec[] {
-  const carriers = [...new Set(terminals.map((l) => split(l.name).carrier))];
-  return carriers.flatMap((carrier): PanelSpec[] => {
-    const own = terminals.filter((l) => split(l.name).carrier === carrier);
-    const rate = links.find((l) => l.name === carrier)?.rate_mbps ?? own[0]!.rate_mbps;
-    const references: PanelSpec["references"] =
-      rate !== null && rate > 0
-        ? [{ name: "carrier", value: rate, colour: () => roleColour("reference") }]
-        : [];
-    const single = own.map((l, i): PanelSpec => {
-      const { terminal } = split(l.name);
-      const layer = (
-        key: string,
-        name: string,
-        title: string,
-        colour: Layer["colour"],
-        more: Partial<Layer>,
-      ): Layer[] => {
-        const data = cache.get(l.series[key]);
-        return data ? [{ name, title, style: "step", data, colour, shown: true, ...more }] : [];
-      };
-      return {
-        ...base,
-        id: `capacity:${l.name}`,
-        title: `Capacity of ${carrier}${own.length > 1 ? `, terminal ${terminal}` : ""}`,
-        unit: "Mbps",
-        height: 220,
-        references,
-        layers: [
-          ...layer(
-            "allocated",
-            "allocated",
-            "What the carrier gave the terminal, frame by frame",
-            () => roleColour("allocated"),
-            { fill: true, width: 1.6 },
-          ),
-          ...layer("used", "used", "What the terminal sent in it", () => roleColour("used"), {
-            width: 1.6,
-          }),
-          ...layer(
-            "requested",
-            "requested",
-            "What the terminal is due or had asked for, as known when the frame was planned",
-            () => roleColour("requested"),
-            { dash: [5, 3], width: 1.8, bounded: true },
-          ),
-        ],
-        howto:
-          "Requested is what was known when the frame was planned. It left the terminal a way over the satellite and the planning before, and the plan took as long to come back: so long do the first packets of a burst wait. Area above the used line is capacity that nobody gets back. Where the request stays above the area, the carrier is full, or the terminal has all that it may have.",
-        ...(own.length > 1 && i > 0 ? { folded: "requested, allocated, used" } : {}),
-      };
+function terminalOf(link: TraceLink): Terminal {
+  const at = link.name.lastIndexOf("#");
+  if (at < 0) return { carrier: link.name, name: "", link };
+  return { carrier: link.name.slice(0, at), name: link.name.slice(at + 1), link };
+}
+
+/** What a carrier's plots are made from. */
+interface Carrier {
+  view: LinksView;
+  name: string;
+  terminals: Terminal[];
+  references: Reference[];
+}
+
+const common = ({ view, references }: Carrier) => ({
+  ...BASE,
+  marks: view.marks,
+  unit: "Mbps",
+  height: 220,
+  references,
+});
+
+/** Capacity that one terminal requested, was allocated and used. */
+function ofTerminal(carrier: Carrier, { name, link }: Terminal, i: number): PanelSpec {
+  const several = carrier.terminals.length > 1;
+  const layer = (key: string, role: Role, title: string, more: Partial<Layer>): Layer[] => {
+    const data = carrier.view.cache.get(link.series[key]);
+    const colour = (): string => roleColour(role);
+    return data ? [{ name: key, title, style: "step", data, colour, shown: true, ...more }] : [];
+  };
+  return {
+    ...common(carrier),
+    id: `capacity:${link.name}`,
+    title: `Capacity of ${carrier.name}${several ? `, terminal ${name}` : ""}`,
+    layers: [
+      ...layer(
+        LINK_SERIES.allocated,
+        "allocated",
+        "Capacity allocated to the terminal, frame by frame",
+        { fill: true, width: 1.6 },
+      ),
+      ...layer(LINK_SERIES.used, "used", "Capacity that the terminal used", { width: 1.6 }),
+      ...layer(
+        LINK_SERIES.requested,
+        "requested",
+        "Capacity assured to or requested by the terminal, as known when the frame was planned",
+        { dash: [5, 3], width: 1.8, bounded: true },
+      ),
+    ],
+    howto:
+      "Requested is what the planner knew when it planned the frame: the request crossed the " +
+      "satellite before, and the plan takes as long to come back. The first packets of a burst " +
+      "wait for that time. Area above the used line is capacity wasted. If the request stays above " +
+      "the area, the carrier is full, or the terminal has reached its maximum.",
+    ...(several && i > 0 ? { folded: "requested, allocated, used" } : {}),
+  };
+}
+
+/** Capacity allocated to all terminals of a carrier. */
+function ofAll(carrier: Carrier): PanelSpec {
+  return {
+    ...common(carrier),
+    id: `capacity:${carrier.name}`,
+    title: `Capacity of ${carrier.name}, all terminals`,
+    layers: carrier.terminals.flatMap(({ name, link }, i): Layer[] => {
+      const data = carrier.view.cache.get(link.series[LINK_SERIES.allocated]);
+      if (!data) return [];
+      return [
+        {
+          name: `terminal ${name}`,
+          title: `Capacity allocated to terminal ${name}`,
+          style: "step",
+          data,
+          colour: () => variantColour(i),
+          dash: variantDash(i),
+          width: 1.8,
+          shown: true,
+        },
+      ];
+    }),
+    howto:
+      "Capacity allocated to each terminal, frame by frame. Terminals that request more than their " +
+      "share get equal amounts; what a terminal does not request is divided among the others.",
+  };
+}
+
+/** Capacity allocated to terminals: a plot of each, after one of all if there are several. */
+export const capacity: Panel = {
+  linkSeries: CAPACITY_SERIES,
+  ofLinks: (view) => {
+    const all = view.links.terminals.map(terminalOf);
+    return [...new Set(all.map((t) => t.carrier))].flatMap((name) => {
+      const terminals = all.filter((t) => t.carrier === name);
+      const link = view.links.links.find((l) => l.name === name);
+      const rate = link?.rate_mbps ?? terminals[0]!.link.rate_mbps;
+      const carrier = { view, name, terminals, references: reference("carrier", rate) };
+      const single = terminals.map((t, i) => ofTerminal(carrier, t, i));
+      return terminals.length > 1 ? [ofAll(carrier), ...single] : single;
     });
-    if (own.length < 2) return single;
-    const all: PanelSpec = {
-      ...base,
-      id: `capacity:${carrier}`,
-      title: `Capacity of ${carrier}, all terminals`,
-      unit: "Mbps",
-      height: 220,
-      references,
-      layers: own.flatMap((l, i): Layer[] => {
-        const data = cache.get(l.series.allocated);
-        const { terminal } = split(l.name);
-        return data
-          ? [
-              {
-                name: `terminal ${terminal}`,
-                title: `Capacity allocated to terminal ${terminal}`,
-                style: "step",
-                data,
-                colour: () => variantColour(i),
-                dash: variantDash(i),
-                width: 1.8,
-                shown: true,
-              },
-            ]
-          : [];
-      }),
-      howto:
-        "What the carrier gave each terminal, frame by frame. Terminals that want more than their share stand at the same height; what one of them does not want is shared among the others.",
-    };
-    return [all, ...single];
-  });
-}
+  },
+};

@@ -1,73 +1,48 @@
-import type { PanelSpec } from "../charts/time/chart.ts";
-import { GESTURES, PlotStack } from "../charts/time/stack.ts";
-import { flowIn, pointKey, pointLabel, runOf } from "../data/groups.ts";
-import { chooseLinks } from "../data/link-choice.ts";
-import { reachOf, waterfallPanel } from "../data/objects.ts";
-import { Ways } from "../data/routes.ts";
+import { PlotStack } from "../charts/time/stack.ts";
+import { hasRuns } from "../data/offered.ts";
+import { pointKey } from "../data/points.ts";
+import { Routes, skyOf } from "../data/routes.ts";
 import type { Report, Trace, TraceFlow } from "../data/schema.ts";
-import { extentOf, type SeriesCache, type SeriesSource } from "../data/series-cache.ts";
-import { fileName, h, replace, scrollTo, select } from "../page/dom.ts";
+import type { SeriesCache, SeriesSource } from "../data/series-cache.ts";
+import { h, replace, scrollTo, select } from "../page/dom.ts";
+import { fileName } from "../page/files.ts";
 import type { State, Store } from "../page/state.ts";
-import { panelsOf } from "../panels/flow.ts";
-import { flowName, togetherPanels } from "../panels/flows.ts";
+import { flowName } from "../panels/panel.ts";
 import { SkyModel } from "../sky/model.ts";
 import { SkyPanel } from "../sky/panel.ts";
+import { reasonOf, Status, whenNear } from "./parts.ts";
+import { type Column, panelsOf, rangesOf, traceLabel, type Window } from "./run-columns.ts";
 import { runFacts, sharingFacts } from "./run-facts.ts";
 
-/** Which flow of a run: by its real visit number, as several visits of one run may have been recorded. */
+/** A flow of a run as text. A trace may have several visits, so it is by visit number. */
 const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
 
-/** Stands for all flows where a flow is chosen; no key of a flow reads so. */
+/** Stands for all flows in the choice of flows; no key of a flow reads so. */
 export const ALL = "all";
 
-/** A trace in words. */
-export function traceLabel(report: Report, trace: Trace): string {
-  const several = report.traces.some((t) => t.run !== trace.run);
-  const point = pointLabel(trace.point);
-  return (
-    [
-      trace.variant,
-      point,
-      several || report.runs.some((r) => r.run !== 0) ? `run ${trace.run}` : "",
-    ]
-      .filter(Boolean)
-      .join(" · ") || report.scenario
-  );
-}
-
-/** Plots up to this number do not fill a column beside the sky. */
+/** Up to this many plots do not fill a column beside the sky. */
 const FEW = 2;
 
-/** What the section of time series is called: a report without runs is of paths alone. */
+/** Title of the section; a report without runs has paths only. */
 export function seriesTitle(report: Report): string {
-  return report.runs.length > 0 || report.summary.length > 0 ? "Inside a run" : "Over time";
-}
-
-/** One column of plots: a run and the specs of its plots. */
-interface Column {
-  trace: Trace;
-  /** The flow shown, or all of them. */
-  flows: TraceFlow[];
-  /** When the first of these began, in the run's time. */
-  start: number;
-  t0: number;
-  panels: PanelSpec[];
+  return hasRuns(report) ? "Inside a run" : "Over time";
 }
 
 /** The section with the time series of one run, or of two side by side. */
-export class TraceSection {
+export class RunSection {
   readonly el: HTMLElement;
   readonly #plots: PlotStack;
   readonly #controls = h("div", { class: "controls" });
   readonly #facts = h("div", { class: "run-facts" });
   /** The plots, and the sky beside or above them. */
   readonly #body = h("div", {});
-  #sky: SkyPanel | null = null;
+  readonly #status = new Status();
   readonly #models = new Map<number, SkyModel>();
-  readonly #said = h("p", { class: "note", role: "status", hidden: true });
+  #sky: SkyPanel | null = null;
   #columns: Column[] = [];
+  /** Counts calls of `show`, so that an overtaken one stops. */
   #build = 0;
-  #fresh = true;
+  #first = true;
 
   constructor(
     readonly report: Report,
@@ -75,50 +50,36 @@ export class TraceSection {
     readonly series: SeriesSource | null,
   ) {
     this.#plots = new PlotStack({
-      moved: (cursor) => cursor !== null && this.#sky?.follow(cursor + (this.#columns[0]?.t0 ?? 0)),
+      moved: (cursor) => cursor !== null && this.#sky?.follow(cursor + this.#t0),
       zoomed: (zoom) => store.set({ zoom }),
-      file: () =>
-        fileName(
-          report.scenario,
-          this.#columns[0] ? traceLabel(report, this.#columns[0].trace) : "",
-          "series.csv",
-        ),
+      file: () => {
+        const [first] = this.#columns;
+        const name = first ? traceLabel(report, first.trace) : "";
+        return fileName(report.scenario, name, "series.csv");
+      },
       beside: (id) => this.#linksBox(id),
     });
+    const title = h("h2", { id: "series-title" }, seriesTitle(report));
     this.el = h(
       "section",
       { id: "series", "aria-labelledby": "series-title" },
-      h(
-        "div",
-        { class: "section-head" },
-        h("h2", { id: "series-title" }, seriesTitle(report)),
-        this.#controls,
-      ),
-      this.#said,
+      h("div", { class: "section-head" }, title, this.#controls),
+      this.#status.el,
       this.#facts,
     );
     if (report.traces.length === 0 || !series) {
-      this.#say("No time series were recorded with this report.");
+      this.#status.say("No time series were recorded with this report.");
       this.#controls.remove();
       return;
     }
-    this.el.append(this.#plots.bar, h("p", { class: "howto gestures" }, GESTURES), this.#body);
+    this.el.append(this.#plots.bar, this.#plots.help, this.#body);
     this.#body.append(this.#plots.el);
     store.on((changed) => {
-      if (["run", "versus", "traceFlow", "origin"].some((k) => changed.has(k as keyof State)))
-        void this.show();
+      const keys: (keyof State)[] = ["run", "versus", "traceFlow", "origin"];
+      if (keys.some((k) => changed.has(k))) void this.show();
       else if (changed.has("links")) void this.#relink();
     });
-    // Unpacking waits until the reader comes near.
-    const watch = new IntersectionObserver(
-      (entries) => {
-        if (!entries.some((e) => e.isIntersecting)) return;
-        watch.disconnect();
-        void this.show();
-      },
-      { rootMargin: "800px" },
-    );
-    watch.observe(this.el);
+    whenNear(this.el, () => void this.show());
     this.#drawControls();
   }
 
@@ -128,210 +89,130 @@ export class TraceSection {
     this.#sky?.recolour();
   }
 
-  /** Selects the trace of a run; says so when it has none. */
+  /** Selects the trace of a run; says so if it has none. */
   open(variant: string, point: string, run: number): void {
     const i = this.report.traces.findIndex(
       (t) => t.variant === variant && pointKey(t.point) === point && t.run === run,
     );
     if (i < 0) {
-      this.#say(`No time series was recorded for run ${run} of ${variant}.`);
+      this.#status.say(`No time series were recorded for run ${run} of ${variant}.`);
     } else {
-      this.#said.hidden = true;
+      this.#status.clear();
       this.store.set({ run: i, zoom: null });
     }
     scrollTo(this.el);
   }
 
-  #say(words: string): void {
-    this.#said.textContent = words;
-    this.#said.hidden = false;
+  /** The run's time at which the first column's axis shows zero. */
+  get #t0(): number {
+    return this.#columns[0]?.t0 ?? 0;
   }
 
-  #trace(i: number): Trace | null {
-    return this.report.traces[i] ?? null;
-  }
-
-  /** Whether all flows of a run are shown in one; where there is only one, there is nothing to choose. */
+  /** True if all flows of a run are shown in one axis. */
   get #together(): boolean {
     const { traceFlow, run } = this.store.state;
-    return traceFlow === ALL && (this.#trace(run)?.flows.length ?? 0) > 1;
+    return traceFlow === ALL && (this.report.traces[run]?.flows.length ?? 0) > 1;
   }
 
   #flows({ flows }: Trace): TraceFlow[] {
-    const { traceFlow } = this.store.state;
-    return this.#together
-      ? flows
-      : [flows.find((f) => visitKey(f) === traceFlow) ?? flows[0] ?? []].flat();
+    if (this.#together) return flows;
+    const chosen = flows.find((f) => visitKey(f) === this.store.state.traceFlow) ?? flows[0];
+    return chosen ? [chosen] : [];
   }
 
   #drawControls(): void {
-    const { state } = this.store;
-    const options = this.report.traces.map((t, i) => ({
-      value: String(i),
-      text: traceLabel(this.report, t),
-    }));
-    const a = this.#trace(state.run) ?? this.report.traces[0]!;
-    const shift = a.flows.some((f) => f.start_s > 0);
+    const { report, store } = this;
+    const { state } = store;
+    const runs = report.traces.map((t, i) => ({ value: String(i), text: traceLabel(report, t) }));
+    const { flows } = report.traces[state.run] ?? report.traces[0]!;
+    const each = flows.map((f) => ({ value: visitKey(f), text: flowName(flows, f) }));
+    const chosen = this.#together ? ALL : visitKey(this.#flows({ flows } as Trace)[0]!);
+    const first = this.#together ? "first packet of any flow" : "first packet of the flow";
+    const origins = [
+      { value: "flow", text: first },
+      { value: "run", text: "start of the run" },
+    ];
     replace(
       this.#controls,
-      (options.length > 1 || this.report.runs.length > 0) &&
-        select("Run", options, String(state.run), (v) => this.store.set({ run: Number(v) })),
-      options.length > 1 &&
+      (runs.length > 1 || report.runs.length > 0) &&
+        select("Run", runs, String(state.run), (v) => store.set({ run: Number(v) })),
+      runs.length > 1 &&
         select(
-          "Beside it",
-          [{ value: "-1", text: "nothing" }, ...options],
+          "Compare with",
+          [{ value: "-1", text: "nothing" }, ...runs],
           String(state.versus),
-          (v) => this.store.set({ versus: Number(v) }),
+          (v) => store.set({ versus: Number(v) }),
         ),
-      a.flows.length > 1 &&
-        select(
-          "Flow",
-          [
-            ...a.flows.map((f) => ({ value: visitKey(f), text: flowName(a.flows, f) })),
-            { value: ALL, text: "all together" },
-          ],
-          this.#together ? ALL : visitKey(this.#flows(a)[0]!),
-          (v) => this.store.set({ traceFlow: v, zoom: null }),
+      flows.length > 1 &&
+        select("Flow", [...each, { value: ALL, text: "all together" }], chosen, (v) =>
+          store.set({ traceFlow: v, zoom: null }),
         ),
-      shift &&
-        select(
-          "Time from",
-          [
-            {
-              value: "flow",
-              text: this.#together ? "the first flow's first packet" : "the flow's first packet",
-            },
-            { value: "run", text: "the run's beginning" },
-          ],
-          state.origin,
-          (v) => this.store.set({ origin: v as State["origin"], zoom: null }),
+      flows.some((f) => f.start_s > 0) &&
+        select("Time from", origins, state.origin, (v) =>
+          store.set({ origin: v as State["origin"], zoom: null }),
         ),
     );
   }
 
-  /** Unpacks the traces if that has not been done, and shows what the state asks for. */
+  /** Unpacks the traces if needed, and shows what the state asks for. */
   async show(): Promise<void> {
     this.#drawControls();
     const build = ++this.#build;
     let cache: SeriesCache;
     try {
-      cache = await this.series!.get(() => this.#say("Unpacking the time series…"));
+      cache = await this.series!.get(() => this.#status.say("Unpacking the time series…"));
     } catch (error) {
-      this.#say(
-        `The time series could not be read: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.#status.say(`The time series could not be read: ${reasonOf(error)}`);
       return;
     }
     if (build !== this.#build) return;
-    this.#said.hidden = true;
+    this.#status.clear();
     const { state } = this.store;
-    this.#columns = [state.run, state.versus].flatMap((i) => {
-      const trace = this.#trace(i);
-      const flows = trace ? this.#flows(trace) : [];
-      if (!trace || flows.length === 0) return [];
-      const start = Math.min(...flows.map((f) => f.start_s));
-      return [
-        {
-          trace,
-          flows,
-          start,
-          t0: state.origin === "flow" ? start : 0,
-          panels: this.#panels(trace, flows, cache),
-        },
-      ];
-    });
-    const sky = this.#skyOf(this.#columns[0]?.trace, cache.blob);
-    if (cache.problems.length) this.#say(`Some series could not be read: ${cache.problems[0]}`);
+    this.#columns = [state.run, state.versus].flatMap((i) => this.#column(i, cache));
+    const sky = this.#skyModel(this.#columns[0]?.trace, cache.blob);
+    if (cache.problems.length)
+      this.#status.say(`Some series could not be read: ${cache.problems[0]}`);
     else if (!sky && this.#columns.every((c) => c.panels.length === 0))
-      this.#say("This run has no time series.");
-    let full: [number, number] | null = null;
-    let home: [number, number] | null = null;
-    for (const c of this.#columns) {
-      const join = (
-        r: [number, number] | null,
-        e: [number, number] | null,
-      ): [number, number] | null =>
-        e
-          ? r
-            ? [Math.min(r[0], e[0] - c.t0), Math.max(r[1], e[1] - c.t0)]
-            : [e[0] - c.t0, e[1] - c.t0]
-          : r;
-      const objects =
-        c.panels.flatMap((p) => (p.waterfall ? [reachOf(p.waterfall)] : []))[0] ?? null;
-      full = join(join(full, extentOf(c.panels.flatMap((p) => p.layers))), objects);
-      // The flow's own series say how long it took; links may have been busy before and after.
-      const own =
-        extentOf(
-          c.panels
-            .filter((p) => ["sequence", "received", "window", "rtt"].includes(p.id))
-            .flatMap((p) => p.layers),
-        ) ?? extentOf(c.panels.flatMap((p) => p.layers));
-      home = join(
-        join(home, own && [Math.min(own[0], c.start), own[1]]),
-        objects && [c.start, objects[1]],
-      );
-    }
-    // Where nothing else says how long it lasted, the sky does.
-    if (sky)
-      full = [
-        Math.min(full?.[0] ?? 0, -this.#columns[0]!.t0),
-        Math.max(full?.[1] ?? 0, sky.end - this.#columns[0]!.t0),
-      ];
-    full ??= [0, 1];
-    home ??= full;
-    const last = home[1];
-    const pad = (home[1] - home[0]) * 0.015 || 0.5;
-    home = [home[0], home[1] + pad];
-    full = [Math.min(full[0], home[0]), Math.max(full[1], home[1])];
-    const keep = this.#fresh
-      ? state.zoom
-      : state.zoom && !this.#plots.timeline.atHome
-        ? this.#plots.timeline.view
-        : null;
-    this.#fresh = false;
-    this.#plots.timeline.reset(full, home, keep);
-    this.#raise(sky, [home[0], last]);
+      this.#status.say("This run has no time series.");
+    const { full, home, last } = rangesOf(this.#columns, sky?.end ?? null);
+    const { timeline } = this.#plots;
+    const kept = state.zoom && !timeline.atHome ? timeline.view : null;
+    timeline.reset(full, home, this.#first ? state.zoom : kept);
+    this.#first = false;
+    this.#showSky(sky, [home[0], last]);
     this.#mount();
-    replace(
-      this.#facts,
-      this.#columns.map((c) => {
-        const run = traceLabel(this.report, c.trace);
-        return h(
-          "div",
-          { class: "run-column" },
-          sharingFacts(this.report, c.trace, run),
-          h(
-            "div",
-            { class: "run-flows" },
-            c.flows.map((f) =>
-              runFacts(
-                this.report,
-                c.trace,
-                f,
-                [run, c.trace.flows.length > 1 && flowName(c.trace.flows, f)]
-                  .filter(Boolean)
-                  .join(" · "),
-              ),
-            ),
-          ),
-        );
-      }),
-    );
+    this.#drawFacts();
   }
 
-  /** The plots of some flows of a run. */
-  #panels(trace: Trace, flows: TraceFlow[], cache: SeriesCache): PanelSpec[] {
-    const { path } = this.report;
-    const run = runOf(this.report, trace);
-    const results = flows.map((f) => run && flowIn(run, f));
-    const connections = Math.max(...results.map((f) => f?.connections ?? 1));
-    const links = chooseLinks(this.report, trace, flows, this.store.state.links === "all");
-    return this.#together
-      ? togetherPanels(trace, path, cache, connections, links)
-      : [
-          ...waterfallPanel(results[0], flows[0]!),
-          ...panelsOf(trace, flows[0]!, path, cache, results[0], links),
-        ];
+  #column(i: number, cache: SeriesCache): Column[] {
+    const trace = this.report.traces[i];
+    const flows = trace ? this.#flows(trace) : [];
+    if (!trace || flows.length === 0) return [];
+    const start = Math.min(...flows.map((f) => f.start_s));
+    const t0 = this.store.state.origin === "flow" ? start : 0;
+    return [{ trace, flows, start, t0, panels: this.#panels(trace, flows, cache) }];
+  }
+
+  #panels(trace: Trace, flows: TraceFlow[], cache: SeriesCache): Column["panels"] {
+    const all = this.store.state.links === "all";
+    return panelsOf(this.report, trace, flows, cache, all);
+  }
+
+  #drawFacts(): void {
+    const { report } = this;
+    const column = ({ trace, flows }: Column): HTMLElement => {
+      const run = traceLabel(report, trace);
+      const title = (f: TraceFlow): string =>
+        trace.flows.length > 1 ? `${run} · ${flowName(trace.flows, f)}` : run;
+      const each = flows.map((f) => runFacts(report, trace, f, title(f)));
+      return h(
+        "div",
+        { class: "run-column" },
+        sharingFacts(report, trace, run),
+        h("div", { class: "run-flows" }, each),
+      );
+    };
+    replace(this.#facts, this.#columns.map(column));
   }
 
   /** Draws the plots with other links; the window, the sky and the facts stay. */
@@ -343,109 +224,95 @@ export class TraceSection {
     this.#mount();
   }
 
-  /** The sky above a run, made once; null where it has none or it cannot be read, which is said. */
-  #skyOf(trace: Trace | undefined, blob: ArrayBuffer): SkyModel | null {
-    const sky = trace?.sky === undefined ? undefined : this.report.skies[trace.sky];
+  /** The satellites over a run, made once; null if there are none or they cannot be read. */
+  #skyModel(trace: Trace | undefined, blob: ArrayBuffer): SkyModel | null {
+    const sky = skyOf(this.report, trace);
     if (!sky) return null;
+    const index = this.report.skies.indexOf(sky);
     try {
-      const model = this.#models.get(trace!.sky!) ?? new SkyModel(sky, blob);
-      this.#models.set(trace!.sky!, model);
+      const model = this.#models.get(index) ?? new SkyModel(sky, blob);
+      this.#models.set(index, model);
       return model;
     } catch (error) {
-      this.#say(
-        `The sky could not be read: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.#status.say(`The satellites could not be read: ${reasonOf(error)}`);
       return null;
     }
   }
 
-  /** Puts the picture of the sky of the first run beside the plots (above them where two runs are shown, or hardly a plot), or takes it away. */
-  #raise(model: SkyModel | null, [from, to]: [number, number]): void {
+  /**
+   * Puts the sky of the first run beside the plots, or above them if there are two runs or hardly
+   * a plot; takes it away without a model.
+   */
+  #showSky(model: SkyModel | null, [from, to]: Window): void {
     this.#sky?.destroy();
     this.#sky = null;
     const c = this.#columns[0];
-    this.#plots.timeline.stays = model !== null;
-    const above = this.#columns.length > 1 || (this.#columns[0]?.panels.length ?? 0) <= FEW;
+    const { timeline } = this.#plots;
+    timeline.stays = model !== null;
+    const above = this.#columns.length > 1 || (c?.panels.length ?? 0) <= FEW;
     this.#body.className = model ? `with-sky${above ? " above" : ""}` : "";
     if (!model || !c) return;
-    const ways = new Ways(c.trace.paths ?? []);
-    const names = [...new Set([...c.trace.flows.map((f) => f.name), ...ways.flows])];
-    const range: [number, number] = [Math.max(0, from + c.t0), Math.min(model.end, to + c.t0)];
-    const sky = new SkyPanel({
+    const routes = Routes.of(c.trace);
+    const names = [...new Set([...c.trace.flows.map((f) => f.name), ...routes.flows])];
+    const range: Window = [Math.max(0, from + c.t0), Math.min(model.end, to + c.t0)];
+    const flows = names.map((name) => {
+      const index = c.trace.flows.findIndex((f) => f.name === name);
+      return { name, index: Math.max(0, index), strong: c.flows.some((f) => f.name === name) };
+    });
+    this.#sky = new SkyPanel({
       model,
-      ways,
-      flows: names.map((name) => ({
-        name,
-        index: Math.max(
-          0,
-          c.trace.flows.findIndex((f) => f.name === name),
-        ),
-        strong: c.flows.some((f) => f.name === name),
-      })),
+      routes,
+      flows,
       range: range[1] > range[0] ? range : [0, model.end],
       t0: c.t0,
       moved: (time) => this.#follow(time - c.t0),
     });
-    this.#sky = sky;
-    this.#body.prepend(sky.el);
-    sky.follow((this.#plots.timeline.cursor ?? range[0] - c.t0) + c.t0);
+    this.#body.prepend(this.#sky.el);
+    this.#sky.follow((timeline.cursor ?? range[0] - c.t0) + c.t0);
   }
 
-  /** Moves the cursor of the plots to a time that was chosen at the sky; where it leaves their window, the window goes along. */
+  /** Moves the plots' cursor to a time chosen at the sky, and their window with it if needed. */
   #follow(time: number): void {
-    const [a, b] = this.#plots.timeline.view;
-    if (time < a || time > b) this.#plots.timeline.show([time, time + b - a]);
-    this.#plots.timeline.point(time);
+    const { timeline } = this.#plots;
+    const [a, b] = timeline.view;
+    if (time < a || time > b) timeline.show([time, time + b - a]);
+    timeline.point(time);
   }
 
   #mount(): void {
-    const from =
-      this.store.state.origin === "run"
-        ? "the run's beginning"
-        : this.#together
-          ? "the first packet of any flow"
-          : "the flow's first packet";
-    this.#plots.mount(
-      this.#columns.map((c) => ({
-        name: traceLabel(this.report, c.trace),
-        t0: c.t0,
-        panels: c.panels,
-      })),
-      `Time counts from ${from}.`,
-    );
+    const ofFlow = this.#together ? "the first packet of any flow" : "the flow's first packet";
+    const from = this.store.state.origin === "run" ? "the start of the run" : ofFlow;
+    const columns = this.#columns.map(({ trace, t0, panels }) => ({
+      name: traceLabel(this.report, trace),
+      t0,
+      panels,
+    }));
+    this.#plots.mount(columns, `Time counts from ${from}.`);
   }
 
-  /** Whether all links are drawn, where a run has many. */
+  /** A box to show all links, if a run has many. */
   #linksBox(id: string): HTMLElement | null {
-    const of = this.#columns.flatMap((c) =>
-      c.panels.flatMap((p) => (p.id === id && p.ofLinks ? [p.ofLinks] : [])),
-    );
-    if (of.length === 0) return null;
-    const totals = [...new Set(of.map((o) => o.total))];
+    const panels = this.#columns.flatMap((c) => c.panels.filter((p) => p.id === id));
+    const totals = [...new Set(panels.flatMap((p) => p.ofLinks?.total ?? []))];
+    if (totals.length === 0) return null;
     const box = h("input", {
       type: "checkbox",
       change: () => {
-        // The plot that was clicked stays where it is, whatever those above it grow or shrink by.
-        const top = (): number =>
-          this.#plots.el.querySelector(`[data-panel="${CSS.escape(id)}"]`)?.getBoundingClientRect()
-            .top ?? 0;
+        // The plot stays where it is on the screen, however the plots above it change.
+        const plot = (): Element | null =>
+          this.#plots.el.querySelector(`[data-panel="${CSS.escape(id)}"]`);
+        const top = (): number => plot()?.getBoundingClientRect().top ?? 0;
         const before = top();
-        const all = box.checked;
-        this.store.set({ links: all ? "all" : "busy" });
+        this.store.set({ links: box.checked ? "all" : "busy" });
         requestAnimationFrame(() => {
           scrollBy({ top: top() - before, behavior: "instant" });
-          this.#plots.el
-            .querySelector<HTMLInputElement>(`[data-panel="${CSS.escape(id)}"] .panel-head input`)
-            ?.focus({ preventScroll: true });
+          const anew = plot()?.querySelector<HTMLInputElement>(".panel-head input");
+          anew?.focus({ preventScroll: true });
         });
       },
     });
     box.checked = this.store.state.links === "all";
-    return h(
-      "label",
-      { class: "check" },
-      box,
-      totals.length === 1 ? `all ${totals[0]} links` : "all links",
-    );
+    const words = totals.length === 1 ? `all ${totals[0]} links` : "all links";
+    return h("label", { class: "check" }, box, words);
   }
 }

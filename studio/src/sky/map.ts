@@ -37,7 +37,7 @@ export function greatArc(
 export class FlatMap implements SkyView {
   readonly #canvas = h("canvas", {
     role: "img",
-    "aria-label": "Map of the satellites, the stations and the ways of the flows",
+    "aria-label": "Map of the satellites, the stations and the routes of the flows",
   });
   readonly #ground = document.createElement("canvas");
   #width = 0;
@@ -79,7 +79,7 @@ export class FlatMap implements SkyView {
     this.#frame = frame;
     const ctx = this.#canvas.getContext("2d");
     if (!ctx || this.#width === 0) return;
-    const { xyz, links, ways } = frame;
+    const { xyz, links, routes } = frame;
     const [width, height] = [this.#width, this.#height];
     const ratio = this.#canvas.width / width;
     const dark = isDark();
@@ -110,20 +110,20 @@ export class FlatMap implements SkyView {
       ctx.fillRect(x - size / 2, y - size / 2, size, size);
     }
 
-    for (const way of [...ways].sort((a, b) => Number(a.strong) - Number(b.strong))) {
+    for (const route of [...routes].sort((a, b) => Number(a.strong) - Number(b.strong))) {
       ctx.beginPath();
-      for (let i = 1; i < way.nodes.length; i++)
-        this.#line(ctx, greatArc(xyz, way.nodes[i - 1]!, way.nodes[i]!));
+      for (let i = 1; i < route.nodes.length; i++)
+        this.#line(ctx, greatArc(xyz, route.nodes[i - 1]!, route.nodes[i]!));
       ctx.strokeStyle = dark ? "rgb(11 20 32 / 80%)" : "rgb(255 255 255 / 85%)";
-      ctx.lineWidth = way.strong ? 5.4 : 3.6;
+      ctx.lineWidth = route.strong ? 5.4 : 3.6;
       ctx.stroke();
-      ctx.globalAlpha = way.strong ? 1 : 0.85;
-      ctx.strokeStyle = ctx.fillStyle = way.colour;
-      ctx.lineWidth = way.strong ? 2.6 : 1.6;
+      ctx.globalAlpha = route.strong ? 1 : 0.85;
+      ctx.strokeStyle = ctx.fillStyle = route.colour;
+      ctx.lineWidth = route.strong ? 2.6 : 1.6;
       ctx.stroke();
-      for (const n of way.nodes) {
+      for (const n of route.nodes) {
         ctx.beginPath();
-        ctx.arc(...this.#place(xyz, n), way.strong ? 3 : 2, 0, 2 * Math.PI);
+        ctx.arc(...this.#place(xyz, n), route.strong ? 3 : 2, 0, 2 * Math.PI);
         ctx.fill();
       }
       ctx.globalAlpha = 1;

@@ -1,3 +1,4 @@
+import { commonBeginning } from "../data/links.ts";
 import type { Sky, Station } from "../data/schema.ts";
 
 /** Mean radius of the Earth in kilometres (IUGG); pictures show the Earth as a sphere of it. */
@@ -47,14 +48,6 @@ interface Sample {
   k: number;
   to: Float32Array;
   km: Float32Array;
-}
-
-/** Length of what all names begin with, up to the last hyphen or space in it. */
-export function commonBeginning(names: string[]): number {
-  const first = names[0] ?? "";
-  let n = names.length > 1 ? first.length : 0;
-  for (const name of names) while (!name.startsWith(first.slice(0, n))) n--;
-  return Math.max(first.lastIndexOf("-", n - 1), first.lastIndexOf(" ", n - 1)) + 1;
 }
 
 /**
@@ -194,7 +187,7 @@ export class SkyModel {
     return node < this.satellites ? this.nameOf(node).slice(this.#common) : this.nameOf(node);
   }
 
-  /** Length of a way in kilometres, each link straight, on the ellipsoid's frame. */
+  /** Length of a route in kilometres, each link straight, on the ellipsoid's frame. */
   lengthKm(nodes: number[]): number {
     const at = nodes.map((n) => earthFixed(...this.placeOf(n)));
     return at

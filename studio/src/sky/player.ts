@@ -84,7 +84,10 @@ export class Player {
     if (this.#time >= this.to) this.#time = this.from;
     let before: number | null = null;
     const step = (now: number): void => {
-      if (!this.el.isConnected) return this.pause();
+      if (!this.el.isConnected) {
+        this.pause();
+        return;
+      }
       // After a pause of the page itself, time goes on from where it was.
       const passed = before === null ? 0 : Math.min(0.25, (now - before) / 1000);
       before = now;

@@ -6,11 +6,11 @@ export interface SkyFrame {
   xyz: Float32Array;
   /** Links to draw as thin lines: pairs of satellites in one list. */
   links: Uint32Array;
-  ways: ShownWay[];
+  routes: ShownRoute[];
 }
 
-/** A way in the colour of its flow. */
-export interface ShownWay {
+/** A route in the colour of its flow. */
+export interface ShownRoute {
   nodes: number[];
   colour: string;
   /** Whether the plots beside the picture are of this flow; other flows are drawn thinner. */

@@ -1,4 +1,5 @@
-import { type Scale, tickLabels, ticks } from "../../format/numbers.ts";
+import type { Scale } from "../../format/numbers.ts";
+import { tickLabels, ticks } from "../../format/ticks.ts";
 import { append, type Child, svg } from "../../page/dom.ts";
 
 /** Maps values to pixels. */

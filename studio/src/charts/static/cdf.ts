@@ -1,5 +1,6 @@
-import { cdf, type Group } from "../../data/groups.ts";
-import type { Metric } from "../../format/numbers.ts";
+import type { Group } from "../../data/groups.ts";
+import type { Metric } from "../../data/metrics.ts";
+import { cdf } from "../../data/statistics.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
 import { svg } from "../../page/dom.ts";
 import type { Axis } from "./axes.ts";

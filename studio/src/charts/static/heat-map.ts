@@ -1,14 +1,8 @@
-import { SHARE } from "../../data/fairness.ts";
-import { type Group, pointKey } from "../../data/groups.ts";
-import {
-  type Metric,
-  metricScale,
-  metricValue,
-  NONE,
-  plainValue,
-  type Scale,
-  significant,
-} from "../../format/numbers.ts";
+import type { Group } from "../../data/groups.ts";
+import { METRIC, type Metric } from "../../data/metrics.ts";
+import { pointKey } from "../../data/points.ts";
+import { metricScale, metricValue, plainValue } from "../../format/metric.ts";
+import { NONE, type Scale, significant } from "../../format/numbers.ts";
 import { isDark } from "../../format/palette.ts";
 import { type Child, h } from "../../page/dom.ts";
 import {
@@ -35,7 +29,9 @@ export interface HeatOptions {
 /** A value as a cell has it: short, its unit stands elsewhere. */
 function brief(m: Metric, value: number, scale: Scale): string {
   if (scale.unit === "%") return (value / scale.divisor).toFixed(0);
-  return m.key === "jain" ? value.toFixed(2) : plainValue(Number(value.toPrecision(3)), scale);
+  return m.key === METRIC.jainIndex
+    ? value.toFixed(2)
+    : plainValue(Number(value.toPrecision(3)), scale);
 }
 
 /** The colours of a scale with its ends, and for shares whose they are. */
@@ -43,7 +39,7 @@ function key(scale: HeatScale, m: Metric, unit: Scale, axes: HeatAxes): Child {
   const dark = isDark();
   const steps = Array.from({ length: 9 }, (_, i) => heatColour(scale.kind, i / 8, dark).back);
   const end = (v: number): string => metricValue(m, v);
-  const competition = m.key === SHARE ? axes.competition : null;
+  const competition = m.key === METRIC.share ? axes.competition : null;
   return h(
     "div",
     { class: "heat-key" },

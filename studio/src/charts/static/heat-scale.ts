@@ -1,5 +1,7 @@
-import { type Competition, competitionOf, isShared, SHARE } from "../../data/fairness.ts";
-import { type Group, keyLabel, pointKey, pointLabel } from "../../data/groups.ts";
+import { type Competition, competitionOf } from "../../data/fairness.ts";
+import type { Group } from "../../data/groups.ts";
+import { isShared, METRIC } from "../../data/metrics.ts";
+import { keyLabel, pointKey, pointLabel } from "../../data/points.ts";
 import type { Point, Report } from "../../data/schema.ts";
 import { quantities } from "../../data/sweep.ts";
 import { contrast } from "../../format/palette.ts";
@@ -101,9 +103,9 @@ export interface HeatScale {
 
 /** Metrics whose range is known beforehand, so that maps of different reports have the same colours. */
 const RANGES: Record<string, [number, number]> = {
-  [SHARE]: [0, 100],
-  share_ratio: [0, 100],
-  jain: [0.5, 1],
+  [METRIC.share]: [0, 100],
+  [METRIC.minMaxRatio]: [0, 100],
+  [METRIC.jainIndex]: [0.5, 1],
 };
 
 /** The scale for a metric with these values. */
@@ -112,7 +114,7 @@ export function heatScale(metric: string, values: number[]): HeatScale {
   const low = Math.min(...values, range?.[0] ?? Infinity);
   const high = Math.max(...values, range?.[1] ?? -Infinity);
   return {
-    kind: metric === SHARE ? "diverging" : "sequential",
+    kind: metric === METRIC.share ? "diverging" : "sequential",
     low,
     high,
     log: !range && values.length > 0 && wide(values),

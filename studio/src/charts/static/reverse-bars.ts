@@ -1,8 +1,8 @@
 import { type Bin, binsOf, sharesIn, sizeAt } from "../../data/ack-sizes.ts";
-import { LAYERS, layerColour } from "../../data/byte-layers.ts";
-import type { ReturnSide } from "../../data/reverse.ts";
+import { BYTE_LAYERS } from "../../data/byte-layers.ts";
+import type { ReverseTraffic } from "../../data/reverse.ts";
 import { bytes, count, percent } from "../../format/numbers.ts";
-import { contrast, variantColour } from "../../format/palette.ts";
+import { contrast, layerColour, variantColour } from "../../format/palette.ts";
 import { type Child, h } from "../../page/dom.ts";
 import { swatch } from "./marks.ts";
 
@@ -15,10 +15,12 @@ const LABELS = 9;
 const INK = ["#ffffff", "#10151c"] as const;
 
 /** Return bytes of a run by layer: a bar for each variant, all to one scale. */
-export function layerBars(sides: ReturnSide[]): HTMLElement {
+export function layerBars(sides: ReverseTraffic[]): HTMLElement {
   const most = Math.max(...sides.map((s) => s.total));
-  const used = LAYERS.filter((layer) => sides.some((s) => s.parts.some((p) => p.layer === layer)));
-  const row = (s: ReturnSide): Child => {
+  const used = BYTE_LAYERS.filter((layer) =>
+    sides.some((s) => s.parts.some((p) => p.layer === layer)),
+  );
+  const row = (s: ReverseTraffic): Child => {
     const words = s.parts.map((p) => `${p.layer.name} ${bytes(p.bytes)}`).join(", ");
     const segments = s.parts.map((p) => {
       const colour = layerColour(p.layer);
@@ -74,14 +76,14 @@ const binText = ({ from, to }: Bin): string =>
   to - from <= 1 ? `${from} bytes` : `${from} to ${Math.ceil(to) - 1} bytes`;
 
 /** How large ACK frames are: a row of bars for each variant, all to one scale; null where no variant has any. */
-export function sizeBars(all: ReturnSide[]): HTMLElement | null {
+export function sizeBars(all: ReverseTraffic[]): HTMLElement | null {
   const sides = all.filter((s) => s.sizes.length > 0);
   if (sides.length === 0) return null;
   const bins = binsOf(sides.flatMap((s) => s.sizes.map(([size]) => size)));
   const shares = sides.map((s) => sharesIn(bins, s.sizes));
   const top = Math.max(...shares.flat());
   const every = Math.ceil(bins.length / LABELS);
-  const row = (s: ReturnSide, i: number): Child => {
+  const row = (s: ReverseTraffic, i: number): Child => {
     const [median, p99, frames] = [
       sizeAt(s.sizes, 0.5),
       sizeAt(s.sizes, 0.99),

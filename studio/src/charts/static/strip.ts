@@ -1,12 +1,8 @@
-import { type Group, quantile } from "../../data/groups.ts";
-import {
-  interval,
-  type Metric,
-  metricScale,
-  metricValue,
-  shortest,
-  significant,
-} from "../../format/numbers.ts";
+import type { Group } from "../../data/groups.ts";
+import type { Metric } from "../../data/metrics.ts";
+import { quantile } from "../../data/statistics.ts";
+import { interval, metricScale, metricValue } from "../../format/metric.ts";
+import { shortest, significant } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
 import { type Child, h, onWidth, svg } from "../../page/dom.ts";
 import { axis, drawXAxis, rangeOf, wide } from "./axes.ts";

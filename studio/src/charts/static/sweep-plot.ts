@@ -1,13 +1,10 @@
-import { type Group, pointKey, pointLabel } from "../../data/groups.ts";
+import type { Group } from "../../data/groups.ts";
+import type { Metric } from "../../data/metrics.ts";
+import { pointKey, pointLabel } from "../../data/points.ts";
 import type { Point } from "../../data/schema.ts";
 import type { Sweep } from "../../data/sweep.ts";
-import {
-  interval,
-  type Metric,
-  metricScale,
-  metricValue,
-  type Scale,
-} from "../../format/numbers.ts";
+import { interval, metricScale, metricValue } from "../../format/metric.ts";
+import type { Scale } from "../../format/numbers.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
 import { h, onWidth, svg } from "../../page/dom.ts";
 import { type Axis, axis, drawXAxis, drawYAxis, rangeOf, wide } from "./axes.ts";

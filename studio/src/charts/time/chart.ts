@@ -1,88 +1,39 @@
 import uPlot from "uplot";
-import type { Waterfall } from "../../data/objects.ts";
-import type { Phases } from "../../data/phases.ts";
-import { extremes, lowerBound, type Pyramid } from "../../data/pyramid.ts";
-import { plotScale, stepDecimals } from "../../format/numbers.ts";
+import { plotScale } from "../../format/numbers.ts";
+import { stepDecimals } from "../../format/ticks.ts";
 import { h } from "../../page/dom.ts";
+import { type Frame, font } from "./frame.ts";
+import { listen } from "./gestures.ts";
 import { Legend } from "./legend.ts";
+import { drawMarks, drawReference } from "./levels.ts";
 import { drawBars, RowPointer } from "./object-bars.ts";
-import { drawLayer, drawMarks, drawReference, type Frame } from "./paint.ts";
+import { drawLayer } from "./paint.ts";
 import { drawBands, STRIP } from "./phase-bands.ts";
+import type { PanelSpec } from "./spec.ts";
 import type { Timeline } from "./timeline.ts";
+import { valueRange } from "./value-range.ts";
 
-/** How a series is drawn. */
-export type Style = "line" | "step" | "dots" | "cross" | "triangle" | "plus" | "rug";
+/** Width of the value axis with its labels, in CSS pixels. */
+const AXIS_WIDTH = 76;
 
-/** One series in a plot. */
-export interface Layer {
-  name: string;
-  title: string;
-  data: Pyramid;
-  style: Style;
-  colour: () => string;
-  fill?: boolean;
-  dash?: number[];
-  width?: number;
-  /** Whether single samples are dots on the line, where there is room for them. */
-  points?: boolean;
-  /** Whether the axis leaves it where it is far above all others: at most half as high again. */
-  bounded?: boolean;
-  shown: boolean;
+function axisValues(unit: string, splits: number[], step: number, max: number): string[] {
+  const scale = unit === "packets" ? { unit: "", divisor: 1 } : plotScale(unit, max);
+  const decimals = stepDecimals(step / scale.divisor);
+  const suffix = scale.unit && `\u00a0${scale.unit}`;
+  return splits.map((v) => (v / scale.divisor).toFixed(decimals) + suffix);
 }
 
-/** A level that never changes, such as a link's rate. */
-export interface Reference {
-  name: string;
-  value: number;
-  colour: () => string;
+function timeValues(splits: number[], step: number): string[] {
+  const decimals = stepDecimals(step);
+  return splits.map((v) => `${Math.abs(v) < step * 1e-6 ? "0" : v.toFixed(decimals)} s`);
 }
 
-/** What one plot shows. */
-export interface PanelSpec {
-  id: string;
-  title: string;
-  unit: string;
-  /** The value axis starts at zero whatever is in view. */
-  zero: boolean;
-  layers: Layer[];
-  references: Reference[];
-  marks: { t: number; label: string }[];
-  /** What the congestion control was doing, as bands behind the plot; null where that says nothing. */
-  phases: { data: Phases; shown: boolean } | null;
-  /** Whether the marks are named in a strip above the plot. */
-  labels: boolean;
-  howto: string;
-  /** What has to be known about this run's series in particular. */
-  note?: string;
-  /** Why the plot begins folded, in words that stand beside its title; missing: it is open. */
-  folded?: string;
-  /** In plots of links that are too many to be drawn together: how many there are, and whether all are drawn. */
-  ofLinks?: { total: number; all: boolean };
-  /** Objects instead of series. */
-  waterfall?: Waterfall;
-  height: number;
-}
-
-function axisValues(unit: string, splits: number[], incr: number, hi: number): string[] {
-  const s = unit === "packets" ? { unit: "", divisor: 1 } : plotScale(unit, hi);
-  const decimals = stepDecimals(incr / s.divisor);
-  return splits.map(
-    (v) => `${(v / s.divisor).toFixed(decimals)}${s.unit ? `\u00a0${s.unit}` : ""}`,
-  );
-}
-
+/** The value of a variable of the style sheet. */
 const css = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Times of wheel events: a scroll of the page that began elsewhere goes on over the plots. */
-let lastScroll = 0;
-addEventListener("scroll", () => (lastScroll = performance.now()), {
-  passive: true,
-  capture: true,
-});
-
 const charts = new WeakMap<Element, TimeChart>();
-const sight =
+const observer =
   typeof IntersectionObserver === "undefined"
     ? null
     : new IntersectionObserver(
@@ -97,19 +48,18 @@ const sight =
         { rootMargin: "150px" },
       );
 
-/** One plot on the shared time axis: uPlot draws the axes, `paint` the series straight from their pyramids. */
+/** One plot on the shared time axis. uPlot draws the axes; series are drawn from their pyramids. */
 export class TimeChart {
   readonly el: HTMLElement;
-  /** Whether the reader can see it (or nearly), and whether it still shows an earlier window. */
+  /** True if the reader can see it, or nearly. */
   inSight = true;
+  /** True if it still shows an earlier window. */
   stale = true;
   readonly #plot: uPlot;
   readonly #line = h("div", { class: "cursor-line", hidden: true });
-  readonly #band = h("div", { class: "select-band", hidden: true });
   readonly #legend: Legend;
   readonly #rows: RowPointer | null;
   #y: [number, number] = [0, 1];
-  #drag: { from: number; x: number; pan: boolean; view: [number, number] } | null = null;
 
   /** `t0` is the run's time at which the axis shows zero. */
   constructor(
@@ -121,98 +71,64 @@ export class TimeChart {
     const host = h("div", { class: "chart-host" });
     this.#legend = new Legend(spec, () => timeline.schedule());
     this.el = h("div", { class: "chart", "data-panel": spec.id }, this.#legend.el, host);
-    // What stands above the plot: names of marks, or the strip of phases.
-    const above = spec.labels ? 38 : spec.phases ? STRIP + 4 : 8;
-    const font =
-      "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
-    const grid = { stroke: () => css("--grid"), width: 1 };
-    const common = { stroke: () => css("--muted"), font, grid, ticks: { ...grid, size: 4 } };
-    this.#plot = new uPlot(
-      {
-        width,
-        height: spec.height + above - 8,
-        padding: [above, 14, 0, 0],
-        cursor: { show: false },
-        legend: { show: false },
-        select: { show: false, left: 0, top: 0, width: 0, height: 0 },
-        scales: { x: { time: false, range: (_u, a, b) => [a, b] }, y: { range: () => this.#y } },
-        axes: [
-          {
-            ...common,
-            size: 28,
-            space: 84,
-            values: (_u, splits, _i, _s, incr) =>
-              splits.map(
-                (v) => `${Math.abs(v) < incr * 1e-6 ? "0" : v.toFixed(stepDecimals(incr))} s`,
-              ),
-          },
-          // Rows have names instead of values, and what lies between them would be a pattern.
-          spec.waterfall
-            ? { ...common, size: 76, splits: () => [], values: () => [] }
-            : {
-                ...common,
-                size: 76,
-                space: 34,
-                values: (_u, splits, _i, _s, incr) =>
-                  axisValues(spec.unit, splits, incr, this.#y[1]),
-              },
-        ],
-        series: [{}, { scale: "y", show: false }],
-        hooks: { drawClear: [() => this.#paintBands()], draw: [() => this.#paint()] },
-      },
-      [
-        [0, 1],
-        [0, 1],
-      ],
-      host,
-    );
-    this.#plot.over.append(this.#line, this.#band);
-    this.#rows = spec.waterfall ? new RowPointer(spec.waterfall, this.#plot.over, t0) : null;
+    this.#plot = this.#uplot(host, width);
+    const { over } = this.#plot;
+    over.append(this.#line);
+    this.#rows = spec.waterfall ? new RowPointer(spec.waterfall, over, t0) : null;
     if (spec.waterfall) {
-      this.#plot.over.setAttribute("role", "img");
-      this.#plot.over.setAttribute(
-        "aria-label",
-        `Waterfall of ${spec.waterfall.rows.length} objects; the list of objects above has the same numbers`,
-      );
+      const label = `Waterfall of ${spec.waterfall.rows.length} objects`;
+      over.setAttribute("role", "img");
+      over.setAttribute("aria-label", `${label}; the list of objects above has the same numbers`);
     }
-    this.#listen(this.#plot.over);
+    listen(over, timeline, (event) => this.#pointRow(event));
     charts.set(this.el, this);
-    sight?.observe(this.el);
+    observer?.observe(this.el);
+  }
+
+  #uplot(host: HTMLElement, width: number): uPlot {
+    const { spec } = this;
+    // Room above the plot for names of marks, or for the strip of phases.
+    const above = spec.labels ? 38 : spec.phases ? STRIP + 4 : 8;
+    const grid = { stroke: () => css("--grid"), width: 1 };
+    const ticks = { ...grid, size: 4 };
+    const common = { stroke: () => css("--muted"), font: font(12), grid, ticks };
+    const time: uPlot.Axis = {
+      ...common,
+      size: 28,
+      space: 84,
+      values: (_u, splits, _i, _s, step) => timeValues(splits, step),
+    };
+    // The rows of a waterfall have names instead of values, and no lines between them.
+    const value: uPlot.Axis = spec.waterfall
+      ? { ...common, size: AXIS_WIDTH, splits: () => [], values: () => [] }
+      : {
+          ...common,
+          size: AXIS_WIDTH,
+          space: 34,
+          values: (_u, splits, _i, _s, step) => axisValues(spec.unit, splits, step, this.#y[1]),
+        };
+    const options: uPlot.Options = {
+      width,
+      height: spec.height + above - 8,
+      padding: [above, 14, 0, 0],
+      cursor: { show: false },
+      legend: { show: false },
+      select: { show: false, left: 0, top: 0, width: 0, height: 0 },
+      scales: { x: { time: false, range: (_u, a, b) => [a, b] }, y: { range: () => this.#y } },
+      axes: [time, value],
+      series: [{}, { scale: "y", show: false }],
+      hooks: { drawClear: [() => this.#paintBands()], draw: [() => this.#paint()] },
+    };
+    const none = [0, 1];
+    return new uPlot(options, [none, none], host);
   }
 
   /** Range of the values in a window, before the plots of both runs agree on one. */
   extent([a, b]: [number, number]): [number, number] {
-    let lo = Infinity;
-    let hi = -Infinity;
-    let over = -Infinity;
-    const open = this.spec.layers.some((l) => l.shown && !l.bounded);
-    for (const { data, style, shown, bounded } of this.spec.layers) {
-      if (!shown || style === "rug") continue;
-      let i0 = lowerBound(data.t, a + this.t0);
-      let i1 = lowerBound(data.t, b + this.t0, i0);
-      while (i1 < data.n && data.t[i1]! <= b + this.t0) i1++;
-      // A line that comes in from the left has its level from the sample before.
-      if ((style === "step" || style === "line") && i0 > 0) i0--;
-      const e = extremes(data, i0, i1);
-      if (bounded && open) {
-        over = Math.max(over, e.max);
-        continue;
-      }
-      if (e.min < lo) lo = e.min;
-      if (e.max > hi) hi = e.max;
-    }
-    if (!(hi >= lo)) return [0, 1];
-    hi = Math.max(hi, Math.min(over, hi * 1.5));
-    if (this.spec.zero || (lo >= 0 && lo < 0.15 * hi)) lo = Math.min(0, lo);
-    const top = hi;
-    for (const r of this.spec.references) if (r.value <= top * 1.5 && r.value > hi) hi = r.value;
-    if (this.spec.references.some((r) => r.value < lo && r.value > lo - (hi - lo)))
-      lo = Math.min(lo, ...this.spec.references.map((r) => r.value));
-    const pad = (hi - lo || Math.abs(hi) || 1) * 0.06;
-    return [lo === 0 ? 0 : lo - pad, hi + pad];
+    return valueRange(this.spec, a + this.t0, b + this.t0);
   }
 
-  /** Shows a window with that value range. */
+  /** Shows a window with a value range. */
   draw(view: [number, number], y: [number, number]): void {
     this.#y = y;
     this.stale = false;
@@ -236,43 +152,33 @@ export class TimeChart {
     this.#legend.point(inside ? time + this.t0 : null);
   }
 
-  /** Marks the row of an object that is pointed at in this plot or in another one; null: none. */
+  /** Highlights the row of an object that the reader points at in another plot; null: none. */
   mark(name: string | null): void {
     this.#rows?.show(name, (row) => this.#place(row.from - this.t0));
   }
 
-  /** Where a time of the shared axis is, in CSS pixels from the left of the plot. */
+  /** Takes the plot off the page. */
+  destroy(): void {
+    observer?.unobserve(this.el);
+    this.#plot.destroy();
+    this.el.remove();
+  }
+
+  /** Position of a time of the shared axis, in CSS pixels from the left of the plot. */
   #place(time: number): number {
     const [a, b] = this.timeline.view;
     return ((time - a) / (b - a)) * this.#plot.over.clientWidth;
   }
 
-  /** Takes the plot off the page. */
-  destroy(): void {
-    sight?.unobserve(this.el);
-    this.#plot.destroy();
-    this.el.remove();
-  }
-
   #frame(): Frame {
     const { ctx, bbox } = this.#plot;
+    const [x0, x1] = this.timeline.view.map((t) => t + this.t0) as [number, number];
+    const [y0, y1] = this.#y;
     const { left, top, width, height } = bbox;
-    const [a, b] = this.timeline.view;
-    return {
-      ctx,
-      left,
-      top,
-      width,
-      height,
-      x0: a + this.t0,
-      x1: b + this.t0,
-      y0: this.#y[0],
-      y1: this.#y[1],
-      dpr: uPlot.pxRatio,
-    };
+    return { ctx, left, top, width, height, x0, x1, y0, y1, dpr: uPlot.pxRatio };
   }
 
-  /** What lies behind the grid. */
+  /** Draws what lies behind the grid. */
   #paintBands(): void {
     const { phases } = this.spec;
     if (phases?.shown)
@@ -293,7 +199,7 @@ export class TimeChart {
     if (this.spec.waterfall) drawBars(frame, this.spec.waterfall, css("--muted"));
   }
 
-  /** The object under the pointer, here and by its name in the plots of other runs. */
+  /** Highlights the object under the pointer, here and by its name in the plots of other runs. */
   #pointRow(event: PointerEvent | null): void {
     if (!this.#rows) return;
     const box = this.#plot.over.getBoundingClientRect();
@@ -301,80 +207,5 @@ export class TimeChart {
     const name = row === null ? null : this.#rows.name(row);
     for (const chart of this.timeline.charts) if (chart !== this) chart.mark(name);
     this.#rows.show(row, () => event!.clientX - box.left + 14);
-  }
-
-  #listen(over: HTMLElement): void {
-    const timeAt = (event: MouseEvent): number => {
-      const [a, b] = this.timeline.view;
-      const box = over.getBoundingClientRect();
-      return a + ((event.clientX - box.left) / box.width) * (b - a);
-    };
-    over.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "touch" || (event.button !== 0 && event.button !== 1)) return;
-      event.preventDefault();
-      over.setPointerCapture(event.pointerId);
-      this.#drag = {
-        from: timeAt(event),
-        x: event.clientX,
-        pan: event.shiftKey || event.button === 1,
-        view: this.timeline.view,
-      };
-      over.closest<HTMLElement>("[tabindex]")?.focus({ preventScroll: true });
-    });
-    over.addEventListener("pointermove", (event) => {
-      const drag = this.#drag;
-      if (drag?.pan) {
-        const [a, b] = drag.view;
-        const shift = ((event.clientX - drag.x) / over.clientWidth) * (b - a);
-        this.timeline.show([a - shift, b - shift]);
-        return;
-      }
-      this.timeline.point(timeAt(event));
-      this.#pointRow(drag ? null : event);
-      if (drag) {
-        const box = over.getBoundingClientRect();
-        const x0 = Math.max(0, Math.min(drag.x, event.clientX) - box.left);
-        const x1 = Math.min(box.width, Math.max(drag.x, event.clientX) - box.left);
-        this.#band.hidden = x1 - x0 < 4;
-        this.#band.style.left = `${x0}px`;
-        this.#band.style.width = `${x1 - x0}px`;
-      }
-    });
-    const end = (event: PointerEvent): void => {
-      const drag = this.#drag;
-      this.#drag = null;
-      this.#band.hidden = true;
-      if (
-        !drag ||
-        drag.pan ||
-        event.type === "pointercancel" ||
-        Math.abs(event.clientX - drag.x) < 6
-      )
-        return;
-      const to = timeAt(event);
-      this.timeline.show([Math.min(drag.from, to), Math.max(drag.from, to)]);
-    };
-    over.addEventListener("pointerup", end);
-    over.addEventListener("pointercancel", end);
-    over.addEventListener("pointerleave", () => {
-      if (!this.#drag) this.timeline.point(null);
-      this.#pointRow(null);
-    });
-    over.addEventListener("dblclick", () => this.timeline.show(this.timeline.home));
-    over.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey && performance.now() - lastScroll < 250) return;
-        event.preventDefault();
-        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-          this.timeline.pan((event.deltaX || event.deltaY) / 1000);
-        else
-          this.timeline.zoom(
-            Math.exp(Math.max(-1, Math.min(1, event.deltaY / 400))),
-            timeAt(event),
-          );
-      },
-      { passive: false },
-    );
   }
 }

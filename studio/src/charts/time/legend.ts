@@ -1,10 +1,10 @@
-import { type Kind, progressText, type Waterfall } from "../../data/objects.ts";
 import { kindsIn, type PhaseKind, phaseAt } from "../../data/phases.ts";
 import { sampleAt } from "../../data/pyramid.ts";
 import { bytes, count, unitValue } from "../../format/numbers.ts";
 import { phaseColour } from "../../format/palette.ts";
 import { type Child, h, svg } from "../../page/dom.ts";
-import type { Layer, PanelSpec, Reference, Style } from "./chart.ts";
+import type { Layer, PanelSpec, Reference, Style } from "./spec.ts";
+import { type Kind, progressText, type Waterfall } from "./waterfall.ts";
 
 const SHAPES: Record<Style, string> = {
   dots: "M4,7h0M9,7h0M14,7h0",

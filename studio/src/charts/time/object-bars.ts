@@ -1,6 +1,6 @@
-import { type Row, rowText, shortRowName, type Waterfall } from "../../data/objects.ts";
 import { h } from "../../page/dom.ts";
-import type { Frame } from "./paint.ts";
+import { type Frame, font } from "./frame.ts";
+import { type Row, rowText, shortRowName, type Waterfall } from "./waterfall.ts";
 
 /** From this height on a row has its name beside it, and from this one on there is space between bars. CSS pixels. */
 const NAMED = 10;
@@ -50,7 +50,7 @@ export function drawBars(f: Frame, { rows, kinds }: Waterfall, ink: string): voi
 
 function drawNames({ ctx, dpr, left, top }: Frame, rows: Row[], row: number, ink: string): void {
   ctx.save();
-  ctx.font = `${Math.min(11.5, row / dpr - 1.5) * dpr}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif`;
+  ctx.font = font(Math.min(11.5, row / dpr - 1.5), dpr);
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;

@@ -1,6 +1,6 @@
 import { bandsIn, CAREFUL, type Phases, shortName } from "../../data/phases.ts";
 import { phaseColour } from "../../format/palette.ts";
-import type { Frame } from "./paint.ts";
+import { type Frame, font } from "./frame.ts";
 
 /** Height of the strip above a plot that names the phases, in CSS pixels. */
 export const STRIP = 19;
@@ -26,7 +26,7 @@ export function drawBands(f: Frame, phases: Phases, ink: BandInk): void {
   const { ctx, dpr, left, top, width, height } = f;
   const strip = STRIP * dpr;
   ctx.save();
-  ctx.font = `${11.5 * dpr}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif`;
+  ctx.font = font(11.5, dpr);
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   const bands = bandsIn(phases, f.x0, f.x1, width, dpr).map(({ from, to, name, kind }) => {

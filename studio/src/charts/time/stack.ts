@@ -1,39 +1,50 @@
 import { lowerBound } from "../../data/pyramid.ts";
-import { button, type Child, download, h, onWidth, replace } from "../../page/dom.ts";
-import { delimited } from "../../sections/table.ts";
-import { type PanelSpec, TimeChart } from "./chart.ts";
+import { button, type Child, h, onWidth, replace } from "../../page/dom.ts";
+import { delimited, download } from "../../page/files.ts";
+import { TimeChart } from "./chart.ts";
+import type { PanelSpec } from "./spec.ts";
 import { Timeline } from "./timeline.ts";
 
-/** What stands over a stack of plots that share a time axis. */
-export const GESTURES =
-  "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to move, double-click for the whole run. From the keyboard: arrows, + and −, 0; comma and full stop move the cursor.";
+const GESTURES =
+  "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift to " +
+  "pan, double-click for the whole run. On the keyboard, arrows pan, + and − zoom, 0 shows the " +
+  "whole run; comma and full stop move the cursor.";
 
-/** One column of plots: a run, or several drawn over each other. */
+const LABEL =
+  "Time plots. Arrow keys pan the window, plus and minus zoom, 0 shows the whole run, comma and " +
+  "full stop move the cursor.";
+
+/** Factor of one step of zooming. */
+const STEP = 1.6;
+
+/** One column of plots: of a run, or of several drawn over each other. */
 export interface StackColumn {
-  /** Stands over its plots where there are two columns. */
+  /** Title of its plots if there are two columns. */
   name: string;
   /** The run's time at which the axis shows zero. */
   t0: number;
   panels: PanelSpec[];
 }
 
-/** What a stack tells its section. */
+/** How a stack talks to its section. */
 export interface StackHooks {
-  /** The cursor moved; null: nowhere. */
+  /** Called when the cursor moves; null: it left the plots. */
   moved?: (cursor: number | null) => void;
-  /** The window is another one since a moment ago; null: the whole run. */
+  /** Called when the window has changed; null: the whole run. */
   zoomed: (window: [number, number] | null) => void;
-  /** Name of the file for the samples in sight. */
+  /** Returns the name of the file for the samples in sight. */
   file: () => string;
-  /** Beside the title of a plot. */
+  /** Returns what stands beside the title of a plot. */
   beside?: (id: string) => Child;
 }
 
-/** Plots one below the other on one time axis, with the bar above them that says and moves the window. */
+/** Plots below each other on one time axis, with a bar that shows and moves their window. */
 export class PlotStack {
   readonly timeline: Timeline;
   readonly bar: HTMLElement;
   readonly el: HTMLElement;
+  /** How to use the plots. */
+  readonly help = h("p", { class: "howto gestures" }, GESTURES);
   readonly #where = h("span", { class: "where" });
   readonly #cursor = h("span", { class: "where" });
   readonly #hooks: StackHooks;
@@ -44,13 +55,12 @@ export class PlotStack {
 
   constructor(hooks: StackHooks) {
     this.#hooks = hooks;
-    this.timeline = new Timeline(() => this.#tell());
+    this.timeline = new Timeline(() => this.#write());
     this.el = h("div", {
       class: "stack",
       tabindex: 0,
       role: "group",
-      "aria-label":
-        "Time plots. Arrow keys move the window, plus and minus zoom, 0 shows everything, comma and full stop move the cursor.",
+      "aria-label": LABEL,
       keydown: (e: KeyboardEvent) => this.#key(e),
     });
     this.bar = h(
@@ -59,15 +69,15 @@ export class PlotStack {
       this.#where,
       this.#cursor,
       h("span", { class: "spacer" }),
-      button("−", () => this.#zoom(1.6), { "aria-label": "Zoom out", class: "square" }),
-      button("+", () => this.#zoom(1 / 1.6), { "aria-label": "Zoom in", class: "square" }),
+      button("−", () => this.#zoom(STEP), { "aria-label": "Zoom out", class: "square" }),
+      button("+", () => this.#zoom(1 / STEP), { "aria-label": "Zoom in", class: "square" }),
       button("Whole run", () => this.timeline.show(this.timeline.home)),
       button("Save window as CSV", () => this.#save()),
     );
     onWidth(this.el, () => this.fit());
   }
 
-  /** Draws columns of plots in place of those that were there; `foot` says what time counts from. */
+  /** Replaces the plots; `foot` says what time counts from. */
   mount(columns: StackColumn[], foot: string): void {
     for (const chart of this.timeline.charts) chart.destroy();
     this.timeline.charts = [];
@@ -81,15 +91,15 @@ export class PlotStack {
     this.fit();
   }
 
-  /** Gives every plot the width that there is. */
+  /** Fits every plot to the width of the page. */
   fit(): void {
     const width = this.#columnWidth();
     for (const chart of this.timeline.charts) chart.resize(width);
-    // Everything: this is also the last chance before printing.
+    // All plots are redrawn, as this is also the last chance before printing.
     if (this.timeline.charts.length) this.timeline.redraw(true);
   }
 
-  /** The plot of that name in every column. */
+  /** The plots of an id, one per column. */
   #figure(id: string): HTMLElement {
     const first = this.#columns.flatMap((c) => c.panels.filter((p) => p.id === id))[0]!;
     const folded = this.#columns.every((c) =>
@@ -104,7 +114,7 @@ export class PlotStack {
         h("div", { class: "panel-head" }, title, this.#hooks.beside?.(id)),
         inside(),
       );
-    // A plot needs its width, so it is made when it is asked for.
+    // A plot needs a width, so it is made when it is opened.
     const body = h("div", {});
     const fill = (): void => replace(body, ...inside());
     const open = this.#opened.has(id);
@@ -172,9 +182,9 @@ export class PlotStack {
     const acts: Record<string, () => void> = {
       ArrowLeft: () => this.timeline.pan(-0.15),
       ArrowRight: () => this.timeline.pan(0.15),
-      "+": () => this.#zoom(1 / 1.6),
-      "=": () => this.#zoom(1 / 1.6),
-      "-": () => this.#zoom(1.6),
+      "+": () => this.#zoom(1 / STEP),
+      "=": () => this.#zoom(1 / STEP),
+      "-": () => this.#zoom(STEP),
       "0": () => this.timeline.show(this.timeline.home),
       ",": () => this.timeline.point(Math.max(a, cursor - small)),
       ".": () => this.timeline.point(Math.min(b, cursor + small)),
@@ -186,8 +196,8 @@ export class PlotStack {
     act();
   }
 
-  /** Window and cursor in words; the address follows once the gesture is over. */
-  #tell(): void {
+  /** Writes window and cursor; the address follows once the gesture is over. */
+  #write(): void {
     const { view, cursor, atHome } = this.timeline;
     const digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(view[1] - view[0]))));
     this.#where.textContent = `${view[0].toFixed(digits)} to ${view[1].toFixed(digits)}\u00a0s`;

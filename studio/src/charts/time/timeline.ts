@@ -1,17 +1,29 @@
-import type { TimeChart } from "./chart.ts";
+/** What the time axis needs of a plot on it. */
+export interface Plot {
+  readonly spec: { id: string };
+  readonly inSight: boolean;
+  stale: boolean;
+  extent(view: [number, number]): [number, number];
+  draw(view: [number, number], y: [number, number]): void;
+  resize(width: number): void;
+  point(time: number | null): void;
+  mark(name: string | null): void;
+  destroy(): void;
+}
 
 /** Shortest window that can be zoomed to, in seconds. */
 const SHORTEST = 2e-5;
 
-/** The time axis that all plots of a run (or of two) share: window, cursor, and who listens. */
+/** The time axis that all plots of a run (or of two) share: window, cursor, plots. */
 export class Timeline {
-  /** Everything there is, and what is shown after a reset. */
+  /** All of the time. */
   full: [number, number] = [0, 1];
+  /** What is shown after a reset. */
   home: [number, number] = [0, 1];
   view: [number, number] = [0, 1];
   cursor: number | null = null;
-  charts: TimeChart[] = [];
-  /** Whether the cursor stays where it was when nothing is pointed at any more. */
+  charts: Plot[] = [];
+  /** True if the cursor stays when the pointer leaves the plots. */
   stays = false;
   #frame = 0;
   readonly #changed: () => void;
@@ -21,7 +33,7 @@ export class Timeline {
     this.#changed = changed;
   }
 
-  /** Puts new charts and ranges in; shows `view`, or the home range. */
+  /** Takes new ranges and shows `view`, or the home range. */
   reset(full: [number, number], home: [number, number], view: [number, number] | null): void {
     this.full = full;
     this.home = home;
@@ -35,7 +47,7 @@ export class Timeline {
     return [from, from + span];
   }
 
-  /** True while everything of interest is shown. */
+  /** True while the home range is shown. */
   get atHome(): boolean {
     return this.view[0] === this.home[0] && this.view[1] === this.home[1];
   }
@@ -52,13 +64,13 @@ export class Timeline {
     this.show([around - (around - a) * factor, around + (b - around) * factor]);
   }
 
-  /** Moves the window by a share of its width. */
+  /** Moves the window by a fraction of its width. */
   pan(share: number): void {
     const [a, b] = this.view;
     this.show([a + (b - a) * share, b + (b - a) * share]);
   }
 
-  /** Redraws on the next frame, once however often it is asked. */
+  /** Redraws on the next frame, once however often it is called. */
   schedule(): void {
     if (this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
@@ -68,8 +80,8 @@ export class Timeline {
   }
 
   /**
-   * Redraws now what is in sight (or everything); the rest follows when it comes into sight. The time it takes stands
-   * in the browser's performance timeline.
+   * Redraws the plots in sight now (or all of them); the others follow when they come into sight.
+   * The browser's performance timeline has the time it takes.
    */
   redraw(everything = false): void {
     const start = performance.now();

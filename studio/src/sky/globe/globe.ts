@@ -208,7 +208,7 @@ export class GlobeView implements SkyView {
     this.#sleep = requestAnimationFrame(look);
   }
 
-  show({ xyz, links, ways }: SkyFrame): void {
+  show({ xyz, links, routes }: SkyFrame): void {
     const start = performance.now();
     this.#nodes = xyz;
     const { satellites } = this.scene;
@@ -217,12 +217,12 @@ export class GlobeView implements SkyView {
     this.#links.draw(xyz, links);
     this.#faint.draw(
       xyz,
-      ways.filter((w) => !w.strong),
+      routes.filter((w) => !w.strong),
     );
-    const strong = ways.filter((w) => w.strong);
+    const strong = routes.filter((w) => w.strong);
     this.#strong.draw(xyz, strong);
     // The chosen flow's last, so that they lie on top.
-    const used = [...ways].sort((a, b) => Number(a.strong) - Number(b.strong));
+    const used = [...routes].sort((a, b) => Number(a.strong) - Number(b.strong));
     this.#mark(
       xyz,
       used.flatMap((w) =>
@@ -237,7 +237,7 @@ export class GlobeView implements SkyView {
     this.#wake();
   }
 
-  /** Draws the satellites that carry a way larger, in the way's colour. */
+  /** Draws the satellites that carry a route larger, in the route's colour. */
   #mark(xyz: Float32Array, used: { n: number; colour: string; size: number }[]): void {
     const key = used.map(({ colour, size }) => `${colour} ${size}`).join();
     if (this.#used[0]?.object.name !== key) {

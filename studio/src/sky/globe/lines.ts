@@ -11,7 +11,7 @@ import {
 import { LineMaterial } from "three/examples/jsm/lines/LineMaterial.js";
 import { LineSegments2 } from "three/examples/jsm/lines/LineSegments2.js";
 import { LineSegmentsGeometry } from "three/examples/jsm/lines/LineSegmentsGeometry.js";
-import type { ShownWay } from "../view.ts";
+import type { ShownRoute } from "../view.ts";
 
 /** Thin lines between nodes, drawn in one call. */
 export class Mesh {
@@ -57,7 +57,7 @@ export class Mesh {
   }
 }
 
-/** Ways of flows as lines of a width in pixels, with a glow or without. */
+/** Routes of flows as lines of a width in pixels, with a glow or without. */
 export class Ribbons {
   readonly object = new Group();
   readonly #materials: LineMaterial[];
@@ -92,9 +92,9 @@ export class Ribbons {
     }
   }
 
-  /** Draws the links of some ways. */
-  draw(xyz: Float32Array, ways: ShownWay[]): void {
-    const links = ways.reduce((sum, w) => sum + Math.max(0, w.nodes.length - 1), 0);
+  /** Draws the links of some routes. */
+  draw(xyz: Float32Array, routes: ShownRoute[]): void {
+    const links = routes.reduce((sum, w) => sum + Math.max(0, w.nodes.length - 1), 0);
     this.object.visible = links > 0;
     if (links === 0) return;
     if (links > this.#room) this.#grow(links);
@@ -105,7 +105,7 @@ export class Ribbons {
     ).data;
     const colour = new Color();
     let at = 0;
-    for (const { nodes, colour: text } of ways) {
+    for (const { nodes, colour: text } of routes) {
       colour.setStyle(text);
       for (let i = 1; i < nodes.length; i++) {
         for (const n of [nodes[i - 1]!, nodes[i]!]) {

@@ -33,7 +33,7 @@ function distribution(sizes: number[]): Distribution {
 }
 
 /** Options of the report on return links. */
-export interface ReturnOptions {
+export interface ReverseOptions {
   policies?: Policy[];
   /** The rate of the return link. */
   returnMbps?: number;
@@ -45,13 +45,13 @@ export interface ReturnOptions {
 }
 
 /** Downloads of 10 MB over 8.5/1.5 Mbps and 630 ms, acknowledged in several ways: what a reader of the return link sees. */
-export function returnReport({
+export function reverseReport({
   policies = POLICIES,
   returnMbps = 1.5,
   blocked = 0,
   terminals = [],
   bytes = 10e6,
-}: ReturnOptions = {}): Fixture {
+}: ReverseOptions = {}): Fixture {
   const { report } = geoReport({ repeats: 1, sizes: ["10 MB"], traces: false });
   const model = report.runs[0]!;
   const blob = new BlobWriter();

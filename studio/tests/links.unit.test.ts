@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { flowsOf } from "../src/data/flows.ts";
-import { isTimed, metricsOf } from "../src/data/groups.ts";
-import { chooseLinks, linksOf, rankLinks } from "../src/data/link-choice.ts";
+import { chooseLinks, linksOf, rankLinks } from "../src/data/links.ts";
+import { isTimed, metricsOf } from "../src/data/offered.ts";
 import { normalise } from "../src/data/read.ts";
 import type { Report } from "../src/data/schema.ts";
-import { besideOf, tableRows } from "../src/sections/table.ts";
+import { besideOf, tableRows } from "../src/data/table.ts";
 import { outlook } from "../src/sky/view.ts";
 
 const SATELLITES = ["orb-1-1", "orb-1-2", "orb-1-3", "orb-1-4"];

@@ -1,39 +1,46 @@
 import { describe, expect, it } from "vitest";
 import { binsOf, sharesIn, sizeAt } from "../src/data/ack-sizes.ts";
-import { isSplit, LAYERS, partsOf } from "../src/data/byte-layers.ts";
-import { flowMetric, runOf } from "../src/data/groups.ts";
-import { everyLink } from "../src/data/link-choice.ts";
+import { BYTE_LAYERS, isSplit, partsOf } from "../src/data/byte-layers.ts";
+import { runOf } from "../src/data/groups.ts";
+import { everyLink } from "../src/data/links.ts";
+import { flowMetric } from "../src/data/metrics.ts";
 import { normalise } from "../src/data/read.ts";
-import { hasReturnSide, isNoteworthy, returnFacts, returnSides } from "../src/data/reverse.ts";
+import {
+  hasReverseTraffic,
+  isNoteworthy,
+  reverseCapacity,
+  reverseTraffic,
+} from "../src/data/reverse.ts";
 import type { Report } from "../src/data/schema.ts";
 import { SeriesCache } from "../src/data/series-cache.ts";
 import { contrast } from "../src/format/palette.ts";
-import { panelsOf } from "../src/panels/flow.ts";
-import { type Overlaid, overlayPanels, returnCapacity } from "../src/panels/overlay.ts";
+import { panelsOfFlow, panelsOfRuns } from "../src/panels/index.ts";
+import type { ComparedRun } from "../src/panels/panel.ts";
+import { reverseFacts } from "../src/sections/reverse-facts.ts";
 import { layersOf } from "../src/sections/run-facts.ts";
 import { geoReport } from "./fixture.ts";
-import { type ReturnOptions, returnReport } from "./returnfixture.ts";
+import { type ReverseOptions, reverseReport } from "./reversefixture.ts";
 
 const flow = { name: "download", place: 1 };
 
 /** A report as the page has it, and its series. */
 const made = new Map<string, ReturnType<typeof load>>();
-function loaded(options: ReturnOptions = {}): ReturnType<typeof load> {
+function loaded(options: ReverseOptions = {}): ReturnType<typeof load> {
   const key = JSON.stringify(options);
   const known = made.get(key) ?? load(options);
   made.set(key, known);
   return known;
 }
 
-function load(options: ReturnOptions): { report: Report; cache: SeriesCache } {
-  const { report, blob } = returnReport({ bytes: 1e6, ...options });
+function load(options: ReverseOptions): { report: Report; cache: SeriesCache } {
+  const { report, blob } = reverseReport({ bytes: 1e6, ...options });
   return {
     report: normalise(JSON.parse(JSON.stringify(report))),
     cache: new SeriesCache(blob!.slice().buffer),
   };
 }
 
-const overlaid = (report: Report): Overlaid[] =>
+const overlaid = (report: Report): ComparedRun[] =>
   report.traces.map((trace, index) => ({
     name: trace.variant,
     index,
@@ -64,12 +71,12 @@ describe("return bytes by layer", () => {
   });
   it("can be told from their neighbours and from the card", () => {
     for (const [i, card] of ["#ffffff", "#161b22"].entries()) {
-      for (const { key, colour } of LAYERS)
+      for (const { key, colour } of BYTE_LAYERS)
         if (key !== "padding" && !key.startsWith("tcp_"))
           expect(contrast(colour[i]!, card), key).toBeGreaterThan(3);
-      expect(new Set(LAYERS.filter((l) => l.key !== "quic").map((l) => l.colour[i])).size).toBe(
-        LAYERS.length - 1,
-      );
+      expect(
+        new Set(BYTE_LAYERS.filter((l) => l.key !== "quic").map((l) => l.colour[i])).size,
+      ).toBe(BYTE_LAYERS.length - 1);
     }
   });
   it("are metrics too, in bytes and in per cent of the bytes with data", () => {
@@ -125,7 +132,7 @@ describe("sizes of ACK frames", () => {
 
 describe("the return side of variants", () => {
   const { report } = loaded();
-  const sides = returnSides(report, {}, flow);
+  const sides = reverseTraffic(report, {}, flow);
   it("is there for every variant that sends something back, with the share of the return link", () => {
     expect(sides.map((s) => s.variant)).toEqual(report.variants);
     const { return_bytes, completion_s } = report.runs[1]!.flows[0]!;
@@ -134,37 +141,37 @@ describe("the return side of variants", () => {
     expect(sides[0]!.sizesOf).toBe("options");
   });
   it("is said in three sentences with the least and the greatest", () => {
-    const facts = returnFacts(sides);
+    const facts = reverseFacts(sides);
     expect(facts).toHaveLength(3);
-    expect(facts[0]).toMatch(/^Data packets to an ACK: \S+ \(.+\) to \S+ \(quic auto\)\.$/);
-    expect(facts[1]).toContain("of the return link's rate");
-    expect(facts[2]).toMatch(/headers of IP, UDP and TCP are .* of them, ACK frames/);
+    expect(facts[0]).toMatch(/^Data packets per ACK: \S+ \(.+\) to \S+ \(quic auto\)\.$/);
+    expect(facts[1]).toContain("of the link's rate");
+    expect(facts[2]).toMatch(/IP, UDP and TCP headers make .* of them, ACK frames/);
     expect(facts.join(" ")).not.toMatch(/NaN|undefined|Infinity|–/);
   });
   it("names each variant where they are few, and none where all are alike", () => {
-    expect(returnFacts(sides.slice(1, 3))[0]).toMatch(/\(quic 1:2\), .*\(quic 1:10\)\.$/);
-    expect(returnFacts([sides[1]!, { ...sides[1]!, variant: "again" }])[0]).not.toContain("(");
-    expect(returnFacts([])).toEqual([]);
+    expect(reverseFacts(sides.slice(1, 3))[0]).toMatch(/\(quic 1:2\), .*\(quic 1:10\)\.$/);
+    expect(reverseFacts([sides[1]!, { ...sides[1]!, variant: "again" }])[0]).not.toContain("(");
+    expect(reverseFacts([])).toEqual([]);
   });
   it("says nothing of a link whose rate is not known", () => {
     const blind = { ...report, traces: [] };
-    expect(returnFacts(returnSides(blind, {}, flow))[1]).not.toContain("of the return link");
+    expect(reverseFacts(reverseTraffic(blind, {}, flow))[1]).not.toContain("of the link");
     const trace = report.traces[0]!;
-    expect(returnCapacity({ trace, upload: false })).toBe(1500);
-    expect(returnCapacity({ trace, upload: true })).toBe(8500);
+    expect(reverseCapacity({ trace, upload: false })).toBe(1500);
+    expect(reverseCapacity({ trace, upload: true })).toBe(8500);
     const unsteady = { ...trace, links: trace.links.map((l) => ({ ...l, rate_mbps: null })) };
-    expect(returnCapacity({ trace: unsteady, upload: false })).toBeNull();
+    expect(reverseCapacity({ trace: unsteady, upload: false })).toBeNull();
   });
   it("is worth a look where variants differ, the return link is narrow, or its capacity is allocated", () => {
-    const alike: ReturnOptions = {
+    const alike: ReverseOptions = {
       policies: [
         { variant: "quic a", every: 2 },
         { variant: "quic b", every: 2 },
       ],
     };
-    const worth = (options: ReturnOptions): boolean => {
+    const worth = (options: ReverseOptions): boolean => {
       const r = loaded(options).report;
-      return isNoteworthy(r, returnSides(r, {}, flow));
+      return isNoteworthy(r, reverseTraffic(r, {}, flow));
     };
     expect(worth({})).toBe(true);
     expect(worth(alike)).toBe(false);
@@ -172,15 +179,15 @@ describe("the return side of variants", () => {
     expect(worth({ ...alike, terminals: ["t1"] })).toBe(true);
   });
   it("is not there in reports of earlier versions", () => {
-    expect(hasReturnSide(report)).toBe(true);
-    expect(hasReturnSide(geoReport({ repeats: 1, sizes: ["2 MB"] }).report)).toBe(false);
+    expect(hasReverseTraffic(report)).toBe(true);
+    expect(hasReverseTraffic(geoReport({ repeats: 1, sizes: ["2 MB"] }).report)).toBe(false);
   });
 });
 
 describe("runs over each other", () => {
   const { report, cache } = loaded();
   it("begin together, whenever they began", () => {
-    const [sender] = overlayPanels(overlaid(report), "bytes", cache);
+    const [sender] = panelsOfRuns({ runs: overlaid(report), counted: "bytes", cache });
     const sent = sender!.layers.filter((l) => l.name.endsWith(" sent"));
     expect(sent).toHaveLength(4);
     report.traces.forEach((t, i) => {
@@ -193,7 +200,11 @@ describe("runs over each other", () => {
   });
   it("count in bytes or in packet numbers", () => {
     const of = (counted: "bytes" | "packets"): { unit: string; top: number } => {
-      const [sender] = overlayPanels(overlaid(report).slice(1, 2), counted, cache);
+      const [sender] = panelsOfRuns({
+        runs: overlaid(report).slice(1, 2),
+        counted: counted,
+        cache,
+      });
       return { unit: sender!.unit, top: Math.max(...sender!.layers[0]!.data.v) };
     };
     expect(of("bytes").unit).toBe("bytes");
@@ -203,41 +214,42 @@ describe("runs over each other", () => {
     });
   });
   it("keep the plots that they have series for, with the return link's rate as a level", () => {
-    const ids = (list: Overlaid[]): string[] =>
-      overlayPanels(list, "bytes", cache).map((p) => p.id);
-    expect(ids(overlaid(report))).toEqual(["sender", "return-rate", "data-per-ack", "ack-size"]);
-    expect(ids(overlaid(report).slice(0, 1))).toEqual(["sender", "return-rate", "data-per-ack"]);
-    expect(overlayPanels(overlaid(report), "bytes", cache)[1]!.references).toMatchObject([
-      { value: 1500 },
-    ]);
+    const ids = (list: ComparedRun[]): string[] =>
+      panelsOfRuns({ runs: list, counted: "bytes", cache }).map((p) => p.id);
+    expect(ids(overlaid(report))).toEqual(["sender", "reverse-rate", "data-per-ack", "ack-size"]);
+    expect(ids(overlaid(report).slice(0, 1))).toEqual(["sender", "reverse-rate", "data-per-ack"]);
+    expect(
+      panelsOfRuns({ runs: overlaid(report), counted: "bytes", cache })[1]!.references,
+    ).toMatchObject([{ value: 1500 }]);
   });
 });
 
 describe("plots of one run", () => {
-  const panels = (options: ReturnOptions, i = 1): ReturnType<typeof panelsOf> => {
+  const panels = (options: ReverseOptions, i = 1): ReturnType<typeof panelsOfFlow> => {
     const { report, cache } = loaded(options);
     const trace = report.traces[i]!;
-    return panelsOf(
+    return panelsOfFlow({
       trace,
-      trace.flows[0]!,
-      { ...report.path!, rtt_ms: 630 },
+      flow: trace.flows[0]!,
+      path: { ...report.path!, rtt_ms: 630 },
+      result: runOf(report, trace)!.flows[0],
+      links: everyLink(trace),
       cache,
-      runOf(report, trace)!.flows[0],
-    );
+    });
   };
   it("have credit, folded where flow control held nobody up for a round trip", () => {
-    const credit = (options: ReturnOptions): string | undefined =>
-      panels(options).find((p) => p.id === "credit")!.folded;
-    expect(credit({})).toBe("flow control never held the sender up");
+    const credit = (options: ReverseOptions): string | undefined =>
+      panels(options).find((p) => p.id === "flow-control")!.folded;
+    expect(credit({})).toBe("never blocked the sender");
     expect(credit({ blocked: 0.5 })).toContain("at most 0.500\u00a0s");
     expect(credit({ blocked: 0.7 })).toBeUndefined();
-    expect(panels({}, 0).map((p) => p.id)).not.toContain("credit");
+    expect(panels({}, 0).map((p) => p.id)).not.toContain("flow-control");
   });
   it("have no plot of unknown series for what another section draws", () => {
     expect(panels({ terminals: ["t1"] }).map((p) => p.id)).toEqual([
       "sequence",
       "window",
-      "credit",
+      "flow-control",
       "capacity:geo/return#t1",
       "throughput",
       "queue",

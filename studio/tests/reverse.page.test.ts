@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, clean, layoutFaults, type Opened } from "./browser.ts";
 import { geoReport } from "./fixture.ts";
-import { returnReport } from "./returnfixture.ts";
+import { reverseReport } from "./reversefixture.ts";
 import { policySweep } from "./sweepfixture.ts";
 
 let bench: Bench;
@@ -44,7 +44,7 @@ describe("the return link", () => {
     { width: 400, dark: false },
   ]) {
     it(`is a section with facts, bars and plots at ${width}, dark: ${dark}`, async () => {
-      const opened = await bench.open(returnReport({ bytes: 2e6 }), { width, dark });
+      const opened = await bench.open(reverseReport({ bytes: 2e6 }), { width, dark });
       const { page } = opened;
       await drawn(opened);
       expect(await page.innerText(".return-facts")).toMatch(
@@ -67,7 +67,7 @@ describe("the return link", () => {
   }
 
   it("draws the runs that are chosen, in bytes or packet numbers, and keeps that in the address", async () => {
-    const opened = await bench.open(returnReport({ bytes: 2e6 }));
+    const opened = await bench.open(reverseReport({ bytes: 2e6 }));
     const { page } = opened;
     await drawn(opened);
     expect(await chips(opened, "return-rate")).toEqual(["tcp-cubic", "quic 1:2", "quic 1:10"]);
@@ -102,7 +102,9 @@ describe("the return link", () => {
   });
 
   it("has its own window, and a folded plot that is drawn once it is opened", async () => {
-    const opened = await bench.open(returnReport({ bytes: 2e6 }), { hash: "#over=1&overZoom=2,4" });
+    const opened = await bench.open(reverseReport({ bytes: 2e6 }), {
+      hash: "#over=1&overZoom=2,4",
+    });
     const { page } = opened;
     await drawn(opened);
     expect(await page.textContent("#return .timebar .where")).toBe("2.000 to 4.000\u00a0s");
@@ -126,7 +128,7 @@ describe("the return link", () => {
       { variant: "quic a", every: 2 },
       { variant: "quic b", every: 2 },
     ];
-    const opened = await bench.open(returnReport({ bytes: 2e6, policies: alike }));
+    const opened = await bench.open(reverseReport({ bytes: 2e6, policies: alike }));
     expect(await opened.page.locator(".return-facts:visible").count()).toBe(1);
     expect(await opened.page.locator(".layer-bar:visible").count()).toBe(0);
     await opened.page.click(".return-more > summary");
@@ -143,7 +145,7 @@ describe("the return link", () => {
 describe("inside a run", () => {
   it("credit is drawn where flow control held the sender up, and capacity for each terminal", async () => {
     const opened = await bench.open(
-      returnReport({ bytes: 2e6, blocked: 0.8, terminals: ["t1", "t2"] }),
+      reverseReport({ bytes: 2e6, blocked: 0.8, terminals: ["t1", "t2"] }),
       { hash: "#run=1" },
     );
     const { page } = opened;
@@ -173,7 +175,7 @@ describe("inside a run", () => {
   });
 
   it("credit is folded where it held nobody up, and opens in both runs", async () => {
-    const opened = await bench.open(returnReport({ bytes: 2e6 }), { hash: "#run=1&versus=2" });
+    const opened = await bench.open(reverseReport({ bytes: 2e6 }), { hash: "#run=1&versus=2" });
     const { page } = opened;
     await bench.plots(opened);
     const credit = page.locator(".panel[data-panel=credit]");
