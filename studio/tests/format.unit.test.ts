@@ -95,7 +95,7 @@ describe("metrics", () => {
       better: null,
     });
     expect(metricOf("pep_acks_dropped")).toMatchObject({
-      label: "ACKs held back by the filter",
+      label: "ACKs dropped by the proxy",
       unit: "",
       better: null,
     });

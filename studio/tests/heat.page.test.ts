@@ -75,10 +75,10 @@ it("other metrics and lines can be chosen; flows that measured nothing and all f
   expect((await labels("Metric")).slice(0, 7)).toEqual([
     "Share of the first flow",
     "Jain's index",
-    "Ratio of shares",
-    "Goodput of all flows",
+    "Min-max goodput ratio",
+    "Aggregate goodput",
     "Bottleneck utilisation",
-    "Queue of the bottleneck",
+    "Bottleneck queueing delay",
     "Convergence time",
   ]);
   await page.selectOption("#results select >> nth=0", { label: "Convergence time" });

@@ -57,7 +57,7 @@ describe("a realistic report", () => {
       "240 (4 variants, 3 points, 20 repeats)",
       "650 ms",
       "4.06 MB",
-      "Expectations: 2 of 3 held",
+      "Expectations: 2 of 3 passed",
       "measured 3.83",
     ]) {
       expect(text.replaceAll("\u00a0", " ")).toContain(words);
@@ -178,7 +178,7 @@ describe("a realistic report", () => {
       });
     const before = await ink();
     expect(before).toBeGreaterThan(500);
-    await page.click(".panel[data-panel=window] button.chip:has-text('congestion window')");
+    await page.click(".panel[data-panel=window] button.chip:has-text('cwnd')");
     await page.waitForTimeout(100);
     expect(await ink()).toBeLessThan(before / 10);
     await page.close();
@@ -222,7 +222,7 @@ describe("a realistic report", () => {
     const [csv] = await Promise.all([page.waitForEvent("download"), page.click("text=Save CSV")]);
     expect(readFileSync((await csv.path())!, "utf8").split("\n")).toHaveLength(15);
     expect(await page.locator("details pre").isVisible()).toBe(false);
-    await page.click("text=The scenario as resolved");
+    await page.click("text=The resolved scenario");
     expect(await page.innerText("details pre")).toContain('profile = "geo-50-10"');
     clean(opened);
     await page.close();

@@ -12,13 +12,13 @@ afterAll(() => bench?.close());
 
 /** Scrolls to the section and waits for its plots. */
 async function drawn({ page }: Opened): Promise<void> {
-  await page.locator("#return .controls.left").scrollIntoViewIfNeeded();
-  await page.waitForSelector("#return .chart canvas");
+  await page.locator("#reverse .controls.left").scrollIntoViewIfNeeded();
+  await page.waitForSelector("#reverse .chart canvas");
   await page.waitForFunction(() => performance.getEntriesByName("bentpipe-redraw").length > 0);
 }
 
 const chips = ({ page }: Opened, panel: string): Promise<string[]> =>
-  page.locator(`#return .panel[data-panel=${panel}] button.chip > span`).allTextContents();
+  page.locator(`#reverse .panel[data-panel=${panel}] button.chip > span`).allTextContents();
 
 /** Pixels with a colour of their own in a plot; axes and labels are grey. */
 const ink = ({ page }: Opened, panel: string): Promise<number> =>
@@ -47,18 +47,18 @@ describe("the return link", () => {
       const opened = await bench.open(reverseReport({ bytes: 2e6 }), { width, dark });
       const { page } = opened;
       await drawn(opened);
-      expect(await page.innerText(".return-facts")).toMatch(
-        /^Data packets to an ACK: .*\. Return rate: .*\. Return bytes are .*\.$/,
+      expect(await page.innerText(".reverse-facts")).toMatch(
+        /^Data packets per ACK: .*\. Mean reverse rate: .*\. Reverse bytes are .*\.$/,
       );
       expect(await page.locator(".layer-bar").count()).toBe(4);
       expect(await page.locator(".size-bars").count()).toBe(4);
-      expect(await page.locator("#return .panel h3").allTextContents()).toEqual([
+      expect(await page.locator("#reverse .panel h3").allTextContents()).toEqual([
         "Byte sequence and ACKs at the sender",
-        "Return rate",
+        "Reverse rate",
         "Data packets per ACK",
         "ACK frame sizes",
       ]);
-      for (const id of ["sender", "return-rate", "data-per-ack"])
+      for (const id of ["sender", "reverse-rate", "data-per-ack"])
         expect(await ink(opened, id), id).toBeGreaterThan(200);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
@@ -70,55 +70,55 @@ describe("the return link", () => {
     const opened = await bench.open(reverseReport({ bytes: 2e6 }));
     const { page } = opened;
     await drawn(opened);
-    expect(await chips(opened, "return-rate")).toEqual(["tcp-cubic", "quic 1:2", "quic 1:10"]);
-    await page.uncheck("#return label:has-text('quic 1:2') input");
-    await page.check("#return label:has-text('quic auto') input");
+    expect(await chips(opened, "reverse-rate")).toEqual(["tcp-cubic", "quic 1:2", "quic 1:10"]);
+    await page.uncheck("#reverse label:has-text('quic 1:2') input");
+    await page.check("#reverse label:has-text('quic auto') input");
     await page.waitForFunction(
       () =>
-        document.querySelectorAll("#return .panel[data-panel=return-rate] button.chip").length ===
+        document.querySelectorAll("#reverse .panel[data-panel=reverse-rate] button.chip").length ===
         3,
     );
-    expect(await chips(opened, "return-rate")).toEqual(["tcp-cubic", "quic 1:10", "quic auto"]);
+    expect(await chips(opened, "reverse-rate")).toEqual(["tcp-cubic", "quic 1:10", "quic auto"]);
     expect(await page.evaluate("document.activeElement.dataset.run")).toBe("3");
-    await page.selectOption("#return select", "packets");
+    await page.selectOption("#reverse select", "packets");
     await page.waitForSelector("h3:has-text('Packet numbers and ACKs at the sender')");
     await page.waitForFunction(
-      () => location.hash.includes("over=0%2C2%2C3") && location.hash.includes("count=packets"),
+      () => location.hash.includes("compared=0%2C2%2C3") && location.hash.includes("count=packets"),
     );
     // With one run alone, sent packets and ACKs have colours of their own.
     for (const name of ["tcp-cubic", "quic auto"])
-      await page.uncheck(`#return label:has-text('${name}') input`);
+      await page.uncheck(`#reverse label:has-text('${name}') input`);
     await page.waitForFunction(
       () =>
-        document.querySelectorAll("#return .panel[data-panel=return-rate] button.chip").length ===
+        document.querySelectorAll("#reverse .panel[data-panel=reverse-rate] button.chip").length ===
         1,
     );
     expect(await chips(opened, "sender")).toEqual(["sent", "ACKs"]);
     // The last one cannot be taken away.
-    expect(await page.locator("#return .runs input:disabled").count()).toBe(1);
-    expect(await page.isDisabled("#return label:has-text('quic 1:10') input")).toBe(true);
+    expect(await page.locator("#reverse .runs input:disabled").count()).toBe(1);
+    expect(await page.isDisabled("#reverse label:has-text('quic 1:10') input")).toBe(true);
     clean(opened);
     await page.close();
   });
 
   it("has its own window, and a folded plot that is drawn once it is opened", async () => {
     const opened = await bench.open(reverseReport({ bytes: 2e6 }), {
-      hash: "#over=1&overZoom=2,4",
+      hash: "#compared=1&reverseZoom=2,4",
     });
     const { page } = opened;
     await drawn(opened);
-    expect(await page.textContent("#return .timebar .where")).toBe("2.000 to 4.000\u00a0s");
-    expect(await page.locator("#return .panel[data-panel=ack-size] canvas").count()).toBe(0);
-    await page.click("#return .panel[data-panel=ack-size] summary");
-    await page.waitForSelector("#return .panel[data-panel=ack-size] canvas");
+    expect(await page.textContent("#reverse .timebar .where")).toBe("2.000 to 4.000\u00a0s");
+    expect(await page.locator("#reverse .panel[data-panel=ack-size] canvas").count()).toBe(0);
+    await page.click("#reverse .panel[data-panel=ack-size] summary");
+    await page.waitForSelector("#reverse .panel[data-panel=ack-size] canvas");
     await page.waitForTimeout(200);
     expect(await ink(opened, "ack-size")).toBeGreaterThan(50);
-    await page.focus("#return .stack");
+    await page.focus("#reverse .stack");
     await page.keyboard.press("0");
     await page.waitForFunction(() =>
-      document.querySelector("#return .timebar .where")!.textContent.startsWith("0.00"),
+      document.querySelector("#reverse .timebar .where")!.textContent.startsWith("0.00"),
     );
-    expect(await page.locator("#return .panel[data-panel=ack-size] canvas").count()).toBe(1);
+    expect(await page.locator("#reverse .panel[data-panel=ack-size] canvas").count()).toBe(1);
     clean(opened);
     await page.close();
   });
@@ -129,15 +129,15 @@ describe("the return link", () => {
       { variant: "quic b", every: 2 },
     ];
     const opened = await bench.open(reverseReport({ bytes: 2e6, policies: alike }));
-    expect(await opened.page.locator(".return-facts:visible").count()).toBe(1);
+    expect(await opened.page.locator(".reverse-facts:visible").count()).toBe(1);
     expect(await opened.page.locator(".layer-bar:visible").count()).toBe(0);
-    await opened.page.click(".return-more > summary");
+    await opened.page.click(".reverse-more > summary");
     await drawn(opened);
     expect(await opened.page.locator(".layer-bar:visible").count()).toBe(2);
     clean(opened);
     await opened.page.close();
     const old = await bench.open(geoReport({ repeats: 1, sizes: ["2 MB"] }));
-    expect(await old.page.locator("#return, a:has-text('Return link')").count()).toBe(0);
+    expect(await old.page.locator("#reverse, a:has-text('ACKs')").count()).toBe(0);
     await old.page.close();
   });
 });
@@ -154,14 +154,14 @@ describe("inside a run", () => {
     expect(titles).toEqual([
       "Time and sequence",
       "Congestion window and bytes in flight",
-      "Flow-control credit",
+      "Flow control",
       "Capacity of geo/return, all terminals",
       "Capacity of geo/return, terminal t1",
       "Capacity of geo/return, terminal t2",
       "Link throughput",
       "Queue",
     ]);
-    for (const id of ["credit", "capacity:geo/return", "capacity:geo/return#t1"]) {
+    for (const id of ["flow-control", "capacity:geo/return", "capacity:geo/return#t1"]) {
       await page.locator(`.panel[data-panel="${id}"]`).scrollIntoViewIfNeeded();
       await page.waitForTimeout(150);
       expect(await ink(opened, id), id).toBeGreaterThan(200);
@@ -178,11 +178,11 @@ describe("inside a run", () => {
     const opened = await bench.open(reverseReport({ bytes: 2e6 }), { hash: "#run=1&versus=2" });
     const { page } = opened;
     await bench.plots(opened);
-    const credit = page.locator(".panel[data-panel=credit]");
-    expect(await credit.innerText()).toContain("flow control never held the sender up");
-    await credit.locator("summary").click();
+    const plot = page.locator(".panel[data-panel=flow-control]");
+    expect(await plot.innerText()).toContain("never blocked the sender");
+    await plot.locator("summary").click();
     await page.waitForFunction(
-      () => document.querySelectorAll(".panel[data-panel=credit] canvas").length === 2,
+      () => document.querySelectorAll(".panel[data-panel=flow-control] canvas").length === 2,
     );
     clean(opened);
     await page.close();

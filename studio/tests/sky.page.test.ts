@@ -70,7 +70,7 @@ describe("without WebGL", () => {
       for (const gone of ["#results", "#table", ".run-card"])
         expect(await page.locator(gone).count()).toBe(0);
       expect(await page.locator(".topbar nav a").allTextContents()).toEqual(["Over time", "Data"]);
-      expect(await page.innerText(".panel h3")).toBe("Round-trip times of all flows");
+      expect(await page.innerText(".panel h3")).toBe("RTT of all flows");
       const picture = await colours(opened, ".sky-stage canvas");
       expect(picture.kinds).toBeGreaterThan(100);
       expect(await layoutFaults(opened)).toEqual([]);
@@ -87,7 +87,7 @@ describe("without WebGL", () => {
     await pointAt(opened, 0.25);
     const clock = page.locator(".sky-clock");
     const ways = async (): Promise<string> =>
-      (await page.innerText(".sky-ways")).replaceAll("\u00a0", " ");
+      (await page.innerText(".sky-routes")).replaceAll("\u00a0", " ");
     await expect
       .poll(() => clock.textContent())
       .toMatch(/^5\d\.\d+\s*s · 2000-01-01 00:00:5\d UTC$/);
@@ -96,7 +96,7 @@ describe("without WebGL", () => {
     await pointAt(opened, 0.53);
     await expect
       .poll(() => ways())
-      .toMatch(/wuhan-washington\s+–\s+–\s+in [\d.]+ s\s+There is no way at this moment/);
+      .toMatch(/wuhan-washington\s+–\s+–\s+in [\d.]+ s\s+There is no route at this time/);
     // The pointer leaves, the instant stays: in the plots too.
     await page.mouse.move(5, 5);
     await page.waitForTimeout(150);
@@ -178,7 +178,7 @@ describe("without WebGL", () => {
     const opened = await bench.open({ report, blob: orbit.blob });
     await bench.plots(opened);
     expect(await opened.page.innerText("[role=status]:visible")).toContain(
-      "The sky could not be read",
+      "The satellites could not be read",
     );
     expect(await opened.page.locator(".sky").count()).toBe(0);
     clean(opened);

@@ -20,7 +20,7 @@ it("all flows of a run can be drawn together, each by its name and with its valu
     "Data received by all flows",
     "Congestion windows of all flows",
     "Bytes in flight of all flows",
-    "Smoothed round-trip times of all flows",
+    "Smoothed RTT of all flows",
     "Link throughput",
   ]);
   for (const id of ["goodput", "received", "window"])

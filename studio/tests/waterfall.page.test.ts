@@ -63,7 +63,7 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
   const box = (await page.locator(`${OBJECTS} .u-over`).boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
   expect(plain(await page.innerText(`${OBJECTS} output.progress`))).toMatch(
-    /^\d+ of 40 done, \d+ under way$/,
+    /^\d+ of 40 complete, \d+ in progress$/,
   );
   expect(await page.locator(".cursor-line:visible").count()).toBe(
     await page.locator(".chart").count(),
@@ -93,7 +93,9 @@ it("an object pointed at says its numbers, and the same object of the other run 
     "/assets/object-002.js?v=1: 3.46 kB, 1.30 s to 1.97 s, took 0.670 s",
   ]);
   await page.mouse.move(box.x + 100, box.y + row * 4.5);
-  expect((await tips())[0]).toBe("/assets/object-004.webp?v=1: 4.92 kB, from 2.30 s, not done");
+  expect((await tips())[0]).toBe(
+    "/assets/object-004.webp?v=1: 4.92 kB, from 2.30 s, never completed",
+  );
   // Nothing sticks out of the plot that it belongs to.
   for (const y of [0.5, 39.5]) {
     await page.mouse.move(box.x + box.width - 2, box.y + row * y);
@@ -116,10 +118,11 @@ it("the list of objects has the same rows in the same order, for those who do no
   );
   await page.focus(".run-card summary");
   await page.keyboard.press("Enter");
+  await page.waitForSelector(".run-card tbody th");
   const names = await page.locator(".run-card tbody th").allInnerTexts();
   expect(names.slice(0, 2)).toEqual(["/assets/object-000.html?v=1", "/assets/object-001.css?v=1"]);
   expect(names).toHaveLength(40);
-  expect(plain(await page.innerText(".run-card tbody tr >> nth=4"))).toContain("not done");
+  expect(plain(await page.innerText(".run-card tbody tr >> nth=4"))).toContain("never");
   clean(opened);
   await page.close();
 });
@@ -129,16 +132,16 @@ it("a visit over several connections says whose series these are, and what a pro
   const { page } = opened;
   await bench.plots(opened);
   expect(await page.locator(".chart-note").allInnerTexts()).toEqual([
-    "The sender's series are those of the first of 6 connections; what was received and what links dropped is of all of them.",
-    "The sender's series are those of the first of 6 connections.",
-    "The sender's series are those of the first of 6 connections.",
+    "The sender's series are of the first of 6 connections; received data and drops are of all connections.",
+    "The sender's series are of the first of 6 connections.",
+    "The sender's series are of the first of 6 connections.",
   ]);
   const [h1, h2] = (await page.locator(".run-card").allInnerTexts()).map(plain);
   expect(h1).toContain("6 connections");
-  expect(h1).toContain("Return bytes, TCP options");
+  expect(h1).toContain("Reverse bytes, TCP options");
   expect(h1).not.toMatch(/proxy|QUIC|UDP/);
   expect(h2).toMatch(/Largest proxy buffer\s+253 kB/);
-  expect(h2).toMatch(/ACKs held back by the filter\s+12/);
+  expect(h2).toMatch(/ACKs dropped by the proxy\s+12/);
   clean(opened);
   await page.close();
 });

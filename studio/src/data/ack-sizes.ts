@@ -1,6 +1,6 @@
-/** Sizes up to here have a bar each where they are no more than so many. */
+/** Up to this many sizes have a bar each. */
 const EXACT = 24;
-/** Sizes from here on were counted by powers of two. */
+/** From this size on, counts are by powers of two. */
 const COARSE = 256;
 
 /** A bar of a distribution: sizes from `from` to before `to`. */
@@ -9,7 +9,10 @@ export interface Bin {
   to: number;
 }
 
-/** Bars for ACK frame sizes: one for each size where few are possible, else four to an octave, and one to an octave where they were counted so. */
+/**
+ * Bars for ACK frame sizes: one per size if there are few, else four per octave; one per octave
+ * from 256 bytes on, as sizes are counted so.
+ */
 export function binsOf(sizes: number[]): Bin[] {
   if (sizes.length === 0) return [];
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
@@ -29,7 +32,7 @@ export function binsOf(sizes: number[]): Bin[] {
   return out;
 }
 
-/** What part of all frames falls into each bar. */
+/** The share of all frames in each bar. */
 export function sharesIn(bins: Bin[], sizes: [bytes: number, frames: number][]): number[] {
   const all = sizes.reduce((sum, [, n]) => sum + n, 0) || 1;
   return bins.map(
@@ -38,7 +41,7 @@ export function sharesIn(bins: Bin[], sizes: [bytes: number, frames: number][]):
   );
 }
 
-/** The smallest size such that a part `p` of all frames is not larger. */
+/** The smallest size that a share `p` of all frames does not exceed. */
 export function sizeAt(sizes: [bytes: number, frames: number][], p: number): number | null {
   const all = sizes.reduce((sum, [, n]) => sum + n, 0);
   let seen = 0;

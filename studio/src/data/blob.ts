@@ -29,7 +29,9 @@ export async function inflateBase64(text: string): Promise<ArrayBuffer> {
   return await new Response(stream).arrayBuffer();
 }
 
-/** The series that `ref` points to, as views on the blob; copies and sorts only when times are out of order. */
+/**
+ * The series that `ref` points to, as views of the blob. Series out of order are copied and sorted.
+ */
 export function seriesAt(blob: ArrayBuffer, ref: SeriesRef): Series {
   const { offset, n } = ref;
   if (
@@ -41,7 +43,7 @@ export function seriesAt(blob: ArrayBuffer, ref: SeriesRef): Series {
     offset + n * 12 > blob.byteLength
   ) {
     throw new RangeError(
-      `a series of ${n} samples at ${offset} lies outside the trace data (${blob.byteLength} bytes)`,
+      `a series of ${n} samples at ${offset} is not in the trace data (${blob.byteLength} bytes)`,
     );
   }
   return inOrder({
@@ -50,7 +52,7 @@ export function seriesAt(blob: ArrayBuffer, ref: SeriesRef): Series {
   });
 }
 
-/** Returns `s` itself when its times ascend, else a sorted copy (stable). */
+/** Returns `s` itself if its times ascend, else a sorted copy (stable). */
 export function inOrder(s: Series): Series {
   const { t, v } = s;
   let sorted = true;

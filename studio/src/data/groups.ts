@@ -119,7 +119,7 @@ export function goodputsAt(
   }) as [number | null, number | null];
 }
 
-/** Adds statistics: the summary's, else those of the values; `instead` is the median without both. */
+/** Adds statistics: of the summary, else of the values, else `instead` as the median. */
 function groupOf(
   report: Report,
   found: Pick<Group, "variant" | "index" | "point" | "visit" | "values" | "failed" | "summary">,

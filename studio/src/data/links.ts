@@ -5,6 +5,9 @@ import type { LinkResult, Report, Trace, TraceLink } from "./schema.ts";
 
 /** Runs with up to this many links show all of them. */
 export const FEW_LINKS = 8;
+/** Packets that a link's full queue dropped. */
+export const queueDrops = (link: LinkResult | undefined): number => link?.dropped_queue ?? 0;
+
 /** Number of links shown first of runs that have more. */
 const BUSIEST = 6;
 
@@ -111,7 +114,7 @@ export function rankLinks(report: Report, trace: Trace, flows: Id[]): LinkRankin
     return { order: names, carried: new Set(), many: false, brief: (name) => name };
   const use = (name: string): number =>
     Math.round(100 * (results.get(name)?.utilisation ?? 0)) || 0;
-  const drops = (name: string): number => results.get(name)?.dropped_queue ?? 0;
+  const drops = (name: string): number => queueDrops(results.get(name));
   const sorted = (list: string[]): string[] =>
     [...list].sort((a, b) => use(b) - use(a) || drops(b) - drops(a));
   const own = flows.map((f) => {

@@ -197,10 +197,18 @@ export function flowMetric(flow: Flow, metric: string): number | null {
 /** True if ACKs of a flow were counted; results of early versions lack that. */
 export const isAckCounted = (flow: Flow): boolean => flowMetric(flow, METRIC.dataPerAck) !== null;
 
+/** Metrics of a flow's reverse bytes, the sum first; layers only if its ACKs were not counted. */
+export function reverseMetrics(flow: Flow): string[] {
+  const layers = Object.entries(flow.return_bytes).filter(([, n]) => n > 0);
+  const keys = layers.map(([layer]) => `${METRIC.reverseBytes}.${layer}`);
+  const sum = flow.return_bytes.total === undefined ? [] : [REVERSE_TOTAL];
+  return isAckCounted(flow) ? sum : [...new Set([...sum, ...keys])];
+}
+
 /** Numbers of a flow that say what it was rather than how it went. */
 const NOT_METRICS = new Set(["visit", "bytes", "start_s"]);
 
-/** Metrics that a flow has a value of; layers without bytes and a single connection are left out. */
+/** Metrics that a flow has, without empty layers and without a single connection. */
 export function metricsOfFlow(flow: Flow): string[] {
   const own = Object.entries(flow).flatMap(([key, value]) => {
     const dull = NOT_METRICS.has(key) || (key === "connections" && value === 1);

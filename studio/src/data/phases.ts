@@ -1,25 +1,30 @@
 import { gallop, lowerBound } from "./pyramid.ts";
 
-/** Phases that are told apart by colour; every other one is a shade of grey. */
+/** Phases of Careful Resume, each with a colour of its own. */
 export const CAREFUL = ["reconnaissance", "unvalidated", "validating", "safe retreat"] as const;
 
-/** How a phase is shown: one of Careful Resume by its name, others by whether the sender holds back in them. */
+/**
+ * How a phase is shown: a phase of Careful Resume by name, others by whether they reduce the rate.
+ */
 export type PhaseKind = (typeof CAREFUL)[number] | "backing off" | "other";
 
-/** The controllers' own phases in which they send less than they did; other names need no list. */
+/** Phases of controllers that reduce the rate. */
 const BACKING_OFF = new Set(["recovery", "drain", "settle", "probe rtt", "probe bw: down"]);
 
 /**
- * What the congestion control of one sender was doing, in order of time: each phase lasts until the next, the last one
- * until `end`. No two neighbours are the same.
+ * Phases of one sender's congestion control, in order of time. Each lasts until the next one, the
+ * last until `end`. No two neighbours are the same.
  */
 export interface Phases {
   t: Float64Array;
   names: string[];
   end: number;
-  /** For each phase, the index of the next one that belongs to Careful Resume, itself included; their number if none does. */
+  /**
+   * For each phase, the index of the next phase of Careful Resume, itself included, or their
+   * number.
+   */
   careful: Uint32Array;
-  /** For each phase, the index of the next one of another family; their number if there is none. */
+  /** For each phase, the index of the next phase of another family, or their number. */
   familyEnd: Uint32Array;
 }
 
@@ -27,19 +32,19 @@ export interface Phases {
 export interface Band {
   from: number;
   to: number;
-  /** The phase; where several are too short to be drawn, what they have in common, which may be nothing. */
+  /** Name of the phase; of merged phases, what their names have in common. */
   name: string;
   kind: PhaseKind;
-  /** Several phases in one. */
+  /** True if it stands for several phases. */
   merged: boolean;
 }
 
-/** What comes before the colon: "probe bw" of "probe bw: up". */
+/** The part before the colon: "probe bw" of "probe bw: up". */
 function family(name: string): string {
   return name.split(":", 1)[0]!;
 }
 
-/** What comes after the colon, for where there is little room: "up" of "probe bw: up". */
+/** The part after the colon, for narrow bands: "up" of "probe bw: up". */
 export function shortName(name: string): string {
   return name.slice(name.indexOf(":") + 1).trim();
 }
@@ -50,7 +55,7 @@ export function kindOf(name: string): PhaseKind {
   return own ?? (BACKING_OFF.has(name) ? "backing off" : "other");
 }
 
-/** Orders what a trace says about phases; `end` is where its series end. Null where it says nothing. */
+/** Orders the phases of a trace, whose series end at `end`; null if it has none. */
 export function phasesOf(
   entries: readonly { t_s: number; label: string }[],
   end: number,
@@ -58,7 +63,7 @@ export function phasesOf(
   const t: number[] = [];
   const names: string[] = [];
   for (const { t_s, label } of [...entries].sort((a, b) => a.t_s - b.t_s)) {
-    // Of several at one instant, all but the last took no time.
+    // Of several phases at one instant only the last one lasts.
     if (t.at(-1) === t_s) {
       t.pop();
       names.pop();
@@ -99,9 +104,9 @@ export function kindsIn(p: Phases): PhaseKind[] {
 }
 
 /**
- * The phases of [x0, x1] on `width` pixels. What is shorter than `least` pixels is merged with what follows within
- * them, so the work goes with the pixels and not with the phases. A phase of Careful Resume among merged ones gives
- * them its name: it may last a few packets only and is what a reader looks for.
+ * The phases of [x0, x1] on `width` pixels. Phases shorter than `least` pixels are merged with
+ * those that follow within them, so that the work depends on pixels rather than phases. A phase of
+ * Careful Resume gives merged phases its name: it may be short, and readers look for it.
  */
 export function bandsIn(p: Phases, x0: number, x1: number, width: number, least = 1): Band[] {
   const out: Band[] = [];
@@ -117,7 +122,7 @@ export function bandsIn(p: Phases, x0: number, x1: number, width: number, least 
     let next = i + 1;
     if (pixel(next) - from < least) {
       next = Math.max(next, gallop(t, x0 + (from + least) / scale, i));
-      // The last that begins within these pixels has its own band if it is long enough.
+      // The last phase within these pixels has its own band if it is long enough.
       if (next > i + 1 && pixel(next) - pixel(next - 1) >= least) next--;
     }
     const merged = next > i + 1;

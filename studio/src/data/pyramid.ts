@@ -10,8 +10,8 @@ interface Level {
 }
 
 /**
- * A series with minimum and maximum of ever larger blocks (8, 64, 512, … samples), so that the extremes of any window
- * cost a logarithm instead of a scan. NaN values are gaps and never an extreme.
+ * A series with minimum and maximum of blocks of 8, 64, 512, … samples, so that the extremes of any
+ * window cost a logarithm instead of a scan. NaN values are gaps.
  */
 export interface Pyramid extends Series {
   n: number;
@@ -56,7 +56,7 @@ export function lowerBound(t: Float64Array, x: number, from = 0): number {
   return a;
 }
 
-/** As `lowerBound`, for ascending queries: doubles its stride from `from`, so near answers are found in few steps. */
+/** As `lowerBound`, for ascending queries: doubles its stride, so that near answers are quick. */
 export function gallop(t: Float64Array, x: number, from: number): number {
   let step = 1;
   let a = from;
@@ -73,10 +73,10 @@ export function gallop(t: Float64Array, x: number, from: number): number {
   return a;
 }
 
-/** The last extremes that `extremes` found; one shared object, so that drawing allocates nothing. */
+/** The result of `extremes`: one shared object, so that drawing allocates nothing. */
 export const found = { min: Infinity, max: -Infinity };
 
-/** Puts minimum and maximum of samples [i0, i1) into `found`; (Infinity, -Infinity) when there is none. */
+/** Puts minimum and maximum of samples [i0, i1) into `found`; (Infinity, -Infinity) if none. */
 export function extremes(p: Pyramid, i0: number, i1: number): typeof found {
   let lo = Infinity;
   let hi = -Infinity;
@@ -86,7 +86,7 @@ export function extremes(p: Pyramid, i0: number, i1: number): typeof found {
   let max: Float32Array = p.v;
   for (let k = 0; a < b; k++) {
     const up = p.levels[k];
-    // Loose ends up to the next block border; the whole rest where there is no level above.
+    // Single entries up to the next block, or all of the rest on the top level.
     const aEnd = up ? Math.min(b, Math.ceil(a / FAN) * FAN) : b;
     for (; a < aEnd; a++) {
       if (min[a]! < lo) lo = min[a]!;
@@ -111,7 +111,9 @@ export function extremes(p: Pyramid, i0: number, i1: number): typeof found {
 /** Receives points in order of time. */
 export type Emit = (t: number, v: number) => void;
 
-/** The samples [i0, i1) of a window, with one neighbour at each side so that a line enters and leaves it. */
+/**
+ * The samples [i0, i1) of a window, with a neighbour at each side, so that lines cross its edges.
+ */
 export function windowOf(p: Series, x0: number, x1: number): [i0: number, i1: number] {
   const { t } = p;
   const inside = lowerBound(t, x0);
@@ -129,9 +131,9 @@ export interface Column {
 }
 
 /**
- * The samples of [x0, x1] by pixel columns: for each of `width` columns that holds any, first, minimum, maximum and
- * last, which is all that a line through every sample could show there. Column -1 is the sample before the window,
- * column `width` the one after. The object handed out is reused.
+ * The samples of [x0, x1] by pixel columns: first, minimum, maximum and last of each of `width`
+ * columns that has samples, which is all that a line could show there. Column -1 is the sample
+ * before the window, column `width` the one after. The object passed on is reused.
  */
 export function eachColumn(
   p: Pyramid,
@@ -185,9 +187,9 @@ export interface DotWindow {
 }
 
 /**
- * The samples inside a window as dots, where blocks that fall into one cell of `cell` pixels are one dot: the work
- * goes with the pixels covered, not with the samples. Returns false, with dots possibly emitted, once more than
- * `budget` were needed; the caller then tries a coarser cell.
+ * The samples of a window as dots. Blocks that fall into one cell of `cell` pixels are one dot, so
+ * that the work depends on pixels rather than samples. Returns false once more than `budget` dots
+ * are needed, some of them emitted; the caller then tries a coarser cell.
  */
 export function eachDot(
   p: Pyramid,

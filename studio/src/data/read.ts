@@ -11,7 +11,7 @@ import type {
   Trace,
 } from "./schema.ts";
 
-/** The text of an embedded data element, or null where the placeholder was left in place. */
+/** The text of an embedded data element; null if the page has no data. */
 export function embedded(id: string): string | null {
   const text = document.getElementById(id)?.textContent;
   return text?.trim() ? text : null;
@@ -163,7 +163,7 @@ function sky(x: Loose): Sky {
 const isIndex = (x: unknown, n: number): x is number =>
   typeof x === "number" && Number.isInteger(x) && x >= 0 && x < n;
 
-/** What a trace knows of the sky; ways that name a node which does not exist count as none. */
+/** The routes of a trace over a constellation; a route over an unknown node counts as none. */
 function overSky(x: Loose, skies: Sky[]): Pick<Trace, "sky" | "paths"> {
   const index = x.sky;
   if (!isIndex(index, skies.length)) return {};
@@ -197,8 +197,8 @@ function sweepOf(points: Point[]): Report["sweep"] {
 }
 
 /**
- * Makes a whole report of parsed JSON: the embedded document, or a bare `results.json`, whose variants and sweep are
- * read off its runs. Missing parts become empty; what cannot be a report at all is an error.
+ * Makes a report of parsed JSON: an embedded document, or a bare `results.json`, whose variants and
+ * sweep are read off its runs. Missing parts become empty. Throws if it is no report.
  */
 export function normalise(data: unknown): Report {
   if (!isObject(data) || (!Array.isArray(data.runs) && !Array.isArray(data.skies)))

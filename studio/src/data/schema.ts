@@ -1,4 +1,8 @@
-/** The data a report page gets. README.md is the reference of this format. */
+/**
+ * The data of a report page. studio/README.md is the reference of this format.
+ * Names of fields are those of the JSON that Bentpipe writes. Other folders use them only for
+ * fields whose names are settled: metrics go by `METRIC` in metrics.ts, series by names.ts.
+ */
 export interface Report {
   scenario: string;
   title: string;
@@ -6,15 +10,15 @@ export interface Report {
   seed: number;
   clock: string;
   version: string;
-  /** False when the runs were ended before all were done. */
+  /** False if the runs were ended early. */
   complete: boolean;
-  /** What the laboratory had to say about these runs. */
+  /** Warnings about these runs. */
   notes: string[];
-  /** The scenario as resolved (TOML). Empty when only results were loaded. */
+  /** The resolved scenario (TOML); empty if only results were loaded. */
   source: string;
-  /** Absent when only results were loaded. */
+  /** Missing if only results were loaded. */
   path?: PathInfo;
-  /** In order: a variant's colour goes by its index. */
+  /** Names in order; the index gives a variant's colour. */
   variants: string[];
   sweep: { key: string; values: string[] }[];
   runs: Run[];
@@ -22,7 +26,7 @@ export interface Report {
   expectations: Expectation[];
   published: Published[];
   traces: Trace[];
-  /** Skies that traces refer to by their index; empty where no path goes over a constellation. */
+  /** Constellations that traces refer to by index. */
   skies: Sky[];
 }
 
@@ -46,37 +50,37 @@ export interface Run {
   run: number;
   flows: Flow[];
   links: LinkResult[];
-  /** How the flows shared the links; null or missing where one flow was alone. */
+  /** How the flows shared the path; null or missing for a single flow. */
   fairness?: Fairness | null;
 }
 
-/** How the flows of a run shared what they met on, over a part of the run. */
+/** How the flows of a run shared the path, measured over a part of the run. */
 export interface Fairness {
-  /** What each flow received in that part; empty where only the whole is known. */
+  /** Goodput of each flow in that part; empty if unknown. */
   flows: { flow: string; goodput_mbps: number | null }[];
   from_s: number | null;
   to_s: number | null;
-  /** Jain's index of the flows' rates: 1 for equal shares, 1/n where one of n has all (Jain, Chiu and Hawe 1984). */
+  /** Jain's index of the flows' rates: 1 for equal shares, 1/n if one of n flows has all. */
   jain: number | null;
-  /** The smallest rate over the greatest one, in per cent. */
+  /** The smallest rate over the largest, in per cent. */
   share_ratio: number | null;
-  /** Name of the link that limited them. */
+  /** Name of the bottleneck link. */
   bottleneck: string | null;
-  /** Part of the time in which that link was sending. */
+  /** Fraction of the time in which that link was sending. */
   bottleneck_utilisation: number | null;
-  /** How long packets waited there on average. */
+  /** Mean queueing delay there. */
   bottleneck_queue_ms: number | null;
   convergence_s: number | null;
   aggregate_mbps: number | null;
 }
 
-/** What one flow measured in one run; null stands for what did not happen. */
+/** What one flow measured in one run; null if it has no value. */
 export interface Flow {
   name: string;
   visit: number;
   transport: string;
   congestion: string;
-  /** How many connections the visit took; early results lack it. */
+  /** Number of connections of the visit; missing in early results. */
   connections?: number;
   direction: string;
   bytes: number;
@@ -87,55 +91,61 @@ export interface Flow {
   completion_s: number | null;
   goodput_mbps: number | null;
   packets_sent: number;
-  /** Missing in results written before there were policers. */
+  /** Missing in results from before there were policers. */
   packets_lost_policer?: number;
   packets_lost_queue: number;
   packets_lost_random: number;
-  /** Lost in a network of satellites where no link was to blame; missing in results written before there were any. */
+  /** Packets lost on no link, for want of a route; missing in early results. */
   packets_lost_route?: number;
-  /** Null where nobody can be asked: of programs. */
+  /** Null for external programs, which do not report it. */
   packets_declared_lost: number | null;
   flow_control_blocked_s: number | null;
-  /** The longest of these times at a stretch; missing in results written before it was measured. */
+  /** The longest single block; missing in early results. */
   flow_control_blocked_longest_s?: number | null;
   return_packets: number;
   return_bytes: Record<string, number>;
-  /** Bytes of the packets with data, and what goes against it in per cent of them; these and the next four are missing in results written before they were counted. */
+  /**
+   * Bytes of packets with data, and the reverse bytes in per cent of them. These and the next four
+   * are missing in early results.
+   */
   bytes_sent?: number;
   return_overhead_percent?: number | null;
-  /** Packets against the data that acknowledge, and of those, packets that do nothing else. */
+  /** Reverse packets with an ACK, and those with nothing else. */
   return_acks?: number | null;
   return_acks_only?: number | null;
-  /** Data packets received to one that acknowledges. */
+  /** Data packets received per packet with an ACK. */
   data_per_ack?: number | null;
-  /** Sizes of ACK frames (QUIC), and of the options of segments that only acknowledge (TCP). */
+  /** Sizes of ACK frames (QUIC), and of the options of pure ACKs (TCP). */
   ack_frame_bytes?: Distribution | null;
   ack_option_bytes?: Distribution | null;
-  /** The most a proxy held for one connection, and what its filter of ACKs did not pass on; null where none is passed. */
+  /**
+   * Largest buffer of a proxy per connection, and ACKs that its filter dropped; null without a
+   * proxy.
+   */
   pep_held_bytes?: number | null;
   pep_acks_dropped?: number | null;
   rtt_min_ms: number | null;
   rtt_mean_ms: number | null;
   rtt_p99_ms: number | null;
-  /** What both ends knew of the path; results of early versions lack it. */
+  /** What the ends knew of the path; missing in early results. */
   path?: PathView;
   objects: { name: string; bytes: number; start_s: number; completion_s: number | null }[];
   /** Why the flow did not complete. */
   error?: string | null;
 }
 
-/** How often something had which size, in bytes. */
+/** A distribution of sizes in bytes. */
 export interface Distribution {
   n: number;
   min: number;
   median: number;
   p99: number;
   max: number;
-  /** How many had each size; a size above 255 stands for all up to before its double. */
+  /** Counts by size; above 255 bytes, of all sizes up to twice that size. */
   counts: Record<string, number>;
 }
 
-/** What both ends knew of the path: what was offered to the sender, what it found, what the receiver saw. */
+/** What the ends knew of the path: saved before, observed by the sender, by the receiver. */
 export interface PathView {
   saved_window_bytes: number | null;
   saved_rtt_ms: number | null;
@@ -176,14 +186,14 @@ export interface Summary {
   ci95_high: number | null;
 }
 
-/** What the scenario asked for, and whether it held. */
+/** An expectation of the scenario, and whether the runs met it. */
 export interface Expectation {
   text: string;
   held: boolean | null;
   measured: number | null;
 }
 
-/** A number from a published document, to stand beside ours. */
+/** A number from a published document, to compare with. */
 export interface Published {
   label: string;
   kind: "objective" | "measured";
@@ -201,13 +211,16 @@ export interface Trace {
   run: number;
   flows: TraceFlow[];
   links: TraceLink[];
-  /** Index of the sky above this run. */
+  /** Index of the constellation over this run. */
   sky?: number;
-  /** Ways of the flows, each from its time until the flow's next entry. */
+  /** Routes of the flows, each from its time until the flow's next entry. */
   paths?: RouteEntry[];
 }
 
-/** From `t_s` on, what a flow sends goes over these nodes: satellites by their index, then stations. None: there is no way. */
+/**
+ * The route of a flow from `t_s` on: satellites by index, then stations; empty if there is no
+ * route.
+ */
 export interface RouteEntry {
   flow: string;
   t_s: number;
@@ -230,8 +243,9 @@ export interface Sky {
 }
 
 /**
- * Where positions lie in the blob: for each of `times` instants, `step_s` apart from the run's beginning on, three float32
- * for each satellite: latitude and longitude in degrees, altitude above the WGS84 ellipsoid in kilometres.
+ * Where positions lie in the blob. For each of `times` instants, `step_s` apart from the start of
+ * the run, there are three float32 per satellite: latitude and longitude in degrees, altitude above
+ * the WGS84 ellipsoid in kilometres.
  */
 export interface PositionsRef {
   offset: number;
@@ -247,14 +261,14 @@ export interface Station {
   altitude_m: number;
 }
 
-/** Time series of one flow; times count from the run's beginning. */
+/** Time series of one flow; times count from the start of the run. */
 export interface TraceFlow {
   name: string;
   visit: number;
   start_s: number;
   series: Record<string, SeriesRef>;
   marks: { t_s: number; label: string }[];
-  /** What the sender's congestion control was doing, each from that time until the next; empty in older reports. */
+  /** Phases of congestion control, each from its time until the next; empty in early reports. */
   phases: { t_s: number; label: string }[];
 }
 

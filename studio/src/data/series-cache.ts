@@ -10,7 +10,7 @@ export class SeriesCache {
 
   constructor(readonly blob: ArrayBuffer) {}
 
-  /** The series that `ref` points to; null where it is empty or not readable. */
+  /** The series that `ref` points to; null if it is empty or unreadable. */
   get(ref: SeriesRef | undefined): Pyramid | null {
     if (!ref || ref.n === 0) return null;
     const key = `${ref.offset}:${ref.n}`;
@@ -27,14 +27,14 @@ export class SeriesCache {
   }
 }
 
-/** The packed series of a report, unpacked once, for whoever asks first. */
+/** The packed series of a report, unpacked on first use. */
 export class SeriesSource {
   #cache: Promise<SeriesCache> | null = null;
 
   /** `data` is base64 of a zlib stream. */
   constructor(readonly data: string) {}
 
-  /** The series; `unpacking` is called where that takes a moment. */
+  /** The series. Calls `unpacking` first if that takes a moment. */
   async get(unpacking?: () => void): Promise<SeriesCache> {
     this.#cache ??= this.#unpack(unpacking);
     return this.#cache;
@@ -42,7 +42,7 @@ export class SeriesSource {
 
   async #unpack(unpacking?: () => void): Promise<SeriesCache> {
     unpacking?.();
-    // A frame for words to appear.
+    // Let the browser show the words first.
     await new Promise((done) => setTimeout(done, 20));
     const start = performance.now();
     const blob = await inflateBase64(this.data);

@@ -1,7 +1,7 @@
 import { keyLabel, pointKey, pointLabel } from "./points.ts";
 import type { Point } from "./schema.ts";
 
-/** Units of quantities: what kind of thing they measure, and how many of its smallest unit they are. */
+/** Units of quantities: what they measure, and their size in the smallest unit. */
 const UNITS: Record<string, [kind: string, factor: number]> = {
   "": ["number", 1],
   "%": ["ratio", 1],
@@ -32,7 +32,7 @@ const UNITS: Record<string, [kind: string, factor: number]> = {
   packets: ["packets", 1],
 };
 
-/** Reads a swept value as a number with a unit; null where it is none, like the name of a profile. */
+/** Reads a swept value as a number with a unit; null for names, such as a profile's. */
 export function quantity(text: string): { value: number; kind: string } | null {
   const m = /^\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%|[a-zµ/]*)\s*$/i.exec(text);
   const unit = m && m[2]!.toLowerCase();
@@ -41,7 +41,7 @@ export function quantity(text: string): { value: number; kind: string } | null {
   return { value: Number(m[1]) * factor, kind };
 }
 
-/** The values of a key as numbers of one kind (a bare 0 is of every kind), or null where they are not. */
+/** The values of a key as numbers of one kind (a bare 0 is of any kind), or null. */
 export function quantities(values: string[]): number[] | null {
   const all = values.map(quantity);
   if (all.some((q) => q === null)) return null;
@@ -51,18 +51,18 @@ export function quantities(values: string[]): number[] | null {
   return kinds.size <= 1 ? all.map((q) => q!.value) : null;
 }
 
-/** What goes along the axis of the sweep, and what makes a plot of its own. */
+/** The layout of a sweep: the key on the axis, and a panel per combination of the others. */
 export interface Sweep {
   key: string;
   name: string;
-  /** The axis: values in ascending order where they are numbers, else as given. */
+  /** The values on the axis: numbers in ascending order, names as given. */
   values: { text: string; number: number | null }[];
-  /** Whether the axis is logarithmic: its values span more than a decade. A zero then stands left of a gap. */
+  /** True if the values span more than a decade. A zero then stands left of a gap. */
   log: boolean;
   panels: { key: string; label: string; points: (Point | null)[] }[];
 }
 
-/** Lays a sweep out: the quantity with most values along the axis, else the key with most; the others make panels. */
+/** Lays a sweep out: the axis has the quantity with most values, or else the key with most. */
 export function sweepOf(sweep: { key: string; values: string[] }[], points: Point[]): Sweep | null {
   const keys = sweep.map((s) => {
     const values = [...new Set([...s.values, ...points.flatMap((p) => p[s.key] ?? [])])].filter(
@@ -113,7 +113,7 @@ export function sweepOf(sweep: { key: string; values: string[] }[], points: Poin
   };
 }
 
-/** The points in reading order: along the axis, the panels of each value side by side. */
+/** The points in reading order: along the axis, with the panels of each value side by side. */
 export function inOrder(sweep: Sweep | null, points: Point[]): Point[] {
   if (!sweep) return points;
   const out = sweep.values.flatMap((_, i) =>

@@ -24,7 +24,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   return Number.isInteger(x) ? count(x) : significant(x);
 }
 
-/** Unit and divisor for values of a metric up to `max`, where they share an axis or a column. */
+/** Unit and divisor for values of a metric up to `max`, which share an axis or a column. */
 export function metricScale(m: Metric, max: number): Scale {
   if (m.unit === "B") return byteScale(max);
   if (m.unit === "fraction") return { unit: "%", divisor: 0.01 };
@@ -34,7 +34,7 @@ export function metricScale(m: Metric, max: number): Scale {
   return { unit: m.unit, divisor: 1 };
 }
 
-/** A value without its unit, for places that name the unit once. */
+/** A value without its unit, for places that give the unit once. */
 export function plainValue(
   x: number | null | undefined,
   scale: Scale = { unit: "", divisor: 1 },
@@ -44,7 +44,10 @@ export function plainValue(
   return Number.isInteger(value) && Math.abs(value) >= 1000 ? count(value) : significant(value);
 }
 
-/** An interval in words, or as per cent of its middle where both ends read the same: 6.20 to 6.24, ± 0.03 %. */
+/**
+ * An interval in words, or in per cent of its middle if both ends read the same: "6.20 to 6.24", "±
+ * 0.03 %".
+ */
 export function interval(
   low: number | null | undefined,
   high: number | null | undefined,

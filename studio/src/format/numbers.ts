@@ -1,4 +1,4 @@
-/** What stands for a value that does not exist. */
+/** Shown for missing values. */
 export const NONE = "–";
 
 /** A number with `digits` significant digits at most, never in exponent form for everyday sizes. */
@@ -35,7 +35,7 @@ export function count(x: number): string {
   return Number.isFinite(x) ? grouped(String(Math.round(x))) : NONE;
 }
 
-/** Unit and divisor that suit values up to `max` (decimal units, as on the link). */
+/** Unit and divisor for values up to a maximum (decimal units, as on links). */
 export interface Scale {
   unit: string;
   divisor: number;

@@ -2,8 +2,8 @@ import type { ByteLayer } from "../data/byte-layers.ts";
 import type { PhaseKind } from "../data/phases.ts";
 
 /**
- * Colours that stay apart for colour-blind readers (after Okabe and Ito, darkened or lightened so that each has a
- * contrast of at least 3:1 against its background). Variants take them by index.
+ * Colours of variants, by index. They differ for colour-blind readers (after Okabe and Ito) and
+ * have a contrast of at least 3:1 against their background.
  */
 const LIGHT = [
   "#0060a8",
@@ -26,7 +26,7 @@ const DARK = [
   "#6ed6ee",
 ];
 
-/** What a line or mark stands for in the time plots; each role has one colour everywhere. */
+/** What a line or mark shows in the time plots; each role has one colour everywhere. */
 export type Role =
   | "sent"
   | "acked"
@@ -85,8 +85,9 @@ export function roleColour(role: Role, dark = isDark()): string {
 }
 
 /**
- * Strip colours of phases. Those of Careful Resume differ in lightness as well as in hue, so that they stay apart for
- * colour-blind readers even as tints; text in ink has a contrast of at least 4.5:1 on each.
+ * Colours of phases in the strip. Those of Careful Resume differ in lightness as well as in hue, so
+ * that even their tints differ for colour-blind readers; text on each has a contrast of at least
+ * 4.5:1.
  */
 const PHASES: Record<PhaseKind, [light: string, dark: string]> = {
   reconnaissance: ["#5ea4ef", "#1a66cc"],
@@ -97,7 +98,7 @@ const PHASES: Record<PhaseKind, [light: string, dark: string]> = {
   other: ["#e3e7eb", "#2b333d"],
 };
 
-/** The colour of a phase in the strip above a plot, and how much of it tints the plot (0: nothing). */
+/** The colour of a phase in the strip, and the opacity of its tint in the plot (0: none). */
 export function phaseColour(kind: PhaseKind, dark = isDark()): { head: string; body: number } {
   return { head: PHASES[kind][dark ? 1 : 0], body: kind === "other" ? 0 : dark ? 0.3 : 0.26 };
 }
@@ -106,7 +107,7 @@ export function phaseColour(kind: PhaseKind, dark = isDark()): { head: string; b
 export const layerColour = (layer: ByteLayer, dark = isDark()): string =>
   layer.colour[dark ? 1 : 0];
 
-/** Dash pattern that tells the second and third round of colours apart. */
+/** Dash pattern of the index-th variant, which differs when colours repeat. */
 export function variantDash(index: number): number[] {
   return [[], [6, 3], [2, 3]][Math.floor(index / LIGHT.length) % 3]!;
 }

@@ -1,4 +1,4 @@
-/** What may stand inside an element: elements, text, or nothing. Text never becomes markup. */
+/** What an element may contain: elements, text, or nothing. Text never becomes markup. */
 export type Child = Node | string | number | null | undefined | false | Child[];
 
 /** Attributes; functions become listeners for the event of that name. */
@@ -83,7 +83,7 @@ const observer =
     ? null
     : new ResizeObserver((entries) => entries.forEach((e) => sized.get(e.target)?.()));
 
-/** Calls back with the width of an element whenever it changes (and once at the start), as long as it is on the page. */
+/** Calls back with the width of an element, now and at each change, while it is on the page. */
 export function onWidth(el: Element, draw: (width: number) => void): void {
   let width = -1;
   sized.set(el, () => {
@@ -101,12 +101,23 @@ export function onWidth(el: Element, draw: (width: number) => void): void {
   observer?.observe(el);
 }
 
-/** Draws at once what has changed its width; before printing there is no time to wait. */
+/** Redraws what has changed its width at once, as printing does not wait. */
 export function remeasure(): void {
   for (const check of [...sized.values()]) check();
 }
 
-/** Brings an element into view, without motion where the reader asked for none. */
+/** Moves a tip to a place in its container, to the side away from the nearer edge. */
+export function placeTip(
+  tip: HTMLElement,
+  [x, y]: [number, number],
+  width: number,
+  up: string,
+): void {
+  const side = x > width / 2 ? "calc(-100% - 10px)" : "10px";
+  tip.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px) translate(${side}, ${up})`;
+}
+
+/** Scrolls to an element, without animation if the reader prefers that. */
 export function scrollTo(el: Element | null, block: ScrollLogicalPosition = "start"): void {
   el?.scrollIntoView({
     block,

@@ -10,7 +10,7 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Copies text, with the older way where the clipboard interface is not available. */
+/** Copies text, without the clipboard interface if that is not available. */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -35,7 +35,7 @@ export function fileName(...parts: string[]): string {
     .slice(0, 120);
 }
 
-/** One cell of delimited text; quoted for CSV where needed, and a tab or line end never breaks a TSV line. */
+/** One cell of delimited text, quoted for CSV if needed; without tabs and line ends for TSV. */
 export function cell(value: string | number | null | undefined, separator: "," | "\t"): string {
   let s = value === null || value === undefined ? "" : String(value);
   if (typeof value === "number" && !Number.isFinite(value)) s = "";

@@ -1,22 +1,25 @@
-/** What the page shows; everything here goes into the address, so that a view can be linked. */
+/** What the page shows. All of it goes into the address, so that a view can be linked. */
 export interface State {
   metric: string;
   flow: string;
-  /** How a sweep with two sides is drawn; "" is what suits it. */
+  /** How a sweep of two keys is drawn; "": what suits it. */
   picture: "" | "heat" | "lines";
   /** Key of the point shown, or "" for all. */
   point: string;
-  /** Index of the trace shown, and of the one beside it (-1: none). */
+  /** Index of the trace shown, and of the one compared with it (-1: none). */
   run: number;
   versus: number;
   /** Flow of the traces. */
   traceFlow: string;
-  /** Time counted from the flow's first packet, or from the run's beginning. */
+  /** Time counts from the flow's first packet, or from the start of the run. */
   origin: "flow" | "run";
-  /** Which links are drawn where a run has many: those that matter most, or all. */
+  /** Links drawn if a run has many: the most important, or all. */
   links: "busy" | "all";
   zoom: [number, number] | null;
-  /** Of the section on the return link: key of the point, flow, variants drawn over each other by their indices ("": the usual ones), what packets are counted in, window. */
+  /**
+   * Section on reverse traffic: key of the point, flow, indices of the variants drawn ("": the
+   * usual ones), what packets are counted in, window.
+   */
   reversePoint: string;
   reverseFlow: string;
   compared: string;
@@ -42,7 +45,7 @@ const WORDS = {
 } as const;
 const WINDOWS = ["zoom", "reverseZoom"] as const;
 
-/** Reads the part of the address after `#`; what is malformed is left out. */
+/** Reads the fragment of an address; malformed parts are ignored. */
 export function parseHash(hash: string): Partial<State> {
   const q = new URLSearchParams(hash.replace(/^#/, ""));
   const out: Partial<State> = {};
@@ -66,7 +69,7 @@ export function parseHash(hash: string): Partial<State> {
   return out;
 }
 
-/** Writes a state as the part of an address after `#`; what equals `usual` is left out. */
+/** Writes a state as the fragment of an address, without what equals `usual`. */
 export function formatHash(state: State, usual: State): string {
   const q = new URLSearchParams();
   for (const key of [...TEXTS, ...NUMBERS, ...(Object.keys(WORDS) as (keyof typeof WORDS)[])]) {

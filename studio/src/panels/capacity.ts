@@ -64,8 +64,8 @@ function ofTerminal(carrier: Carrier, { name, link }: Terminal, i: number): Pane
     howto:
       "Requested is what the planner knew when it planned the frame: the request crossed the " +
       "satellite before, and the plan takes as long to come back. The first packets of a burst " +
-      "wait for that time. Area above the used line is capacity wasted. If the request stays above " +
-      "the area, the carrier is full, or the terminal has reached its maximum.",
+      "wait for that time. Area above the used line is capacity wasted. If the request stays " +
+      "above the area, the carrier is full, or the terminal has reached its maximum.",
     ...(several && i > 0 ? { folded: "requested, allocated, used" } : {}),
   };
 }
@@ -93,8 +93,9 @@ function ofAll(carrier: Carrier): PanelSpec {
       ];
     }),
     howto:
-      "Capacity allocated to each terminal, frame by frame. Terminals that request more than their " +
-      "share get equal amounts; what a terminal does not request is divided among the others.",
+      "Capacity allocated to each terminal, frame by frame. Terminals that request more than " +
+      "their share get equal amounts; what a terminal does not request is divided among the " +
+      "others.",
   };
 }
 

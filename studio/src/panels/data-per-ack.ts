@@ -14,8 +14,8 @@ export const dataPerAck: Panel = {
       height: 200,
       layers: perRun(view, SERIES.dataPerAck, "Data packets per ACK of", () => ({ points: true })),
       howto:
-        "Data packets received per packet with an ACK. A policy that adapts to the path starts at " +
-        "two, so as not to slow down slow start, and rises once there is much to acknowledge.",
+        "Data packets received per packet with an ACK. A policy that adapts to the path starts " +
+        "at two, so as not to slow down slow start, and rises once there is much to acknowledge.",
     },
   ],
 };

@@ -80,10 +80,10 @@ export const flowControl: Panel = {
         layers: [...layersOf([SENT], view), ...limit, ...layersOf(REST, view)],
         howto:
           "The distance from the dots up to the limit is what the sender may still send. If the " +
-          "dots run along the limit, flow control limits the flow, and each step of it comes half " +
-          "an RTT late. The distance from the consumed line up to the limit is the receive window. " +
-          "Sent bytes include headers and retransmissions, so they may lie a few per cent above a " +
-          "limit that was respected.",
+          "dots run along the limit, flow control limits the flow, and each step of it comes " +
+          "half an RTT late. The distance from the consumed line up to the limit is the receive " +
+          "window. Sent bytes include headers and retransmissions, so they may lie a few per " +
+          "cent above a limit that was respected.",
         ...(limited ? {} : { folded }),
       },
     ];

@@ -49,9 +49,9 @@ export const goodput: Panel = {
         layers: perFlow(view, SERIES.received, "Goodput", { of: (data) => rateOf(data, bin) }),
         howto:
           `Data delivered to each receiving application, in bins of ${shortest(bin)}\u00a0s. ` +
-          "Flows that share a bottleneck fairly have the same goodput; if one rises while another " +
-          "falls, it takes the other's share. A gap followed by a peak is data that waited behind " +
-          "a gap in the stream.",
+          "Flows that share a bottleneck fairly have the same goodput; if one rises while " +
+          "another falls, it takes the other's share. A gap followed by a peak is data that " +
+          "waited behind a gap in the stream.",
       },
       {
         ...base,

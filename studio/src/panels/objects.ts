@@ -22,12 +22,12 @@ export const objects: Panel = {
         layers: [],
         waterfall,
         howto:
-          "Each bar is an object, from its request until it is complete, in the order of requests; " +
-          "point at one for its size and times. A bar of one round trip is all waiting and hardly " +
-          "any data. A staircase means that the client waits before it requests more: for a free " +
-          "connection, or for the object that names the next ones. Bars that begin together and " +
-          "end one after the other share a connection. The list of objects above has the same " +
-          "numbers.",
+          "Each bar is an object, from its request until it is complete, in the order of " +
+          "requests; point at one for its size and times. A bar of one round trip is all waiting " +
+          "and hardly any data. A staircase means that the client waits before it requests more: " +
+          "for a free connection, or for the object that names the next ones. Bars that begin " +
+          "together and end one after the other share a connection. The list of objects above " +
+          "has the same numbers.",
       },
     ];
   },

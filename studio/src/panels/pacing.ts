@@ -27,8 +27,8 @@ export const pacing: Panel = {
         view,
       ),
       howto:
-        "The rate at which the sender releases packets. Far above the link's rate, bursts build a " +
-        "queue; below it, the link is partly idle.",
+        "The rate at which the sender releases packets. Far above the link's rate, bursts build " +
+        "a queue; below it, the link is partly idle.",
     },
   ],
 };

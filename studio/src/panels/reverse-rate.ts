@@ -18,8 +18,8 @@ export const reverseRate: Panel = {
         layers: perRun(view, SERIES.reverseRate, "IP bytes against the data of"),
         references: [...capacities].flatMap((rate) => reference("rate of the link", rate)),
         howto:
-          "What the receiver of the data sends, IP headers included. At the rate of the link, ACKs " +
-          "queue there, and the sender learns late what has arrived.",
+          "What the receiver of the data sends, IP headers included. At the rate of the link, " +
+          "ACKs queue there, and the sender learns late what has arrived.",
       },
     ];
   },

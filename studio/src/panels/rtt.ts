@@ -42,16 +42,16 @@ const ROUTE: Plan[] = [
 ];
 
 const OF_ROUTE =
-  "The RTT of the route at each time, without queues. A slope comes from moving satellites, a step " +
-  "from a change to other satellites, and a gap is a time without any route.";
+  "The RTT of the route at each time, without queues. A slope comes from moving satellites, a " +
+  "step from a change to other satellites, and a gap is a time without any route.";
 
 const OVER_SATELLITES =
   "The RTT changes as satellites move, and jumps when the route changes: the globe shows which. " +
   "What comes and goes on top of that is queueing.";
 
 const FIXED =
-  "RTT above the dotted line is queueing (and ACK delay at the receiver). A ramp followed by losses " +
-  "is a queue that filled up; a step that stays is a change of the path itself.";
+  "RTT above the dotted line is queueing (and ACK delay at the receiver). A ramp followed by " +
+  "losses is a queue that filled up; a step that stays is a change of the path itself.";
 
 const emptyPath = (trace: Trace, path: PathInfo | undefined) =>
   hasSky(trace) ? [] : reference("path with empty queues", path?.rtt_ms);

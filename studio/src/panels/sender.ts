@@ -47,8 +47,8 @@ export const sender: Panel = {
         howto:
           HOWTO[counted] +
           "The line is what ACKs have acknowledged when they reach the sender; zoom in, and each " +
-          "ACK is a dot on it. Few ACKs make tall steps: each of them releases a burst, unless the " +
-          "sender paces. Times count from each run's first packet.",
+          "ACK is a dot on it. Few ACKs make tall steps: each of them releases a burst, unless " +
+          "the sender paces. Times count from each run's first packet.",
       },
     ];
   },

@@ -86,12 +86,13 @@ export const sequence: Panel = {
       layers: layersOf(PLANS, view),
       howto:
         "Each dot is a packet at its position among all bytes sent, retransmissions included. In " +
-        "slow start the dots form a staircase: one burst per RTT, each about twice as tall, until " +
-        "the steps merge into a slope, which is the rate of the slowest link. The horizontal " +
-        "distance from a dot to the acknowledged line is one RTT; the vertical distance is the " +
-        "data in flight. Crosses are packets declared lost, one RTT or more after a link dropped " +
-        "them. A flat received line while packets arrive means that data waits behind a gap. At " +
-        "the end the received line stays below the others by retransmissions and headers.",
+        "slow start the dots form a staircase: one burst per RTT, each about twice as tall, " +
+        "until the steps merge into a slope, which is the rate of the slowest link. The " +
+        "horizontal distance from a dot to the acknowledged line is one RTT; the vertical " +
+        "distance is the data in flight. Crosses are packets declared lost, one RTT or more " +
+        "after a link dropped them. A flat received line while packets arrive means that data " +
+        "waits behind a gap. At the end the received line stays below the others by " +
+        "retransmissions and headers.",
     },
   ],
 };

@@ -94,9 +94,9 @@ export const window: Panel = {
       layers: perFlow(view, SERIES.cwnd, "Congestion window"),
       references: reference(BDP, view.path?.bdp_bytes),
       howto:
-        "The bytes that each flow's controller allows in flight. Together the flows fill the path " +
-        "if the sum of their windows is the bandwidth-delay product; the rest waits in a queue. " +
-        "Growth of one window may cause losses of another flow.",
+        "The bytes that each flow's controller allows in flight. Together the flows fill the " +
+        "path if the sum of their windows is the bandwidth-delay product; the rest waits in a " +
+        "queue. Growth of one window may cause losses of another flow.",
     },
     {
       ...BASE,

@@ -1,8 +1,9 @@
 import { normalise } from "../data/read.ts";
 import type { Report } from "../data/schema.ts";
 import { h } from "../page/dom.ts";
+import { reasonOf } from "./parts.ts";
 
-/** The page without data: says so, and takes a results file by drop or by choice. */
+/** The page without data, which takes a results file by drop or by choice. */
 export function emptyState(problem: string | null, loaded: (report: Report) => void): HTMLElement {
   const said = h("p", { class: "problem", role: "alert", hidden: problem === null }, problem);
   const read = async (file: File | undefined): Promise<void> => {
@@ -11,7 +12,7 @@ export function emptyState(problem: string | null, loaded: (report: Report) => v
       loaded(normalise(JSON.parse(await file.text())));
     } catch (error) {
       said.hidden = false;
-      said.textContent = `${file.name} could not be shown: ${error instanceof Error ? error.message : String(error)}`;
+      said.textContent = `${file.name} could not be shown: ${reasonOf(error)}`;
     }
   };
   const input = h("input", {
@@ -48,7 +49,8 @@ export function emptyState(problem: string | null, loaded: (report: Report) => v
     h(
       "p",
       { class: "howto" },
-      "A results file gives the table and the plots of all runs. Time series come with the report that ",
+      "A results file gives the table and the plots of all runs. Time series come with the " +
+        "report that ",
       h("code", {}, "bentpipe run"),
       " writes.",
     ),

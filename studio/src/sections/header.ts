@@ -1,11 +1,15 @@
 import { pathView } from "../charts/static/path-drawing.ts";
+import { hasPassed } from "../data/expectations.ts";
 import type { Expectation, Report } from "../data/schema.ts";
 import { count, NONE, shortest } from "../format/numbers.ts";
 import { type Child, h, remeasure, replace } from "../page/dom.ts";
 
 type Theme = "auto" | "light" | "dark";
 
-/** Follows the system's colour scheme until the reader chooses one; `changed` is called when the colours change. */
+/**
+ * The switch of themes. It follows the system until the reader chooses one; `changed` is called
+ * when colours change.
+ */
 export function themeToggle(changed: () => void): HTMLElement {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -51,12 +55,13 @@ export function themeToggle(changed: () => void): HTMLElement {
 }
 
 function expectation(e: Expectation): HTMLElement {
+  const outcome = hasPassed(e);
   const [mark, word, kind] =
-    e.held === null
+    outcome === null
       ? ["?", "not decided", "open"]
-      : e.held
-        ? ["✓", "held", "held"]
-        : ["✗", "not held", "failed"];
+      : outcome
+        ? ["✓", "passed", "passed"]
+        : ["✗", "failed", "failed"];
   return h(
     "li",
     { class: kind },
@@ -76,22 +81,22 @@ function expectation(e: Expectation): HTMLElement {
 
 function expectations(list: Expectation[]): Child {
   if (list.length === 0) return null;
-  const held = list.filter((e) => e.held === true).length;
+  const passed = list.filter(hasPassed).length;
   return h(
     "section",
     { class: "card expectations", "aria-labelledby": "expect-title" },
     h(
       "h2",
       { id: "expect-title" },
-      held === list.length
-        ? `Expectations: all ${list.length} held`
-        : `Expectations: ${held} of ${list.length} held`,
+      `Expectations: ${passed === list.length ? "all" : `${passed} of`} ${list.length} passed`,
     ),
     h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
   );
 }
 
-/** Splits a description into what stands at once, whole sentences of up to `room` characters, and the rest. */
+/**
+ * Splits a description into an opening, whole sentences of up to `room` characters, and the rest.
+ */
 export function opening(text: string, room = 230): [string, string] {
   const whole = text.trim().replace(/\s+/g, " ");
   if (whole.length <= room * 1.25) return [whole, ""];
@@ -125,13 +130,24 @@ function notes(report: Report): Child {
   return list.map((text) => h("p", { class: "note" }, text));
 }
 
+const plural = (n: number, word: string): string => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+/** The number of runs, and of what they are made up. */
+function runsInWords(report: Report): string {
+  const points = report.sweep.map((s) => s.values.length).join(" × ");
+  const parts = [
+    plural(report.variants.length, "variant"),
+    points && `${points} points`,
+    plural(new Set(report.runs.map((r) => r.run)).size, "repeat"),
+  ];
+  return `${count(report.runs.length)} (${parts.filter(Boolean).join(", ")})`;
+}
+
 /** Title, facts, path and expectations. */
 export function header(report: Report): HTMLElement {
-  const repeats = new Set(report.runs.map((r) => r.run)).size;
-  const fact = (name: string, value: string): Child => [
-    h("dt", {}, name),
-    h("dd", {}, value || NONE),
-  ];
+  const fact = (name: string, value: string): Child =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value || NONE));
+  const swept = report.sweep.filter((s) => s.key.startsWith("path.") && s.values.length > 1);
   return h(
     "header",
     { class: "intro" },
@@ -140,27 +156,17 @@ export function header(report: Report): HTMLElement {
     h(
       "dl",
       { class: "chips" },
-      h("div", {}, fact("scenario", report.scenario)),
-      h("div", {}, fact("seed", String(report.seed))),
-      h("div", {}, fact("clock", report.clock)),
-      h("div", {}, fact("bentpipe", report.version)),
-      report.runs.length > 0 &&
-        h(
-          "div",
-          {},
-          fact(
-            "runs",
-            `${count(report.runs.length)} (${report.variants.length} variant${report.variants.length === 1 ? "" : "s"}${report.sweep.length ? `, ${report.sweep.map((s) => s.values.length).join(" × ")} points` : ""}, ${repeats} repeat${repeats === 1 ? "" : "s"})`,
-          ),
-        ),
+      fact("scenario", report.scenario),
+      fact("seed", String(report.seed)),
+      fact("clock", report.clock),
+      fact("bentpipe", report.version),
+      report.runs.length > 0 && fact("runs", runsInWords(report)),
     ),
     notes(report),
     report.path &&
       pathView(
         report.path,
-        report.sweep.flatMap((s) =>
-          s.key.startsWith("path.") && s.values.length > 1 ? [s.key] : [],
-        ),
+        swept.map((s) => s.key),
       ),
     expectations(report.expectations),
   );

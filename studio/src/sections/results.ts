@@ -47,8 +47,10 @@ function reachOf(sweep: Sweep | null, point: Point, groupsOf: View["groupsOf"]):
 }
 
 /** The title of a metric's medians. */
-const medianOf = (label: string): string =>
-  `Median ${/^([A-Z]{2}|Jain)/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1)}`;
+const medianOf = (label: string): string => {
+  const proper = /^([A-Z]{2}|Jain)/.test(label);
+  return `Median ${proper ? label : label.charAt(0).toLowerCase() + label.slice(1)}`;
+};
 
 /** The section with the distributions of a metric. */
 export class ResultsSection {

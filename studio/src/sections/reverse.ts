@@ -1,5 +1,6 @@
+import { layerBars } from "../charts/static/layer-bars.ts";
 import { swatch } from "../charts/static/marks.ts";
-import { layerBars, sizeBars } from "../charts/static/reverse-bars.ts";
+import { sizeBars } from "../charts/static/size-bars.ts";
 import { extentOf } from "../charts/time/spec.ts";
 import { PlotStack } from "../charts/time/stack.ts";
 import { chosenFlow, type FlowId, flowKey, flowLabel, flowsOf, visitOf } from "../data/flows.ts";

@@ -3,11 +3,11 @@ import { flowIn, runOf } from "../data/groups.ts";
 import { rankLinks } from "../data/links.ts";
 import {
   flowMetric,
-  isAckCounted,
   METRIC,
   metricOf,
   RUN_FACTS,
   RUN_METRICS,
+  reverseMetrics,
 } from "../data/metrics.ts";
 import type { Flow, PathView, Report, Trace } from "../data/schema.ts";
 import { metricValue } from "../format/metric.ts";
@@ -39,15 +39,9 @@ export function pathFacts(path: PathView): [string, string][] {
   return facts;
 }
 
-/** Reverse bytes with their labels, the sum first; layers only if no other section has them. */
-export function layersOf(flow: Flow): [string, number][] {
-  const layers = Object.entries(flow.return_bytes).filter(
-    ([layer, n]) => layer === "total" || (n > 0 && !isAckCounted(flow)),
-  );
-  return layers
-    .sort(([a], [b]) => Number(b === "total") - Number(a === "total"))
-    .map(([layer, n]) => [metricOf(`${METRIC.reverseBytes}.${layer}`).label, n]);
-}
+/** Reverse bytes with their labels, the sum first. */
+export const layersOf = (flow: Flow): [string, number][] =>
+  reverseMetrics(flow).map((key) => [metricOf(key).label, flowMetric(flow, key) ?? 0]);
 
 /** How the flows of a run shared the path; null if that was not measured. */
 export function sharingFacts(report: Report, trace: Trace, title: string): HTMLElement | null {
@@ -58,7 +52,9 @@ export function sharingFacts(report: Report, trace: Trace, title: string): HTMLE
   const when = known ? ` from ${seconds(f.from_s!)} to ${seconds(f.to_s!)}` : "";
   const shared = (keys: readonly string[]): Child =>
     keys.map((key) => metricFact(key, sharedValue(report, run, key)));
-  const late = f.convergence_s === null && fact("Convergence time", "not within the run");
+  const late =
+    sharedValue(report, run, METRIC.convergence) === null &&
+    fact("Convergence time", "not within the run");
   const whole: string[] = [METRIC.jainIndex, METRIC.minMaxRatio, METRIC.aggregateGoodput];
   const rest = RUN_METRICS.filter((key) => key !== METRIC.share && !whole.includes(key));
   return h(

@@ -1,5 +1,5 @@
 import { inOrderOfStart } from "../charts/time/waterfall.ts";
-import type { LinkRanking } from "../data/links.ts";
+import { type LinkRanking, queueDrops } from "../data/links.ts";
 import type { Flow, LinkResult } from "../data/schema.ts";
 import { bytes, count, percent, seconds } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
@@ -74,7 +74,7 @@ export function linkTable(links: LinkResult[], { carried, brief }: LinkRanking):
       {},
       h("th", { scope: "row", title: l.name }, brief(l.name)),
       known && h("td", {}, carried.has(l.name) ? "yes" : ""),
-      numbers([use(l), bytes(l.bytes), count(l.dropped_queue), bytes(l.queue_max_bytes)]),
+      numbers([use(l), bytes(l.bytes), count(queueDrops(l)), bytes(l.queue_max_bytes)]),
     );
   const own = "Data of this flow";
   return folded(

@@ -8,7 +8,7 @@ import { interval, metricScale, plainValue } from "../format/metric.ts";
 import { NONE, type Scale, shortest, significant } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 
-/** One column: its head, its cell for a row, and what says whether it varies (null: always shown). */
+/** One column: its head, its cell for a row, and what may vary in it (null: always shown). */
 interface Column {
   head: string;
   title?: string;

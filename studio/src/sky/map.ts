@@ -12,10 +12,10 @@ const LIGHT: WorldColours = {
 };
 const DARK: WorldColours = { ocean: "#0b1420", land: "#1c2733", coast: "#35465a", grid: "#152231" };
 
-/** Parts that a straight link is drawn in: seen from the Earth's centre it is a great arc. */
+/** Number of parts that a straight link is drawn in; on a map it is a great arc. */
 const PARTS = 24;
 
-/** Longitudes and latitudes along a straight line between two points in space; longitudes may go on beyond 180°. */
+/** Longitudes and latitudes along a straight line between two nodes; longitudes may exceed 180°. */
 export function greatArc(
   xyz: Float32Array,
   a: number,
@@ -33,7 +33,9 @@ export function greatArc(
   return out;
 }
 
-/** The flat map: longitudes across, latitudes down. Needs nothing but a 2D canvas, and prints well. */
+/**
+ * The flat map, with longitudes across and latitudes down. Needs only a 2D canvas, and prints well.
+ */
 export class FlatMap implements SkyView {
   readonly #canvas = h("canvas", {
     role: "img",
@@ -97,7 +99,7 @@ export class FlatMap implements SkyView {
     ctx.strokeStyle = dark ? "rgb(157 184 214 / 28%)" : "rgb(71 103 140 / 26%)";
     ctx.lineWidth = 0.8;
     ctx.beginPath();
-    // Short enough that two points give the line.
+    // Links between satellites are short enough for a straight line on the map.
     for (let i = 0; i < links.length; i += 2)
       this.#line(ctx, greatArc(xyz, links[i]!, links[i + 1]!, 2));
     ctx.stroke();
@@ -147,7 +149,7 @@ export class FlatMap implements SkyView {
       ctx.fill();
       if (!named) return;
       const wide = ctx.measureText(name).width;
-      // Right or left of the station, above or below: the first place that is free.
+      // The first free place: right or left of the station, above or below.
       const places: [number, number][] = [
         [x + 8, y - 5],
         [x + 8, y + 13],
@@ -169,7 +171,7 @@ export class FlatMap implements SkyView {
     });
   }
 
-  /** Adds a line to the path; what goes over an edge goes on at the other one. */
+  /** Adds a line to the path; beyond one edge of the map it continues at the other. */
   #line(ctx: CanvasRenderingContext2D, arc: [number, number][]): void {
     const beyond = arc.some(([longitude]) => longitude > 180)
       ? -360

@@ -1,19 +1,24 @@
 import { commonBeginning } from "../data/links.ts";
 import type { Sky, Station } from "../data/schema.ts";
 
-/** Mean radius of the Earth in kilometres (IUGG); pictures show the Earth as a sphere of it. */
+/** Mean radius of the Earth in kilometres (IUGG); pictures show the Earth as such a sphere. */
 export const EARTH_KM = 6371.0088;
 /** WGS84: equatorial radius in kilometres, flattening. */
 const A_KM = 6378.137;
 const FLATTENING = 1 / 298.257223563;
-/** Rotation of the Earth in degrees per second (IERS Conventions 2010, table 1.2: 7.292115e-5 rad/s). */
+/**
+ * Rotation of the Earth in degrees per second (7.292115e-5 rad/s, IERS Conventions 2010, table
+ * 1.2).
+ */
 const SPIN = 7.292115e-5 / (Math.PI / 180);
 /** Speed of light in kilometres per millisecond. */
 export const LIGHT_KM_PER_MS = 299.792458;
 
 const RAD = Math.PI / 180;
 
-/** Puts the direction of a place into `out` at `i`: x to 0° 0°, y to 0° 90° E, z to the north pole. */
+/**
+ * Puts the direction of a place into `out` at `i`: x to 0° N 0° E, y to 0° N 90° E, z to the pole.
+ */
 export function direction(latitude: number, longitude: number, out: Float32Array, i: number): void {
   const c = Math.cos(latitude * RAD);
   out[i] = c * Math.cos(longitude * RAD);
@@ -43,7 +48,9 @@ export function placeOf(x: number, y: number, z: number): [latitude: number, lon
   return [Math.atan2(z, Math.hypot(x, y)) / RAD, Math.atan2(y, x) / RAD];
 }
 
-/** Directions, as seen by an Earth that does not turn, and altitudes of all satellites at one of the recorded instants. */
+/**
+ * All satellites at one recorded instant: directions in a frame that does not rotate, altitudes.
+ */
 interface Sample {
   k: number;
   to: Float32Array;
@@ -51,8 +58,8 @@ interface Sample {
 }
 
 /**
- * Where everything in a sky is. Nodes are the satellites by their index, then the stations. Call `at` first; what the
- * other members say is as of that time.
+ * Positions of satellites and stations over time. Nodes are the satellites by index, then the
+ * stations. Call `at` first; other members refer to that time.
  */
 export class SkyModel {
   readonly satellites: number;
@@ -69,7 +76,7 @@ export class SkyModel {
   /** Angle from one sample to the next, for each satellite. */
   readonly #angle: Float32Array;
 
-  /** Fails where the positions do not lie inside the blob. */
+  /** Throws if the positions do not lie inside the blob. */
   constructor(
     readonly sky: Sky,
     blob: ArrayBuffer,
@@ -86,7 +93,8 @@ export class SkyModel {
       offset + n * times * 12 > blob.byteLength
     ) {
       throw new RangeError(
-        `positions of ${n} satellites at ${times} instants ${step_s} s apart, at ${offset}, do not lie in the trace data (${blob.byteLength} bytes)`,
+        `positions of ${n} satellites at ${times} instants ${step_s} s apart, at ${offset}, ` +
+          `are not in the trace data (${blob.byteLength} bytes)`,
       );
     }
     this.satellites = n;
@@ -108,7 +116,7 @@ export class SkyModel {
     this.at(0);
   }
 
-  /** The last instant that there are positions for, in seconds since the run's beginning. */
+  /** The last instant with positions, in seconds since the start of the run. */
   get end(): number {
     return (this.#times - 1) * this.#step;
   }
@@ -124,9 +132,10 @@ export class SkyModel {
   }
 
   /**
-   * Moves all satellites to a time (held at the first and last instant): along the great circle between the two samples
-   * around it, altitudes linearly. The great circle stands still while the Earth turns under it, as orbits do: for circular ones
-   * this is exact as long as samples are less than half a revolution apart.
+   * Moves all satellites to a time, held at the first and last instant. Between two samples they
+   * move along the great circle at even speed, with linear altitude. The circle stands still while
+   * the Earth rotates below it, as orbits do: for circular orbits this is exact if samples are less
+   * than half a revolution apart.
    */
   at(time: number): void {
     const place = Math.min(Math.max(time / this.#step, 0), this.#times - 1);
@@ -137,7 +146,7 @@ export class SkyModel {
       if (this.#from.k !== k) this.#load(this.#from, k);
       if (this.#to.k !== next) this.#load(this.#to, next);
       const [a, b] = [this.#from.to, this.#to.to];
-      // By the chord: the arc cosine has no digits left for small angles.
+      // By the chord: the arc cosine is inaccurate for small angles.
       for (let i = 0, j = 0; i < this.satellites; i++, j += 3)
         this.#angle[i] =
           2 *
@@ -182,12 +191,12 @@ export class SkyModel {
     return this.sky.satellites.names[node] ?? this.sky.stations[node - this.satellites]?.name ?? "";
   }
 
-  /** Name of a node as it is enough in a list: without what the names of all satellites begin with. */
+  /** Short name of a node for lists, without what all satellites' names begin with. */
   briefNameOf(node: number): string {
     return node < this.satellites ? this.nameOf(node).slice(this.#common) : this.nameOf(node);
   }
 
-  /** Length of a route in kilometres, each link straight, on the ellipsoid's frame. */
+  /** Length of a route in kilometres, each link straight, with ends on the WGS84 ellipsoid. */
   lengthKm(nodes: number[]): number {
     const at = nodes.map((n) => earthFixed(...this.placeOf(n)));
     return at

@@ -1,7 +1,7 @@
 import { linksAround, type Routes } from "../data/routes.ts";
 import { count, significant } from "../format/numbers.ts";
 import { isDark, variantColour } from "../format/palette.ts";
-import { h, onWidth, replace, select, svg } from "../page/dom.ts";
+import { h, onWidth, placeTip, replace, select, svg } from "../page/dom.ts";
 import { EARTH_KM, type SkyModel } from "./model.ts";
 import { Player } from "./player.ts";
 import { RouteTable, type SkyFlow } from "./route-table.ts";
@@ -278,9 +278,7 @@ export class SkyPanel {
     const place = `${degrees(latitude, "N", "S")}, ${degrees(longitude, "E", "W")}`;
     const height = node < model.satellites ? ` · ${count(altitude)} km` : "";
     this.#tip.textContent = `${model.nameOf(node)} · ${place}${height}`;
-    const side = x > box.width / 2 ? "calc(-100% - 10px)" : "12px";
-    const at = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
-    this.#tip.style.transform = `${at} translate(${side}, -130%)`;
+    placeTip(this.#tip, [x, y], box.width, "-130%");
   }
 
   /** Redraws with the colours of the theme; the globe has its own. */

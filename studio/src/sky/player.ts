@@ -2,15 +2,15 @@ import { button, h, select } from "../page/dom.ts";
 
 /** Seconds of the run in a second of the clock. */
 const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
-/** How long a whole run takes unless the reader chooses another speed, in seconds: our choice. */
+/** Duration of playing a whole run, in seconds; our choice. */
 const USUAL_S = 25;
 
-/** The speed at which a time of that length passes in about the usual one. */
+/** The speed at which a length of time plays in about that duration. */
 export function usualSpeed(length: number): number {
   return SPEEDS.find((s) => length / s <= USUAL_S) ?? SPEEDS.at(-1)!;
 }
 
-/** Button, slider and speed that move a time. */
+/** A button, a slider and a speed that move a time. */
 export class Player {
   readonly el: HTMLElement;
   readonly #play: HTMLButtonElement;
@@ -19,7 +19,7 @@ export class Player {
   #time: number;
   #frame = 0;
 
-  /** `from` and `to` are the ends of the slider; `moved` is told of each time that the reader or the clock chooses. */
+  /** `from` and `to` are the ends of the slider; `moved` is called with each new time. */
   constructor(
     readonly from: number,
     readonly to: number,
@@ -58,7 +58,7 @@ export class Player {
     return this.#frame !== 0;
   }
 
-  /** Shows a time that came from elsewhere. */
+  /** Shows a time set elsewhere. */
   show(time: number): void {
     this.#time = Math.min(Math.max(time, this.from), this.to);
     this.#slider.value = String(this.#time);
@@ -88,7 +88,7 @@ export class Player {
         this.pause();
         return;
       }
-      // After a pause of the page itself, time goes on from where it was.
+      // After a pause of the page itself, playing resumes at the same time.
       const passed = before === null ? 0 : Math.min(0.25, (now - before) / 1000);
       before = now;
       const time = Math.min(this.to, this.#time + passed * this.#speed);

@@ -13,7 +13,7 @@ export interface SkyFrame {
 export interface ShownRoute {
   nodes: number[];
   colour: string;
-  /** Whether the plots beside the picture are of this flow; other flows are drawn thinner. */
+  /** True if the plots are of this flow; other flows are drawn thinner. */
   strong: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface SkyScene {
   /** Colour of each satellite. */
   colours: string[];
   stations: { name: string; latitude_deg: number; longitude_deg: number; named: boolean }[];
-  /** Where to look at first: latitude, longitude. */
+  /** Latitude and longitude to look at first. */
   towards: [number, number];
   /** Distance of the outermost satellite from the centre, in Earth radii. */
   outermost: number;
@@ -33,13 +33,13 @@ export interface SkyScene {
 export interface SkyView {
   show(frame: SkyFrame): void;
   size(width: number, height: number): void;
-  /** The node shown nearest to a point of the picture, where one is near. */
+  /** The node nearest to a point of the picture, if one is near. */
   nodeAt(x: number, y: number): number | null;
   zoom(factor: number): void;
   destroy(): void;
 }
 
-/** Land as polygons of rings of longitude and latitude; the first ring of a polygon is its outside. */
+/** Land as polygons of rings of longitude and latitude; the first ring is the outside. */
 export type Land = [number, number][][][];
 
 /** What the script `globe.js` puts on the page. */
@@ -52,10 +52,10 @@ declare global {
   var BentpipeGlobe: GlobeModule | undefined;
 }
 
-/** How near in pixels a node must be to be pointed at. */
+/** Largest distance in pixels at which the pointer hits a node. */
 const NEAR = 11;
 
-/** The node whose place on the screen is nearest to a point; `place` gives null for what is out of sight. */
+/** The node nearest to a point of the screen; `place` returns null for nodes out of sight. */
 export function nearest(
   nodes: number,
   x: number,
@@ -75,7 +75,7 @@ export function nearest(
   return best;
 }
 
-/** Tints of satellites by shell: quiet beside the flows' colours, and apart for colour-blind readers by lightness too. */
+/** Colours of satellites by shell: quieter than those of flows, and different in lightness too. */
 const SHELLS_DARK = [
   "#9db8d6",
   "#e0c58a",
@@ -121,7 +121,10 @@ const reach = (from: Vector, to: Vector[]): number =>
     ),
   );
 
-/** The middle of the smallest cap that holds some directions (Bădoiu and Clarkson 2003: a step to the farthest one, ever shorter). */
+/**
+ * The centre of the smallest cap around some directions, by ever shorter steps to the farthest one
+ * (Bădoiu and Clarkson 2003).
+ */
 function middleOf(all: Vector[]): Vector {
   let at = unit(all.reduce<Vector>((s, v) => [s[0] + v[0], s[1] + v[1], s[2] + v[2]], [0, 0, 0]));
   for (let i = 2; i < 400; i++) {
@@ -136,8 +139,8 @@ function middleOf(all: Vector[]): Vector {
 }
 
 /**
- * Where to look at first, as latitude and longitude: at the middle of the chosen stations, turned towards that of all of
- * them as far as it takes to have all within `sight` degrees, where that is possible with the chosen ones in sight too.
+ * The latitude and longitude to look at first: the centre of the chosen stations, moved towards the
+ * centre of all stations until all are within `sight` degrees, if that is possible.
  */
 export function outlook(
   xyz: Float32Array,
@@ -161,7 +164,7 @@ export function outlook(
   return [Math.asin(at[2]) / RAD, Math.atan2(at[1], at[0]) / RAD];
 }
 
-/** Where most of the stations are: the direction of the sum of theirs. */
+/** The direction of the sum of the stations' directions. */
 export function middle(model: SkyModel, stations: number[]): [number, number] {
   const sum = [0, 0, 0];
   for (const s of stations) for (const i of [0, 1, 2]) sum[i]! += model.xyz[s * 3 + i]!;

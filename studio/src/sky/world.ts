@@ -12,8 +12,8 @@ export interface WorldColours {
 const GRID = 30;
 
 /**
- * A ring as it runs on a plane: longitudes go on beyond 180° where it crosses the antimeridian, and a ring around a pole
- * is closed over that pole. `coast` says how many of its points are coast.
+ * A ring on a plane: longitudes continue beyond 180° across the antimeridian, and a ring around a
+ * pole is closed over that pole. `coast` is the number of its points that are coast.
  */
 export function unrolled(ring: [number, number][]): {
   points: [number, number][];
@@ -37,7 +37,7 @@ export function unrolled(ring: [number, number][]): {
   return { points, coast, low: Math.min(...across), high: Math.max(...across) };
 }
 
-/** Draws the Earth with longitudes across and latitudes down, both even; `line` is the width of coasts. */
+/** Draws the Earth, longitudes across and latitudes down; `line` is the width of coasts. */
 export function drawWorld(
   ctx: CanvasRenderingContext2D,
   width: number,

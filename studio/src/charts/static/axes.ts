@@ -18,7 +18,9 @@ export function axis(lo: number, hi: number, from: number, to: number, log = fal
   return { lo, hi, log, px: (value) => from + ((f(value) - a) / span) * (to - from) };
 }
 
-/** A range for dots, which need no zero: it starts there only when the least value is small against the greatest. */
+/**
+ * A range for dots, which starts at zero only if the smallest value is small against the largest.
+ */
 function dotRange(values: number[]): [number, number] {
   let lo = Math.min(...values);
   const hi = Math.max(...values);
@@ -32,13 +34,13 @@ function dotRange(values: number[]): [number, number] {
   return [lo === 0 ? 0 : lo > 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
 }
 
-/** Whether values span more than a decade and so need a logarithmic axis. */
+/** True if values span more than a decade and so need a logarithmic axis. */
 export function wide(values: number[]): boolean {
   const least = Math.min(...values);
   return least > 0 && Math.max(...values) > 10 * least;
 }
 
-/** A range for values on a linear axis, or on a logarithmic one where they are `wide`. */
+/** A range for values: of a logarithmic axis if they are `wide`, else of a linear one. */
 export function rangeOf(values: number[]): [number, number] {
   if (!wide(values)) return dotRange(values);
   const [least, most] = [Math.min(...values), Math.max(...values)];

@@ -6,7 +6,7 @@ import { svg } from "../../page/dom.ts";
 import type { Axis } from "./axes.ts";
 import { markerPath } from "./marks.ts";
 
-/** Cumulative distribution on the axis of a strip plot: which share of the runs was done by when, a step line per variant. */
+/** Draws the cumulative distribution on the axis of a strip plot: a step line per variant. */
 export function drawCdf(
   groups: Group[],
   m: Metric,

@@ -4,7 +4,7 @@ import { pointKey } from "../../data/points.ts";
 import { metricScale, metricValue, plainValue } from "../../format/metric.ts";
 import { NONE, type Scale, significant } from "../../format/numbers.ts";
 import { isDark } from "../../format/palette.ts";
-import { type Child, h } from "../../page/dom.ts";
+import { type Child, h, placeTip } from "../../page/dom.ts";
 import {
   type HeatAxes,
   type HeatMap,
@@ -19,14 +19,14 @@ export interface HeatOptions {
   axes: HeatAxes;
   maps: HeatMap[];
   metric: Metric;
-  /** Goodputs of both flows of a competition at a cell; null where there is no competition. */
+  /** Goodputs of both flows of a competition at a cell; null without a competition. */
   goodputs: (group: Group) => [number | null, number | null] | null;
-  /** Whether a cell's run is the one that the time plots show. */
+  /** True if the time plots show the run of a cell. */
   shown: (group: Group) => boolean;
   choose: (group: Group) => void;
 }
 
-/** A value as a cell has it: short, its unit stands elsewhere. */
+/** A short value for a cell, without its unit. */
 function brief(m: Metric, value: number, scale: Scale): string {
   if (scale.unit === "%") return (value / scale.divisor).toFixed(0);
   return m.key === METRIC.jainIndex
@@ -34,7 +34,7 @@ function brief(m: Metric, value: number, scale: Scale): string {
     : plainValue(Number(value.toPrecision(3)), scale);
 }
 
-/** The colours of a scale with its ends, and for shares whose they are. */
+/** The legend of a scale: its colours and ends; for shares, whose they are. */
 function key(scale: HeatScale, m: Metric, unit: Scale, axes: HeatAxes): Child {
   const dark = isDark();
   const steps = Array.from({ length: 9 }, (_, i) => heatColour(scale.kind, i / 8, dark).back);
@@ -54,7 +54,7 @@ function key(scale: HeatScale, m: Metric, unit: Scale, axes: HeatAxes): Child {
   );
 }
 
-/** Heat maps side by side with one scale for all: a table each, so that they can be read aloud, and a tip. */
+/** Heat maps side by side with one scale, each a table so that it can be read aloud. */
 export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOptions): {
   el: HTMLElement;
   mark: () => void;
@@ -68,11 +68,12 @@ export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOp
   const buttons: { el: HTMLElement; group: Group }[] = [];
   const { rows, columns, competition } = axes;
   const words = (group: Group): string[] => {
+    const of = group.n > 1 ? `, median of ${group.n}` : "";
     const both = goodputs(group);
     const [a, b] = [group.point[rows.key] ?? "", group.point[columns.key] ?? ""];
     return [
       competition ? `${a} against ${b}` : `${rows.name} ${a}, ${columns.name} ${b}`,
-      `${metric.label} ${metricValue(metric, group.median)}${group.n > 1 ? `, median of ${group.n}` : ""}`,
+      `${metric.label} ${metricValue(metric, group.median)}${of}`,
       ...(both && competition
         ? both.map(
             (x, i) =>
@@ -85,8 +86,10 @@ export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOp
     tip.replaceChildren(...words(group).map((line, i) => h(i === 0 ? "b" : "span", {}, line)));
     tip.hidden = false;
     const [cell, whole] = [el.getBoundingClientRect(), body.getBoundingClientRect()];
-    const right = cell.left + cell.width / 2 > whole.left + whole.width / 2;
-    tip.style.transform = `translate(${Math.round((right ? cell.left - 8 : cell.right + 8) - whole.left)}px, ${Math.round(cell.top + cell.height / 2 - whole.top)}px) translate(${right ? "-100%" : "0"}, -50%)`;
+    const x = cell.left + cell.width / 2 - whole.left;
+    const y = cell.top + cell.height / 2 - whole.top;
+    const edge = (x > whole.width / 2 ? -1 : 1) * (cell.width / 2 - 2);
+    placeTip(tip, [x + edge, y], whole.width, "-50%");
   };
   const cell = (group: Group | null): HTMLElement => {
     if (!group || group.median === null) return h("td", { class: "none" }, NONE);
@@ -157,7 +160,7 @@ export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOp
   return { el: h("div", {}, key(scale, metric, unit, axes), body), mark };
 }
 
-/** Whether a cell's run is this one. */
+/** True if a run belongs to a cell. */
 export const isOf = (
   group: Group,
   run: { variant: string; point: Group["point"] } | undefined,

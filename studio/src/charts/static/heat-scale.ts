@@ -7,31 +7,34 @@ import { quantities } from "../../data/sweep.ts";
 import { contrast } from "../../format/palette.ts";
 import { wide } from "./axes.ts";
 
-/** Values that a key must have on each side before a heat map says more than lines. */
+/** Number of values that both keys need before a heat map says more than lines. */
 const LEAST = 3;
 
-/** A side of a heat map. */
+/** One side of a heat map. */
 export interface Side {
   key: string;
   name: string;
   values: string[];
 }
 
-/** The sides of a report's heat maps, and the competition that they are of, if they are. */
+/** The sides of a report's heat maps, and the competition they show, if any. */
 export interface HeatAxes {
   rows: Side;
   columns: Side;
   competition: Competition | null;
 }
 
-/** One heat map: cells by row and column; null where there is no such run. */
+/** One heat map: cells by row and column; null if there is no such run. */
 export interface HeatMap {
   label: string;
   variant: string;
   cells: (Group | null)[][];
 }
 
-/** Which two keys of a sweep make a heat map: the controllers of two flows, else the two keys with most values; null: none do. */
+/**
+ * The two keys of a sweep that make a heat map: the controllers of two flows, else the two keys
+ * with most values. Null if the sweep has no such keys.
+ */
 export function heatAxes(report: Report): HeatAxes | null {
   const keys = report.sweep.map((s) => s.key);
   const side = ({ key, values }: Report["sweep"][number], name = keyLabel(key, keys)): Side => {
@@ -54,7 +57,7 @@ export function heatAxes(report: Report): HeatAxes | null {
   return a && b ? { rows: side(b), columns: side(a), competition: null } : null;
 }
 
-/** The heat maps of a metric: one for each variant, and for each combination of the keys that are not a side. */
+/** The heat maps of a metric: one per variant and per combination of the other keys. */
 export function heatMaps(
   report: Report,
   axes: HeatAxes,
@@ -94,14 +97,14 @@ export function heatMaps(
 
 /** How values become colours. */
 export interface HeatScale {
-  /** Around a middle that means balance, or from little to much. */
+  /** Diverging around a middle that means balance, or from small to large. */
   kind: "diverging" | "sequential";
   low: number;
   high: number;
   log: boolean;
 }
 
-/** Metrics whose range is known beforehand, so that maps of different reports have the same colours. */
+/** Metrics with a fixed range, so that maps of different reports have the same colours. */
 const RANGES: Record<string, [number, number]> = {
   [METRIC.share]: [0, 100],
   [METRIC.minMaxRatio]: [0, 100],
@@ -121,7 +124,7 @@ export function heatScale(metric: string, values: number[]): HeatScale {
   };
 }
 
-/** Where a value stands between the ends of its scale, from 0 to 1. */
+/** The place of a value between the ends of its scale, from 0 to 1. */
 export function placeOn(scale: HeatScale, value: number): number {
   const f = scale.log ? Math.log : (x: number): number => x;
   const span = f(scale.high) - f(scale.low);
@@ -129,8 +132,8 @@ export function placeOn(scale: HeatScale, value: number): number {
 }
 
 /**
- * Colours at even steps of a scale. Blue and orange stay apart for all kinds of colour blindness; from little to much is
- * one hue, told by lightness alone.
+ * Colours at even steps of a scale. Blue and orange differ for every kind of colour blindness;
+ * sequential scales have one hue and differ in lightness.
  */
 const RAMPS = {
   diverging: [
@@ -145,7 +148,9 @@ const RAMPS = {
 
 const INKS = ["#10151b", "#ffffff"] as const;
 
-/** Background of a cell at a place of the scale (0 to 1), and the ink that reads best on it. */
+/**
+ * Background of a cell at a place of the scale (0 to 1), and the text colour that reads best on it.
+ */
 export function heatColour(
   kind: HeatScale["kind"],
   place: number,

@@ -1,7 +1,7 @@
 import { variantColour } from "../../format/palette.ts";
 import { svg } from "../../page/dom.ts";
 
-/** A small mark in a variant's colour; the shape changes with the index too. */
+/** A small mark in a variant's colour and shape. */
 export function swatch(index: number): SVGSVGElement {
   return svg(
     "svg",
@@ -10,7 +10,7 @@ export function swatch(index: number): SVGSVGElement {
   );
 }
 
-/** The outline of the index-th marker, centred on the origin; the ninth has the colour of the first, but another shape. */
+/** The outline of the index-th marker around the origin. When colours repeat, shapes differ. */
 export function markerPath(index: number, r: number): string {
   switch ((index + Math.floor(index / 8)) % 4) {
     case 0:

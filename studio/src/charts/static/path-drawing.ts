@@ -5,7 +5,7 @@ import { type Child, h, onWidth, svg } from "../../page/dom.ts";
 const NODE = 54;
 const LINE = 17;
 
-/** Words that say a hop goes through space. */
+/** True if the words of a hop say that it goes over a satellite. */
 function overSatellite(path: PathInfo, i: number): boolean {
   const words = /\b(geo|leo|meo|sat|satellite|space|bent|orbit|ka|ku)/i;
   const hop = path.hops[i]!;
@@ -61,7 +61,7 @@ function satellite(x: number, y: number): Child {
   );
 }
 
-/** One hop between two nodes: name on top, forward (towards the client) above the line, return under it. */
+/** Draws one hop between two nodes: its name on top, forward above the line, return below it. */
 function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: number): Child {
   const hop = path.hops[i]!;
   const middle = (x0 + x1) / 2;
@@ -81,7 +81,7 @@ function drawHop(path: PathInfo, i: number, x0: number, x1: number, ground: numb
     );
   const y = ground;
   if (sky) {
-    // Up to the satellite and down again: its name on top, both directions under the beams.
+    // The beams go up to the satellite and down again; both directions are written below.
     const top = 40;
     parts.push(
       svg("path", {
@@ -150,10 +150,14 @@ function drawing(path: PathInfo, width: number): SVGSVGElement {
 }
 
 function describe(path: PathInfo): string {
-  return `Path from client to server: ${path.hops.map((hop) => `${hop.name}, forward ${hop.forward}, return ${hop.return}`).join("; ")}`;
+  const hops = path.hops.map((hop) => `${hop.name}, forward ${hop.forward}, return ${hop.return}`);
+  return `Path from client to server: ${hops.join("; ")}`;
 }
 
-/** The path, where it has hops: as a drawing where there is room for it, else as a list; with round trip and bandwidth-delay product. */
+/**
+ * The path as a drawing, or as a list if there is no room, with its RTT and bandwidth-delay
+ * product.
+ */
 export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
   const stage = h("div", { class: "path-stage" });
   onWidth(stage, (width) => {

@@ -4,7 +4,7 @@ import { quantile } from "../../data/statistics.ts";
 import { interval, metricScale, metricValue } from "../../format/metric.ts";
 import { shortest, significant } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
-import { type Child, h, onWidth, svg } from "../../page/dom.ts";
+import { type Child, h, onWidth, placeTip, svg } from "../../page/dom.ts";
 import { axis, drawXAxis, rangeOf, wide } from "./axes.ts";
 import { drawCdf } from "./cdf.ts";
 import { markerPath, publishedMark, swatch } from "./marks.ts";
@@ -13,17 +13,17 @@ const AXIS = 24;
 /** Space at the right for the crosses of runs that did not complete. */
 const FAILED = 26;
 
-/** A spread of points across the row that is the same on every drawing. */
+/** A vertical offset of the i-th point, the same on every drawing. */
 function jitter(i: number): number {
   return (((i * 0.61803398875) % 1) - 0.5) * 2;
 }
 
-/** How many runs did not complete, in words; empty where all did. */
+/** The number of runs that did not complete, in words; empty if all did. */
 export function failure(g: Group): string {
   return g.failed.length ? `${g.failed.length} of ${g.values.length} did not complete` : "";
 }
 
-/** What a row says at its right: the median and the spread, what failed, and how it stands to what was published. */
+/** The numbers at the right of a row: median, spread, failures, ratio to a published value. */
 function readout(g: Group, m: Metric): Child {
   const missing = g.values.filter((v) => v.value === null).length;
   const p = g.published[0];
@@ -45,12 +45,13 @@ function readout(g: Group, m: Metric): Child {
       h(
         "small",
         {},
-        `${significant(g.median / p.value)} × ${p.kind} ${shortest(p.value)}${m.unit ? `\u00a0${m.unit}` : ""}`,
+        `${significant(g.median / p.value)} × ${p.kind} ${shortest(p.value)}`,
+        m.unit && `\u00a0${m.unit}`,
       ),
   ];
 }
 
-/** Every number that a strip plot has to show. */
+/** Every number that a strip plot shows. */
 export function numbersOf(groups: Group[]): number[] {
   return groups.flatMap((g) => [
     ...g.sorted,
@@ -61,17 +62,17 @@ export function numbersOf(groups: Group[]): number[] {
 
 /** How a strip plot is drawn. */
 export interface StripOptions {
-  /** Numbers that the axis reaches over; those of the groups unless given. */
+  /** Numbers that the axis spans; those of the groups by default. */
   reach?: number[];
-  /** Height of the distribution's steps under the rows; 0: none. */
+  /** Height of the distribution's steps below the rows; 0: none. */
   steps: number;
   choose: (variant: string, run: number) => void;
 }
 
 /**
- * Strip plot of one sweep point: a row per variant, a dot per run, the middle half as a box, 5th to 95th percentile as
- * a line, the median as a bar, published values as diamonds; under the rows, on the same axis, the cumulative
- * distribution.
+ * The strip plot of one sweep point. Each variant is a row: a dot per run, a box for the middle
+ * half, a line from the 5th to the 95th percentile, a bar for the median, diamonds for published
+ * values. The cumulative distribution is below, on the same axis.
  */
 export function stripPlot(
   groups: Group[],
@@ -90,7 +91,7 @@ export function stripPlot(
     plot,
     tip,
   );
-  // Rows are as high as the longest text beside them.
+  // Rows are as high as the longest text beside them needs.
   const lines = Math.max(
     ...groups.map((g) =>
       Math.max(
@@ -189,7 +190,7 @@ export function stripPlot(
         }),
       );
     } else {
-      // One path for all dots: round caps on lines of no length.
+      // All dots are one path: lines of no length with round caps.
       const d = g.sorted
         .map((v, k) => `M${ax.px(v).toFixed(1)},${(y + jitter(k) * 8).toFixed(1)}h0`)
         .join("");
@@ -239,9 +240,7 @@ export function stripPlot(
     tip.hidden = !hit;
     if (!hit) return;
     tip.textContent = `run ${hit.run}: ${metricValue(m, hit.value)}`;
-    const x = ax.px(hit.value);
-    const right = x > plot.clientWidth - 140;
-    tip.style.transform = `translate(${Math.round(x)}px, ${groups.indexOf(hit.g) * ROW + 2}px) translate(${right ? "calc(-100% - 8px)" : "8px"}, 0)`;
+    placeTip(tip, [ax.px(hit.value), groups.indexOf(hit.g) * ROW + 2], plot.clientWidth, "0");
   });
   plot.addEventListener("pointerleave", () => (tip.hidden = true));
   plot.addEventListener("click", (event) => {

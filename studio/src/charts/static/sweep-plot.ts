@@ -6,11 +6,11 @@ import type { Sweep } from "../../data/sweep.ts";
 import { interval, metricScale, metricValue } from "../../format/metric.ts";
 import type { Scale } from "../../format/numbers.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
-import { h, onWidth, svg } from "../../page/dom.ts";
+import { h, onWidth, placeTip, svg } from "../../page/dom.ts";
 import { type Axis, axis, drawXAxis, drawYAxis, rangeOf, wide } from "./axes.ts";
 import { markerPath, publishedMark } from "./marks.ts";
 
-/** Variants that a plot of usual height has room for. */
+/** Most variants that a plot of usual height has room for. */
 const CROWD = 5;
 
 /** What the panels of one sweep share. */
@@ -25,14 +25,14 @@ interface Shared {
   choose: (point: string) => void;
 }
 
-/** A dot that can be pointed at. */
+/** A dot on the plot. */
 interface Spot {
   x: number;
   y: number;
   group: Group;
 }
 
-/** Medians across the sweep: a panel for each combination of the keys that are not along the axis. */
+/** Plots medians along the sweep: a panel per combination of the keys not on the axis. */
 export function sweepPanels(
   sweep: Sweep,
   groupsOf: (point: Point) => Group[],
@@ -76,7 +76,7 @@ function dot(group: Group, x: number, y: number): SVGPathElement {
   });
 }
 
-/** Shows the nearest dot in words, and chooses its point on a click. */
+/** Describes the dot nearest to the pointer, and chooses its point on a click. */
 function listen(
   plot: SVGSVGElement,
   tip: HTMLElement,
@@ -103,9 +103,9 @@ function listen(
     if (!hit) return;
     const { group: g } = hit;
     const range = g.p5 === null ? "" : `, p5 to p95 ${interval(g.p5, g.p95, scale)}`;
-    tip.textContent = `${g.variant}, ${pointLabel(g.point)}: ${metricValue(metric, g.median)}${range}`;
-    const right = hit.x > plot.clientWidth / 2;
-    tip.style.transform = `translate(${Math.round(hit.x)}px, ${Math.round(hit.y)}px) translate(${right ? "calc(-100% - 10px)" : "10px"}, -120%)`;
+    const value = metricValue(metric, g.median) + range;
+    tip.textContent = `${g.variant}, ${pointLabel(g.point)}: ${value}`;
+    placeTip(tip, [hit.x, hit.y], plot.clientWidth, "-120%");
   });
   plot.addEventListener("pointerleave", () => (tip.hidden = true));
   plot.addEventListener("click", (event) => {
@@ -114,7 +114,7 @@ function listen(
   });
 }
 
-/** Positions of the axis values; a zero that has no place on a logarithmic axis stands left of it. */
+/** Positions of the values on the axis. A zero stands left of a gap on a logarithmic axis. */
 export function valueAxis(
   sweep: Sweep,
   from: number,
@@ -139,7 +139,7 @@ export function fitting(centres: number[], widths: number[]): boolean[] {
   return out;
 }
 
-/** A panel with numbers along the axis: a line per variant. */
+/** A panel with numbers on its axis: a line per variant. */
 function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
   const { sweep, metric, scale, range, log, indices } = shared;
   const plot = svg("svg", {
@@ -244,7 +244,9 @@ function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
   return cell;
 }
 
-/** A dashed line and a diamond for each value that was published: short at its point, or one through all of them. */
+/**
+ * Draws a dashed line and a diamond for each published value, or one line if it applies everywhere.
+ */
 function drawPublished(
   plot: SVGSVGElement,
   groups: Group[][],
@@ -278,7 +280,7 @@ function drawPublished(
   }
 }
 
-/** A panel with names along the axis: a row per name, nothing joined, names never cut. */
+/** A panel with names on its axis: a row per name, without lines between dots. */
 function rows(shared: Shared, points: (Point | null)[]): HTMLElement {
   const { sweep, metric, scale, range, log, indices } = shared;
   const plot = svg("svg", {

@@ -33,7 +33,7 @@ function swatch(style: Style, colour: string, dash: number[] | undefined): SVGSV
   );
 }
 
-/** As in the plot: the strip on top, the tint under it. */
+/** The band as in the plot: the strip on top, the tint below. */
 function bandSwatch(kind: PhaseKind): SVGSVGElement {
   const { head, body } = phaseColour(kind);
   return picture(
@@ -42,10 +42,13 @@ function bandSwatch(kind: PhaseKind): SVGSVGElement {
   );
 }
 
-/** What is above a plot: its series and phases, each with its value at the cursor, and which of them are shown. */
+/**
+ * The legend above a plot: its series and phases with their values at the cursor. A click shows or
+ * hides one.
+ */
 export class Legend {
   readonly el: HTMLElement;
-  /** What is to be written where for a time of the run. */
+  /** The outputs, and the text of each at a time of the run. */
   readonly #readouts: { out: HTMLElement; at: (time: number) => string }[] = [];
   readonly #changed: () => void;
 
@@ -66,7 +69,7 @@ export class Legend {
     );
   }
 
-  /** Writes the values at a time of the run; null: nowhere. */
+  /** Writes the values at a time of the run; null clears them. */
   point(time: number | null): void {
     for (const { out, at } of this.#readouts) {
       const text = time === null ? "" : at(time);
@@ -108,7 +111,7 @@ export class Legend {
   }
 
   #kinds(waterfall: Waterfall): Child[] {
-    // At the end of the row, so that nothing moves as the words get longer.
+    // At the end of the row, so that nothing moves when the text changes its length.
     const out = h("output", { class: "progress" });
     this.#readouts.push({ out, at: (time) => progressText(waterfall, time) });
     const chip = (k: Kind): HTMLElement =>
@@ -126,7 +129,7 @@ export class Legend {
 
   #phases(phases: NonNullable<PanelSpec["phases"]>): HTMLElement {
     const kinds = kindsIn(phases.data).filter((k) => k !== "other");
-    // At the end of the row, so that nothing moves as names of other lengths appear.
+    // At the end of the row, so that nothing moves when the name changes its length.
     const out = h("output", {});
     this.#readouts.push({ out, at: (time) => phaseAt(phases.data, time) });
     return h(

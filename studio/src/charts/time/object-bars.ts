@@ -2,17 +2,17 @@ import { h } from "../../page/dom.ts";
 import { type Frame, font } from "./frame.ts";
 import { type Row, rowText, shortRowName, type Waterfall } from "./waterfall.ts";
 
-/** From this height on a row has its name beside it, and from this one on there is space between bars. CSS pixels. */
+/** Row heights in CSS pixels from which a row has its name beside it, and a gap below its bar. */
 const NAMED = 10;
 const APART = 4;
 
-/** Space that a row's name may take, left of the plot. CSS pixels. */
+/** Space for a row's name, left of the plot. CSS pixels. */
 const GUTTER = 70;
 
 /** Opacity of an object that never completed. */
 const UNDONE = 0.35;
 
-/** Cuts a text so that it fits, with dots at its end. */
+/** Shortens a text with an ellipsis so that it fits. */
 function cut(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   if (ctx.measureText(text).width <= room) return text;
   let n = text.length;
@@ -20,7 +20,7 @@ function cut(ctx: CanvasRenderingContext2D, text: string, room: number): string 
   return `${text.slice(0, n)}…`;
 }
 
-/** Draws a bar for each object, the first at the top; the names of rows go left of the plot where rows are high enough. */
+/** Draws a bar per object, the first at the top, with names at the left if rows are high enough. */
 export function drawBars(f: Frame, { rows, kinds }: Waterfall, ink: string): void {
   const { ctx, dpr, left, top, width, height } = f;
   const row = height / rows.length;
@@ -31,14 +31,14 @@ export function drawBars(f: Frame, { rows, kinds }: Waterfall, ink: string): voi
   ctx.beginPath();
   ctx.rect(left, top, width, height);
   ctx.clip();
-  // Colour by colour, since changing it costs more than filling a rectangle.
+  // Kind by kind, as a change of colour costs more than a rectangle.
   for (const kind of kinds) {
     if (!kind.shown) continue;
     ctx.fillStyle = kind.colour();
     rows.forEach((r, i) => {
       if (r.kind !== kind || r.from > f.x1 || (r.to ?? f.x1) < f.x0) return;
       const from = x(r.from);
-      // What is narrower than a pixel or two is still to be seen.
+      // Short bars stay visible.
       const to = Math.max(x(r.to ?? f.x1), from + 1.5 * dpr);
       ctx.globalAlpha = r.to === null ? UNDONE : 1;
       ctx.fillRect(from, top + i * row + gap / 2, to - from, Math.max(dpr * 0.75, row - gap));
@@ -56,7 +56,7 @@ function drawNames({ ctx, dpr, left, top }: Frame, rows: Row[], row: number, ink
   ctx.fillStyle = ink;
   const room = GUTTER * dpr;
   const whole = rows.map((r) => shortRowName(r.name));
-  // The colour says what the ending says, so that is what goes first, from all alike.
+  // The colour tells the kind, so all names lose their extensions first.
   const names = whole.every((n) => ctx.measureText(n).width <= room)
     ? whole
     : whole.map((n) => n.replace(/(.)\.[^.]*$/, "$1"));
@@ -67,7 +67,7 @@ function drawNames({ ctx, dpr, left, top }: Frame, rows: Row[], row: number, ink
   ctx.restore();
 }
 
-/** What lies over a waterfall: the row pointed at, with its numbers. Costs nothing on the canvas. */
+/** Highlights the row under the pointer and describes it, above the canvas. */
 export class RowPointer {
   readonly #band = h("div", { class: "row-band", hidden: true });
   readonly #tip = h("div", { class: "tip row-tip", hidden: true });
@@ -99,8 +99,8 @@ export class RowPointer {
   }
 
   /**
-   * Marks a row and says what it is; where only the name is known, as another plot's is pointed at, the row of that name.
-   * `place` is where along the plot the words go, in CSS pixels.
+   * Highlights and describes a row, given by its index or by its name; null: none. `place` returns
+   * the horizontal position of the text, in CSS pixels.
    */
   show(which: number | string | null, place: (row: Row) => number): void {
     const i = typeof which === "string" ? this.#byName.get(which) : (which ?? undefined);
@@ -111,10 +111,13 @@ export class RowPointer {
     this.#band.style.top = `${top}px`;
     this.#band.style.height = `${Math.max(2, row)}px`;
     this.#tip.textContent = rowText(this.#rows[i]!, this.t0);
-    // Under the row, or above it where the plot ends.
+    // The text goes below the row, or above it near the end of the plot.
     const { offsetHeight: high, offsetWidth: wide } = this.#tip;
     const below = top + row + 4;
-    this.#tip.style.top = `${below + high > this.over.clientHeight ? Math.max(0, top - high - 4) : below}px`;
-    this.#tip.style.left = `${Math.max(0, Math.min(place(this.#rows[i]!), this.over.clientWidth - wide))}px`;
+    const { clientHeight, clientWidth } = this.over;
+    const y = below + high > clientHeight ? Math.max(0, top - high - 4) : below;
+    const x = Math.max(0, Math.min(place(this.#rows[i]!), clientWidth - wide));
+    this.#tip.style.top = `${y}px`;
+    this.#tip.style.left = `${x}px`;
   }
 }

@@ -5,22 +5,23 @@ import { type Frame, font } from "./frame.ts";
 /** Height of the strip above a plot that names the phases, in CSS pixels. */
 export const STRIP = 19;
 
-/** From this width on a band is set apart from its neighbour in the strip, and from this one on it may have a name and a line. */
+/** Widths in CSS pixels from which a band has a gap to its neighbour in the strip, and a name. */
 const APART = 4;
 const ROOMY = 20;
 
 /** Space at each side of a name. */
 const SIDE = 5;
 
-/** Colours that go with the theme rather than with a phase. */
+/** Colours of the theme. */
 export interface BandInk {
   text: string;
   line: string;
 }
 
 /**
- * Draws phases behind a plot: a strip above it with their names where they fit, and under it a tint for those that
- * say how the flow got where it is. The rest leaves the plot as it is but for a thin line where each begins.
+ * Draws phases behind a plot: a strip above it with their names if they fit, and a tint below it
+ * for phases of Careful Resume and phases that reduce the rate. A thin line marks where a phase
+ * starts.
  */
 export function drawBands(f: Frame, phases: Phases, ink: BandInk): void {
   const { ctx, dpr, left, top, width, height } = f;
@@ -31,14 +32,14 @@ export function drawBands(f: Frame, phases: Phases, ink: BandInk): void {
   ctx.textAlign = "left";
   const bands = bandsIn(phases, f.x0, f.x1, width, dpr).map(({ from, to, name, kind }) => {
     const a = Math.round(left + from);
-    // What is narrower than a pixel is still to be seen.
+    // Short phases stay visible.
     const b = Math.min(
       left + width,
       Math.max(Math.round(left + to), a + (kind === "other" ? 0 : Math.ceil(dpr))),
     );
     return { a, width: b - a, begins: from > 0, name, kind };
   });
-  // Colour by colour, since changing it costs more than filling a rectangle; those that were widened last, on top.
+  // Kind by kind, as a change of colour costs more than a rectangle; the rarest come last, on top.
   for (const kind of ["other", "backing off", ...CAREFUL] as const) {
     const { head, body } = phaseColour(kind);
     const own = bands.filter((band) => band.kind === kind);
@@ -55,7 +56,7 @@ export function drawBands(f: Frame, phases: Phases, ink: BandInk): void {
     for (const band of own) ctx.fillRect(band.a, top, band.width, height);
     ctx.globalAlpha = 1;
   }
-  // Most bands are too narrow for any name, and measuring text is slow; lines close to each other would be a pattern.
+  // Most bands are too narrow for a name, and text is slow to measure.
   const wide = bands.filter((band) => band.width >= ROOMY * dpr);
   ctx.fillStyle = ink.line;
   for (const { a, begins } of wide) if (begins) ctx.fillRect(a, top, dpr, height);

@@ -1,6 +1,6 @@
 /**
- * Stands in for parts of three-globe's dependencies that this page never calls (heat maps of points on WebGPU, hexagonal
- * bins): they would be a third of the script.
+ * Replaces dependencies of three-globe that this page never calls (heat maps on WebGPU, hexagonal
+ * bins), which would be a third of the script.
  */
 export class WebGPURenderer {}
 export class StorageInstancedBufferAttribute {}

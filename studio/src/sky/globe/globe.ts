@@ -14,20 +14,25 @@ import { drawWorld } from "../world.ts";
 import { Mesh, Ribbons } from "./lines.ts";
 import { Dots } from "./points.ts";
 
-/** A picture of the Earth this wide is sharper than the screen at the nearest view. */
+/** Width of the Earth's texture, which is sharper than the screen at the nearest view. */
 const TEXTURE_PX = 4096;
-/** Pixels up or down within which the names of two stations would cover each other. */
+/** Vertical distance in pixels within which the names of two stations would overlap. */
 const LINE_PX = 22;
-/** Distance of the eye from the centre, over that of the outermost satellite, at which the view is filled: half of it is 25 degrees. */
+/**
+ * Distance of the eye from the centre that fills the view, over that of the outermost satellite.
+ */
 const FILLS = 2.45;
-/** Nearest and farthest that the eye may be from the ground, in Earth radii. */
+/** Nearest and farthest distance of the eye from the ground, in Earth radii. */
 const [NEAREST, FARTHEST] = [0.15, 24];
-/** For how long after the last change the globe goes on drawing frames: as long as a turn takes to come to rest. */
+/** How long the globe goes on drawing after the last change: until a rotation comes to rest. */
 const AWAKE_MS = 1500;
-/** Frames that it draws in any case: where the first ones take long, that time is over before anything is seen. */
+/** Frames drawn in any case, as the first ones may take longer than that. */
 const AWAKE_FRAMES = 12;
 
-/** The globe: globe.gl draws the Earth, its air and the names of stations; satellites and links are three objects of our own. */
+/**
+ * The globe. globe.gl draws the Earth, its atmosphere and the names of stations; satellites, links
+ * and routes are objects of our own.
+ */
 export class GlobeView implements SkyView {
   readonly #globe: GlobeInstance;
   readonly #radius: number;
@@ -48,7 +53,7 @@ export class GlobeView implements SkyView {
   readonly #ends: AbortController = new AbortController();
   #nodes: Float32Array = new Float32Array();
   readonly #labels: { station: number; name: HTMLElement; text: HTMLElement; wide: number }[] = [];
-  /** The frame that looks whether to go on drawing; null while the globe rests. */
+  /** The next frame; null while the globe rests. */
   #sleep: number | null = null;
   #until = 0;
   #frames = 0;
@@ -83,7 +88,7 @@ export class GlobeView implements SkyView {
       .atmosphereAltitude(0.13)
       .enablePointerInteraction(false);
     this.#radius = this.#globe.getGlobeRadius();
-    // A light that goes with the eye: the rim darkens a little and the Earth reads as a ball.
+    // The light moves with the eye: the rim is darker, so that the Earth looks like a ball.
     const light = new DirectionalLight("#ffffff", 1.5);
     this.#globe.lights([new AmbientLight("#ffffff", 1.9)]);
     const camera = this.#globe.camera();
@@ -103,7 +108,7 @@ export class GlobeView implements SkyView {
       named,
       ratio,
     );
-    // Ours are Earth radii with the north pole at z; theirs have it at y, and 0° E at z.
+    // Our axes have the north pole at z, theirs at y and 0° E at z.
     const r = this.#radius;
     this.#world.matrixAutoUpdate = false;
     this.#world.matrix = new Matrix4().set(0, r, 0, 0, 0, 0, r, 0, r, 0, 0, 0, 0, 0, 0, 1);
@@ -151,7 +156,10 @@ export class GlobeView implements SkyView {
       .htmlElementVisibilityModifier((el, visible) => el.classList.toggle("behind", !visible));
   }
 
-  /** Puts each name to the side of its station where there is room, and below it where another one stands close above. */
+  /**
+   * Puts each name beside its station, on the side with room, below it if another name is close
+   * above.
+   */
   #place(): void {
     const [width, height] = [this.#globe.width(), this.#globe.height()];
     const camera = this.#globe.camera();
@@ -177,7 +185,7 @@ export class GlobeView implements SkyView {
     }
   }
 
-  /** The wheel scrolls the page until someone takes hold of the globe. */
+  /** The wheel scrolls the page until the reader grabs the globe. */
   #gestures(): void {
     const controls = this.#globe.controls();
     controls.enablePan = false;
@@ -221,7 +229,7 @@ export class GlobeView implements SkyView {
     );
     const strong = routes.filter((w) => w.strong);
     this.#strong.draw(xyz, strong);
-    // The chosen flow's last, so that they lie on top.
+    // The chosen flow's satellites come last, on top.
     const used = [...routes].sort((a, b) => Number(a.strong) - Number(b.strong));
     this.#mark(
       xyz,
@@ -237,7 +245,7 @@ export class GlobeView implements SkyView {
     this.#wake();
   }
 
-  /** Draws the satellites that carry a route larger, in the route's colour. */
+  /** Draws the satellites on routes larger, in the colour of the route. */
   #mark(xyz: Float32Array, used: { n: number; colour: string; size: number }[]): void {
     const key = used.map(({ colour, size }) => `${colour} ${size}`).join();
     if (this.#used[0]?.object.name !== key) {
@@ -284,7 +292,7 @@ export class GlobeView implements SkyView {
     const r = this.#radius;
     return nearest(this.#nodes.length / 3, x, y, (n) => {
       at.fromArray(this.#nodes, n * 3).applyMatrix4(this.#world.matrix);
-      // Behind the Earth: the line of sight meets the ball before it meets the node.
+      // A node is behind the Earth if the line of sight meets the Earth first.
       const distance = towards.subVectors(at, eye).length();
       const along = -eye.dot(towards.divideScalar(distance));
       if (along > 0 && along < distance - 1e-6 && eye.lengthSq() - along * along < r * r * 0.998)

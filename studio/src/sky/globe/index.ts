@@ -2,7 +2,7 @@ import type { GlobeModule } from "../view.ts";
 import { GlobeView } from "./globe.ts";
 import { readLand } from "./land.ts";
 
-/** The script of reports with satellites: puts the globe and the outlines of land on the page. */
+/** The script in reports with satellites: puts the globe and the outlines of land on the page. */
 const land = readLand();
 const module: GlobeModule = {
   land,

@@ -38,7 +38,7 @@ export class Dots {
     const n = colours.length;
     const tint = new Float32Array(n * 3);
     const colour = new Color();
-    // The shader writes what it is given, so colours stay as they are displayed.
+    // The shader writes colours as they are given, so they are converted here.
     colours.forEach((text, i) =>
       colour
         .setStyle(text)
