@@ -5,8 +5,8 @@ import { env } from "node:process";
 import { pathToFileURL } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
+import type { Fixture } from "./blobwriter.ts";
 import { builtPage, embed } from "./embed.ts";
-import type { Fixture } from "./fixture.ts";
 
 /** Where Chromium is. */
 const executablePath = env.BENTPIPE_CHROMIUM ?? "/usr/bin/chromium";
@@ -66,6 +66,23 @@ export async function layoutFaults({ page }: Opened): Promise<string[]> {
     }
     return faults;
   });
+}
+
+/** Number of coloured pixels of the first canvas below a selector; axes and labels are grey. */
+export async function ink({ page }: Opened, selector: string, opacity = 150): Promise<number> {
+  return page.evaluate(
+    ([where, least]) => {
+      const c = document.querySelector<HTMLCanvasElement>(`${where} canvas`)!;
+      const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        const [r, g, b] = [data[i]!, data[i + 1]!, data[i + 2]!];
+        if (data[i + 3]! > least && Math.max(r, g, b) - Math.min(r, g, b) > 60) n++;
+      }
+      return n;
+    },
+    [selector, opacity] as [string, number],
+  );
 }
 
 /** A browser and a directory of pages, both gone after `close`. */

@@ -1,7 +1,7 @@
 import { deflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { base64Bytes, inflateBase64, inOrder, seriesAt } from "../src/data/blob.ts";
-import { BlobWriter } from "./fixture.ts";
+import { BlobWriter } from "./blobwriter.ts";
 
 describe("the trace data", () => {
   it("comes back as it was written", async () => {

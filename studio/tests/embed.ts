@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
-import type { Fixture } from "./fixture.ts";
+import type { Fixture } from "./blobwriter.ts";
 
 /** What the report writer looks for in the built page. */
 export const PLACEHOLDER = "<!--BENTPIPE-DATA-->";

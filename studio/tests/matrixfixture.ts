@@ -1,5 +1,6 @@
 import type { Flow, Point, Report, Run, Summary } from "../src/data/schema.ts";
-import { BlobWriter, type Fixture, geoReport } from "./fixture.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
+import { geoReport } from "./fixture.ts";
 import { random } from "./flowmodel.ts";
 
 export const CONTROLLERS = [

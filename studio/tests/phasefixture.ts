@@ -1,5 +1,6 @@
 import type { Report, SeriesRef, TraceFlow } from "../src/data/schema.ts";
-import { BlobWriter, type Fixture, geoReport } from "./fixture.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
+import { geoReport } from "./fixture.ts";
 import { type FlowModel, type FlowOutcome, modelFlow, random } from "./flowmodel.ts";
 
 const UNITS: Record<string, string> = { rtt: "ms", smoothed_rtt: "ms", pacing_rate: "Mbps" };

@@ -4,7 +4,7 @@ import { env } from "node:process";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Report } from "../src/data/schema.ts";
-import { Bench, clean, layoutFaults, type Opened, view } from "./browser.ts";
+import { Bench, clean, ink, layoutFaults, type Opened, view } from "./browser.ts";
 
 const file = env.BENTPIPE_REPORT;
 if (!file) console.log("skipped: BENTPIPE_REPORT names no report.html of the command");
@@ -49,23 +49,8 @@ describe.skipIf(!file)("a report of the command", () => {
     if (report.traces.length === 0) skip("this report has no traces");
     const { page } = opened;
     await bench.plots(opened);
-    const ink = await page.evaluate(() =>
-      [...document.querySelectorAll<HTMLCanvasElement>(".chart canvas")].slice(0, 2).map((c) => {
-        const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
-        let n = 0;
-        // Coloured pixels; axes and labels are grey.
-        for (let i = 0; i < data.length; i += 4)
-          if (
-            data[i + 3]! > 150 &&
-            Math.max(data[i]!, data[i + 1]!, data[i + 2]!) -
-              Math.min(data[i]!, data[i + 1]!, data[i + 2]!) >
-              60
-          )
-            n++;
-        return n;
-      }),
-    );
-    for (const n of ink) expect(n).toBeGreaterThan(300);
+    for (const selector of [".panel", ".panel ~ .panel"])
+      expect(await ink(opened, `${selector} .chart`)).toBeGreaterThan(300);
     await page.evaluate(
       "document.querySelector('.panel').scrollIntoView({block: 'center', behavior: 'instant'})",
     );

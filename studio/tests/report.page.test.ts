@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { resultsJson } from "../src/data/export.ts";
+import type { Fixture } from "./blobwriter.ts";
 import { Bench, clean, layoutFaults, view } from "./browser.ts";
 import { builtPage, embed, PLACEHOLDER } from "./embed.ts";
-import { type Fixture, geoReport, hostileReport, oddReport, singleReport } from "./fixture.ts";
+import { geoReport, singleReport } from "./fixture.ts";
+import { hostileReport, oddReport } from "./oddfixture.ts";
 
 let bench: Bench;
 beforeAll(async () => {

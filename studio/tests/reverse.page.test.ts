@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Bench, clean, layoutFaults, type Opened } from "./browser.ts";
+import { Bench, clean, ink, layoutFaults, type Opened } from "./browser.ts";
 import { geoReport } from "./fixture.ts";
 import { reverseReport } from "./reversefixture.ts";
 import { policySweep } from "./sweepfixture.ts";
@@ -19,23 +19,6 @@ async function drawn({ page }: Opened): Promise<void> {
 
 const chips = ({ page }: Opened, panel: string): Promise<string[]> =>
   page.locator(`#reverse .panel[data-panel=${panel}] button.chip > span`).allTextContents();
-
-/** Pixels with a colour of their own in a plot; axes and labels are grey. */
-const ink = ({ page }: Opened, panel: string): Promise<number> =>
-  page.evaluate((id) => {
-    const c = document.querySelector<HTMLCanvasElement>(`.panel[data-panel="${id}"] canvas`)!;
-    const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
-    let n = 0;
-    for (let i = 0; i < data.length; i += 4)
-      if (
-        data[i + 3]! > 150 &&
-        Math.max(data[i]!, data[i + 1]!, data[i + 2]!) -
-          Math.min(data[i]!, data[i + 1]!, data[i + 2]!) >
-          60
-      )
-        n++;
-    return n;
-  }, panel);
 
 describe("the return link", () => {
   for (const { width, dark } of [
@@ -59,7 +42,7 @@ describe("the return link", () => {
         "ACK frame sizes",
       ]);
       for (const id of ["sender", "reverse-rate", "data-per-ack"])
-        expect(await ink(opened, id), id).toBeGreaterThan(200);
+        expect(await ink(opened, `.panel[data-panel="${id}"]`), id).toBeGreaterThan(200);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
       await page.close();
@@ -112,7 +95,7 @@ describe("the return link", () => {
     await page.click("#reverse .panel[data-panel=ack-size] summary");
     await page.waitForSelector("#reverse .panel[data-panel=ack-size] canvas");
     await page.waitForTimeout(200);
-    expect(await ink(opened, "ack-size")).toBeGreaterThan(50);
+    expect(await ink(opened, ".panel[data-panel=ack-size]")).toBeGreaterThan(50);
     await page.focus("#reverse .stack");
     await page.keyboard.press("0");
     await page.waitForFunction(() =>
@@ -164,7 +147,7 @@ describe("inside a run", () => {
     for (const id of ["flow-control", "capacity:geo/return", "capacity:geo/return#t1"]) {
       await page.locator(`.panel[data-panel="${id}"]`).scrollIntoViewIfNeeded();
       await page.waitForTimeout(150);
-      expect(await ink(opened, id), id).toBeGreaterThan(200);
+      expect(await ink(opened, `.panel[data-panel="${id}"]`), id).toBeGreaterThan(200);
     }
     expect(await page.locator(`.panel[data-panel="capacity:geo/return#t2"] canvas`).count()).toBe(
       0,

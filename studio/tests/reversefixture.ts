@@ -1,6 +1,8 @@
 import type { Distribution, Flow, SeriesRef, Trace } from "../src/data/schema.ts";
-import { BlobWriter, type Fixture, geoReport, summarise } from "./fixture.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
+import { geoReport } from "./fixture.ts";
 import { modelFlow, random, type Samples } from "./flowmodel.ts";
+import { summarise } from "./summarise.ts";
 
 /** How a variant acknowledges. */
 interface Policy {

@@ -9,7 +9,7 @@ import { EARTH_KM, SkyModel } from "../src/sky/model.ts";
 import { usualSpeed } from "../src/sky/player.ts";
 import { nearest } from "../src/sky/view.ts";
 import { unrolled } from "../src/sky/world.ts";
-import { BlobWriter } from "./fixture.ts";
+import { BlobWriter } from "./blobwriter.ts";
 import { STARLINK, skyOf } from "./skyfixture.ts";
 
 type Place = [latitude: number, longitude: number, km: number];

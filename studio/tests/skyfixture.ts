@@ -1,6 +1,6 @@
 import type { Report, RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
 import { EARTH_KM, earthFixed, LIGHT_KM_PER_MS } from "../src/sky/model.ts";
-import { BlobWriter, type Fixture } from "./fixture.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { random } from "./flowmodel.ts";
 
 /** A Walker delta shell. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { axis, axisTicks, rangeOf } from "../src/charts/static/axes.ts";
-import { fitting, valueAxis } from "../src/charts/static/sweep-plot.ts";
+import { fitting, valueAxis } from "../src/charts/static/sweep-lines.ts";
 import { flowLabel, flowsOf, visitOf } from "../src/data/flows.ts";
 import { groupsAt } from "../src/data/groups.ts";
 import { metricOf } from "../src/data/metrics.ts";

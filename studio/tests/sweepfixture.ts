@@ -1,6 +1,8 @@
 import type { Point, Report, Run } from "../src/data/schema.ts";
-import { type Fixture, geoReport, summarise } from "./fixture.ts";
+import type { Fixture } from "./blobwriter.ts";
+import { geoReport } from "./fixture.ts";
 import { random } from "./flowmodel.ts";
+import { summarise } from "./summarise.ts";
 
 /** A report over any sweep, without time series; completion times follow from the swept values. */
 export function sweepReport(

@@ -1,6 +1,5 @@
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Bench, clean, layoutFaults, view } from "./browser.ts";
+import { Bench, clean, ink, layoutFaults, type Opened, view } from "./browser.ts";
 import { geoReport } from "./fixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
 
@@ -14,21 +13,7 @@ const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 const OBJECTS = ".panel[data-panel=objects]";
 
 /** Coloured pixels of the first waterfall. */
-const ink = (page: Page): Promise<number> =>
-  page.evaluate((selector) => {
-    const c = document.querySelector<HTMLCanvasElement>(`${selector} canvas`)!;
-    const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
-    let n = 0;
-    for (let i = 0; i < data.length; i += 4)
-      if (
-        data[i + 3]! > 80 &&
-        Math.max(data[i]!, data[i + 1]!, data[i + 2]!) -
-          Math.min(data[i]!, data[i + 1]!, data[i + 2]!) >
-          60
-      )
-        n++;
-    return n;
-  }, OBJECTS);
+const inkOf = (opened: Opened): Promise<number> => ink(opened, OBJECTS, 80);
 
 it.for([
   { dark: false, width: 1440 },
@@ -39,7 +24,7 @@ it.for([
   await bench.plots(opened);
   expect(await opened.page.locator(".panel h3").first().innerText()).toBe("Objects");
   expect(await opened.page.locator(`${OBJECTS} canvas`).count()).toBe(2);
-  expect(await ink(opened.page)).toBeGreaterThan(500);
+  expect(await inkOf(opened)).toBeGreaterThan(500);
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
   await opened.page.close();
@@ -53,10 +38,10 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
   const whole = await view(opened);
   // The last of 40 objects, a quarter of a second apart, came after the series ended.
   expect(whole[1]).toBeGreaterThan(11.6);
-  const all = await ink(page);
+  const all = await inkOf(opened);
   await page.click(`${OBJECTS} button.chip:has-text('script')`);
   await page.waitForTimeout(100);
-  expect(await ink(page)).toBeLessThan(all * 0.95);
+  expect(await inkOf(opened)).toBeLessThan(all * 0.95);
   expect(await page.getAttribute(`${OBJECTS} button.chip:has-text('script')`, "aria-pressed")).toBe(
     "false",
   );

@@ -1,5 +1,6 @@
 import type { Flow } from "../src/data/schema.ts";
-import { BlobWriter, type Fixture, geoReport } from "./fixture.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
+import { geoReport } from "./fixture.ts";
 
 const ENDINGS = ["html", "css", "js", "woff2", "webp", "json", "mp4", "map"];
 

@@ -20,7 +20,7 @@ function canDrawGlobe(): boolean {
 }
 
 const NO_GLOBE = "This report was written without the globe, so the map is shown.";
-const NO_WEBGL = "The globe needs WebGL, which this browser lacks; the map has the same data.";
+const NO_WEBGL = "This browser has no WebGL, which the globe needs; the map has the same data.";
 const LABEL =
   "Globe with the satellites, the stations and the routes of the flows; the table beside it has " +
   "the routes in words";
