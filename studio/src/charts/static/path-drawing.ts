@@ -193,7 +193,7 @@ export function pathView(path: PathInfo, swept: string[] = []): HTMLElement {
       Number.isFinite(path.rtt_ms) &&
         fact(
           ms(path.rtt_ms),
-          "round trip, empty queues",
+          "RTT, empty queues",
           "Round-trip time of the path while its queues are empty",
         ),
       Number.isFinite(path.bdp_bytes) &&
