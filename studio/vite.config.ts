@@ -2,7 +2,9 @@ import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 import { defineConfig, type ViteUserConfig as UserConfig } from "vitest/config";
 
-/** Moves every script and style sheet of the build into the HTML file itself, so that one file is the whole page. */
+/**
+ * Moves every script and style sheet of the build into the HTML file, so that one file is the page.
+ */
 function inlineAll(): Plugin {
   return {
     name: "bentpipe-inline",
@@ -40,13 +42,14 @@ function inlineAll(): Plugin {
   };
 }
 
-/** Whose work the script of the globe contains, as their licences ask for. */
-const NOTICE = `/*! Contains globe.gl, three-globe, three-render-objects and others by Vasco Asturiano, three.js by its authors, tween.js, tinycolor2,
-polished and lodash-es (MIT licence); parts of D3, topojson-client and world-atlas by Mike Bostock, delaunator and earcut by Mapbox (ISC
+/** Authors and licences of the globe's script, as the licences require. */
+const NOTICE = `/*! Contains globe.gl, three-globe, three-render-objects and others by Vasco
+Asturiano, three.js by its authors, tween.js, tinycolor2, polished and lodash-es (MIT licence); parts
+of D3, topojson-client and world-atlas by Mike Bostock, delaunator and earcut by Mapbox (ISC
 licence). Land: Natural Earth, public domain. */
 `;
 
-/** The script of the globe, put into reports with satellites as it is: it must not end the element it stands in. */
+/** The globe's script, put into reports as it is, so it must not end the element around it. */
 function embeddable(): Plugin {
   return {
     name: "bentpipe-embeddable",

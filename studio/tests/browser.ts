@@ -92,7 +92,7 @@ export class Bench {
 
   private constructor(readonly browser: Browser) {}
 
-  /** Starts the browser; with arguments of its own where it is to draw with WebGL (see `WEBGL`) or without it. */
+  /** Starts the browser, with more arguments for WebGL (see `WEBGL`) or without it. */
   static async start(more: string[] = []): Promise<Bench> {
     if (!existsSync(executablePath))
       throw new Error(`no Chromium at ${executablePath}; set BENTPIPE_CHROMIUM`);

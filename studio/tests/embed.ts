@@ -22,7 +22,8 @@ export function embed(page: string, { report, blob }: Fixture): string {
   let data = `<script type="application/json" id="bentpipe-report">${json}</script>`;
   if (blob) {
     const text = Buffer.from(deflateSync(blob)).toString("base64");
-    data += `\n<script type="application/octet-stream;base64" id="bentpipe-traces">${text}</script>`;
+    const type = "application/octet-stream;base64";
+    data += `\n<script type="${type}" id="bentpipe-traces">${text}</script>`;
   }
   // The globe goes only where there is a sky; its build has made it fit to stand in an element.
   if (report.skies?.length) data += `\n<script id="bentpipe-globe">${builtGlobe()}</script>`;

@@ -169,14 +169,38 @@ export function geoReport({
     scenario: "geo-resume",
     title: "Resuming a download over a geostationary satellite",
     description:
-      "How much a returning client gains over a GEO path when it skips the handshake and when the server remembers the path: 0-RTT, and Careful Resume, against a plain QUIC and a plain TCP download.",
+      "How much a returning client gains over a GEO path when it skips the handshake and when " +
+      "the server remembers the path: 0-RTT, and Careful Resume, against a plain QUIC and a " +
+      "plain TCP download.",
     seed: 1,
     clock: "virtual",
     version: "0.4.0",
     complete: true,
     notes: [],
-    source:
-      'name = "geo-resume"\nseed = 1\nrepeat = 20\n\n[path]\nprofile = "geo-50-10"\nforward = { rate = "50 Mbps", delay = "325 ms", queue = "1.3 MB" }\nreturn = { rate = "10 Mbps", delay = "325 ms", queue = "250 kB" }\n\n[workload]\ndownload = "10 MB"\n\n[[variant]]\nname = "quic-0rtt-careful"\ntransport = "quic"\ncongestion = "cubic"\nhandshake = "0rtt"\nresume = "careful"\n\n[sweep]\n"workload.download" = ["2 MB", "10 MB", "30 MB"]\n',
+    source: [
+      'name = "geo-resume"',
+      "seed = 1",
+      "repeat = 20",
+      "",
+      "[path]",
+      'profile = "geo-50-10"',
+      'forward = { rate = "50 Mbps", delay = "325 ms", queue = "1.3 MB" }',
+      'return = { rate = "10 Mbps", delay = "325 ms", queue = "250 kB" }',
+      "",
+      "[workload]",
+      'download = "10 MB"',
+      "",
+      "[[variant]]",
+      'name = "quic-0rtt-careful"',
+      'transport = "quic"',
+      'congestion = "cubic"',
+      'handshake = "0rtt"',
+      'resume = "careful"',
+      "",
+      "[sweep]",
+      '"workload.download" = ["2 MB", "10 MB", "30 MB"]',
+      "",
+    ].join("\n"),
     path: {
       name: "geo-50-10",
       hops: [

@@ -58,7 +58,10 @@ export function random(seed: number): () => number {
 
 const MSS = 1350;
 
-/** A download over one bottleneck: slow start, a drop-tail queue, loss recovery, CUBIC afterwards. Good enough to look at. */
+/**
+ * A download over one bottleneck: slow start, drop-tail queue, loss recovery, CUBIC. Good enough to
+ * look at.
+ */
 export function modelFlow(m: FlowModel): FlowOutcome {
   const rtt = m.rttMs / 1000;
   const owd = rtt / 2;

@@ -13,7 +13,7 @@ const matrix = matrixReport();
 
 for (const dark of [false, true]) {
   for (const width of [1440, 400]) {
-    it(`the competition of eight controllers is a heat map at ${width} in ${dark ? "dark" : "light"}`, async () => {
+    it(`eight controllers compete in a heat map at ${width}, dark: ${dark}`, async () => {
       const opened = await bench.open(matrix, { width, dark });
       const { page } = opened;
       expect(await page.locator(".heat").count()).toBe(2);
@@ -67,7 +67,7 @@ it("a cell says both goodputs, and a click opens its run", async () => {
   await page.close();
 });
 
-it("other metrics and lines can be chosen; flows that measured nothing and all flows together are in their place", async () => {
+it("offers other metrics and lines, flows without values, and all flows together", async () => {
   const opened = await bench.open(matrix);
   const { page } = opened;
   const labels = (name: string): Promise<string[]> =>

@@ -85,7 +85,7 @@ describe("a competition", () => {
     expect(cell(counted, "share", 0, 2)).toBe(25);
     expect(goodputsAt(counted, counted.runs[0]!)).toEqual([3, 9]);
   });
-  it("is shared by medians where there are no runs, and has its metrics from runs where there is no summary", () => {
+  it("takes shares from medians without runs, and metrics from runs without a summary", () => {
     expect(cell({ ...report, runs: [] }, "share", 0, 2)).toBeCloseTo(
       cell(report, "share", 0, 2)!,
       12,

@@ -128,7 +128,7 @@ describe("links of a network", () => {
       "There>sky",
     ]);
   });
-  it("rank with the bottleneck first, then by use, then by drops; the rest behind what carried the flow", () => {
+  it("rank the bottleneck first, then links that carried the flow, by use and drops", () => {
     expect(rankLinks(report, a!, [id("near")]).order.slice(0, 4)).toEqual([
       "orb-1-3>orb-1-4",
       "orb-1-4>ground",

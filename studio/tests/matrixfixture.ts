@@ -16,7 +16,10 @@ export const CONTROLLERS = [
 /** How hard each one pushes, out of thin air. */
 const PUSH = [1, 1.4, 1.5, 0.25, 2.2, 0.6, 2.8, 1.7];
 
-/** Every controller against every other over two paths, as `bentpipe matrix` writes it: flows that last for a time, and statistics of all flows. */
+/**
+ * Every controller against every other over two paths, as `bentpipe matrix` writes it: flows of a
+ * set duration, and statistics of all flows.
+ */
 export function matrixReport(names = CONTROLLERS, paths = ["leo", "geo"]): Fixture {
   const { report: base } = geoReport({ repeats: 1, sizes: ["2 MB"], traces: false });
   const model = base.runs[0]!.flows[0]!;

@@ -24,8 +24,8 @@ function traceFlow(name: string, o: FlowOutcome, start_s: number, blob: BlobWrit
 }
 
 /**
- * Two flows in one run, each with phases of its own: one that jumps too far and retreats, and one two seconds later
- * that probes the path in turns, and whose controller has a phase that nobody knows.
+ * Two flows in one run, each with its own phases: one that jumps too far and retreats, and one two
+ * seconds later that probes the path and whose controller has an unknown phase.
  */
 export function phaseReport(): Fixture {
   const report: Report = geoReport({ repeats: 1, sizes: ["30 MB"], traces: false }).report;

@@ -61,7 +61,7 @@ describe("phases", () => {
       [1280, 720],
       [400, 800],
     ] as const) {
-      it(`are bands behind window, round-trip time and pacing rate at ${width} in ${dark ? "dark" : "light"}`, async () => {
+      it(`are bands behind window, RTT and pacing rate at ${width}, dark: ${dark}`, async () => {
         const opened = await bench.open(fixture, { width, height, dark });
         await bench.plots(opened);
         expect(await opened.page.locator(".phases").count()).toBe(3);
@@ -83,7 +83,7 @@ describe("phases", () => {
     }
   }
 
-  it("stand in the readout at the cursor, the same in every plot, by mouse and by keyboard", async () => {
+  it("are named at the cursor, the same in every plot, by mouse and keyboard", async () => {
     const opened = await bench.open(fixture, { hash: "#zoom=0,4" });
     const { page } = opened;
     await bench.plots(opened);

@@ -215,7 +215,7 @@ describe("colours of phases", () => {
         );
         for (let i = 0; i < CAREFUL.length; i++) {
           for (let j = i + 1; j < kinds.length; j++) {
-            // A difference of about 2.3 can just be seen; strips lie edge to edge and have names, tints are large.
+            // A difference of about 2.3 is just visible; strips touch each other and have names.
             expect(
               distance(heads[i]!, heads[j]!, vision),
               `${kinds[i]}, ${kinds[j]}`,

@@ -262,7 +262,8 @@ describe("a realistic report", () => {
     expect(await opened.page.locator(".controls:visible, .topbar:visible").count()).toBe(0);
     expect(
       await opened.page.evaluate(
-        "Math.max(...[...document.querySelectorAll('svg, canvas')].map((e) => e.getBoundingClientRect().right))",
+        "Math.max(...[...document.querySelectorAll('svg, canvas')]" +
+          ".map((e) => e.getBoundingClientRect().right))",
       ),
     ).toBeLessThan(1031);
     expect((await opened.page.pdf({ preferCSSPageSize: true })).length).toBeGreaterThan(20_000);

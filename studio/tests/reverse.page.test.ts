@@ -20,7 +20,7 @@ async function drawn({ page }: Opened): Promise<void> {
 const chips = ({ page }: Opened, panel: string): Promise<string[]> =>
   page.locator(`#reverse .panel[data-panel=${panel}] button.chip > span`).allTextContents();
 
-describe("the return link", () => {
+describe("reverse traffic", () => {
   for (const { width, dark } of [
     { width: 1440, dark: false },
     { width: 1000, dark: true },
@@ -49,7 +49,7 @@ describe("the return link", () => {
     });
   }
 
-  it("draws the runs that are chosen, in bytes or packet numbers, and keeps that in the address", async () => {
+  it("draws the chosen runs in bytes or packet numbers, which the address keeps", async () => {
     const opened = await bench.open(reverseReport({ bytes: 2e6 }));
     const { page } = opened;
     await drawn(opened);
@@ -106,7 +106,7 @@ describe("the return link", () => {
     await page.close();
   });
 
-  it("stays folded where there is nothing to say, and is not there in reports of earlier versions", async () => {
+  it("stays folded without anything to see, and is missing in early reports", async () => {
     const alike = [
       { variant: "quic a", every: 2 },
       { variant: "quic b", every: 2 },
@@ -126,7 +126,7 @@ describe("the return link", () => {
 });
 
 describe("inside a run", () => {
-  it("credit is drawn where flow control held the sender up, and capacity for each terminal", async () => {
+  it("flow control is open if it blocked the sender; terminals have their capacity", async () => {
     const opened = await bench.open(
       reverseReport({ bytes: 2e6, blocked: 0.8, terminals: ["t1", "t2"] }),
       { hash: "#run=1" },
@@ -157,7 +157,7 @@ describe("inside a run", () => {
     await page.close();
   });
 
-  it("credit is folded where it held nobody up, and opens in both runs", async () => {
+  it("flow control is folded if it blocked no sender, and opens in both runs", async () => {
     const opened = await bench.open(reverseReport({ bytes: 2e6 }), { hash: "#run=1&versus=2" });
     const { page } = opened;
     await bench.plots(opened);

@@ -49,7 +49,7 @@ const overlaid = (report: Report): ComparedRun[] =>
     upload: false,
   }));
 
-describe("return bytes by layer", () => {
+describe("reverse bytes by layer", () => {
   it("add up to the total, with neither a sum nor an empty layer among them", () => {
     for (const run of loaded().report.runs) {
       const of = run.flows[0]!.return_bytes;
@@ -64,7 +64,7 @@ describe("return bytes by layer", () => {
     expect(isSplit(of)).toBe(false);
     expect(partsOf(of).map((p) => p.layer.key)).toEqual(["ip", "udp", "quic"]);
   });
-  it("stand among the facts of a run only as their sum where a section of their own has them", () => {
+  it("are among the facts of a run as their sum if another section has them", () => {
     const [tcp, quic] = loaded().report.runs.map((run) => run.flows[0]!);
     for (const f of [tcp!, quic!]) expect(layersOf(f)).toHaveLength(1);
     expect(layersOf({ ...tcp!, data_per_ack: null }).length).toBeGreaterThan(1);
@@ -130,10 +130,10 @@ describe("sizes of ACK frames", () => {
   });
 });
 
-describe("the return side of variants", () => {
+describe("the reverse traffic of variants", () => {
   const { report } = loaded();
   const sides = reverseTraffic(report, {}, flow);
-  it("is there for every variant that sends something back, with the share of the return link", () => {
+  it("is known for every variant with reverse bytes, with its share of the link", () => {
     expect(sides.map((s) => s.variant)).toEqual(report.variants);
     const { return_bytes, completion_s } = report.runs[1]!.flows[0]!;
     expect(sides[1]!.rate).toBeCloseTo((return_bytes.total! * 8) / completion_s! / 1000, 9);
@@ -162,7 +162,7 @@ describe("the return side of variants", () => {
     const unsteady = { ...trace, links: trace.links.map((l) => ({ ...l, rate_mbps: null })) };
     expect(reverseCapacity({ trace: unsteady, upload: false })).toBeNull();
   });
-  it("is worth a look where variants differ, the return link is narrow, or its capacity is allocated", () => {
+  it("is worth a look if variants differ, its link is slow, or capacity is allocated", () => {
     const alike: ReverseOptions = {
       policies: [
         { variant: "quic a", every: 2 },

@@ -46,7 +46,7 @@ export interface ReverseOptions {
   bytes?: number;
 }
 
-/** Downloads of 10 MB over 8.5/1.5 Mbps and 630 ms, acknowledged in several ways: what a reader of the return link sees. */
+/** Downloads of 10 MB over 8.5/1.5 Mbps and 630 ms, with several ACK policies. */
 export function reverseReport({
   policies = POLICIES,
   returnMbps = 1.5,

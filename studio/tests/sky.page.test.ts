@@ -59,7 +59,7 @@ describe("without WebGL", () => {
     [1100, true],
     [400, false],
   ] as const) {
-    it(`ways without runs are a map, a table and a plot at ${width} in ${dark ? "dark" : "light"}`, async () => {
+    it(`routes without runs are a map, a table and a plot at ${width}, dark: ${dark}`, async () => {
       const opened = await bench.open(orbit, { width, dark });
       const { page } = opened;
       await bench.plots(opened);
@@ -204,7 +204,7 @@ describe("with WebGL", () => {
   afterAll(() => bench?.close());
 
   for (const dark of [false, true]) {
-    it(`1,584 satellites are a globe in ${dark ? "dark" : "light"}; the map is a click away`, async () => {
+    it(`1,584 satellites are a globe; the map is a click away, dark: ${dark}`, async () => {
       const opened = await bench.open(orbit, { width: 1280, height: 720, dark });
       const { page } = opened;
       await bench.plots(opened);
@@ -252,7 +252,7 @@ describe("with WebGL", () => {
     });
   }
 
-  // The processor draws here what elsewhere a graphics card does, so frames are slow; what the page itself does is not.
+  // The CPU draws here instead of a graphics card, so frames are slow; the page's own work is not.
   it.for([
     { count: "1,584", fixture: () => orbit, most: 16 },
     { count: "10,080", fixture: () => orbitReport(MANY, 200, 20, 8), most: 40 },
@@ -280,7 +280,7 @@ describe("with WebGL", () => {
         }
         const middle = (x: number[]): number =>
           [...x].sort((a, b) => a - b)[Math.floor(x.length / 2)] ?? NaN;
-        // Drawing in software takes the processors away from the script: its least disturbed frame says what it costs.
+        // Drawing in software delays the script: its least disturbed frame shows its cost.
         const of = (n: string): number =>
           Math.min(...performance.getEntriesByName(n).map((e) => e.duration));
         return {
@@ -291,7 +291,9 @@ describe("with WebGL", () => {
         };
       });
       console.log(
-        `${count} satellites: script ${frames.sky.toFixed(2)} ms a frame (of that ${frames.globe.toFixed(2)} ms into the globe's buffers), frame to frame ${frames.gap.toFixed(0)} ms with software WebGL, ${frames.n} frames`,
+        `${count} satellites: script ${frames.sky.toFixed(2)} ms a frame`,
+        `(of that ${frames.globe.toFixed(2)} ms into the globe's buffers),`,
+        `frame to frame ${frames.gap.toFixed(0)} ms with software WebGL, ${frames.n} frames`,
       );
       expect(frames.n).toBeGreaterThan(1);
       expect(frames.sky).toBeLessThan(most);

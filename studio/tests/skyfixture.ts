@@ -164,7 +164,10 @@ const PAIRS: [string, number, number][] = [
   ["wuhan-washington", 2, 1],
 ];
 
-/** What `bentpipe orbit` writes: ways and round trips over time, without packets. One flow has no way for a while. */
+/**
+ * What `bentpipe orbit` writes: routes and RTTs over time, without packets. One flow has no route
+ * for a while.
+ */
 export function orbitReport(
   shells: Shell[] = [STARLINK],
   length = 200,

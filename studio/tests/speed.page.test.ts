@@ -9,7 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.close());
 
-// The tall window has all six plots in sight at once, the other is a laptop's. Others may be using the machine: three tries.
+// The tall window has all six plots in sight at once, the other is a laptop's. Others may be using
+// the machine, hence three tries.
 it.for([
   { width: 1440, height: 2900 },
   { width: 1440, height: 900 },
@@ -65,7 +66,9 @@ it.for([
     });
     const ms = ([a, b]: number[]): string => `${a!.toFixed(1)} ms (p95 ${b!.toFixed(1)})`;
     console.log(
-      `million points, window of ${size.width} x ${size.height}: redraw ${ms(result.redraw)}, raster ${ms(result.raster)}, both ${ms(result.total)}, frame to frame ${ms(result.gap)}, unpacking ${result.unpack.toFixed(0)} ms`,
+      `million points, window of ${size.width} x ${size.height}: redraw ${ms(result.redraw)},`,
+      `raster ${ms(result.raster)}, both ${ms(result.total)}, frame to frame ${ms(result.gap)},`,
+      `unpacking ${result.unpack.toFixed(0)} ms`,
     );
     expect(result.charts).toBe(6);
     expect(result.frames).toBeGreaterThanOrEqual(55);

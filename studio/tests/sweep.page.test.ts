@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, clean, layoutFaults } from "./browser.ts";
 import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
 
+/** A point of the report on losses, as the address has it. */
+const POINT = '[["path.forward.loss","0.1 %"],["path.rtt","300 ms"]]';
+
 let bench: Bench;
 beforeAll(async () => {
   bench = await Bench.start();
@@ -39,7 +42,7 @@ describe("many points", () => {
     it(`and twelve variants stay in their place at ${width}`, async () => {
       const opened = await bench.open(lossReport(TWELVE, 3), {
         width,
-        hash: `#point=${encodeURIComponent('[["path.forward.loss","0.1 %"],["path.rtt","300 ms"]]')}`,
+        hash: `#point=${encodeURIComponent(POINT)}`,
       });
       const { page } = opened;
       expect(await page.locator(".strip-name").count()).toBe(12);

@@ -122,7 +122,7 @@ describe("swept values", () => {
 });
 
 describe("axes and intervals", () => {
-  it("begin near the data, at zero where that is near, and are logarithmic over more than a decade", () => {
+  it("begin near the data or at a near zero, and are logarithmic over a decade", () => {
     expect(rangeOf([5.5, 6.2])[0]).toBeGreaterThan(5);
     expect(rangeOf([1, 8])[0]).toBe(0);
     expect(rangeOf([1, 100])[0]).toBeGreaterThan(0);

@@ -68,7 +68,10 @@ export function lossReport(variants = ["cubic", "newreno"], repeats = 1): Fixtur
   );
 }
 
-/** A resumed handshake against a full one: the first reported visit is the second there. With `second`, another one follows in both. */
+/**
+ * A resumed handshake against a full one: the first reported visit is the second there. With
+ * `second`, both have another visit.
+ */
 export function resumedReport(second = false): Fixture {
   const { report } = sweepReport([], ["1rtt", "0rtt"], 6, (_, v) => 6.2 - v * 0.7);
   for (const run of report.runs) {
@@ -98,7 +101,10 @@ export function failedReport(): Fixture {
   return { report, blob: null };
 }
 
-/** Goodput by the rate of the return link, for eight ways to acknowledge: a narrow link holds up those that send much. */
+/**
+ * Goodput by the rate of the return link, for eight ACK policies: a slow link limits those that
+ * send many ACKs.
+ */
 export function policySweep(): Fixture {
   const sweep = [
     {

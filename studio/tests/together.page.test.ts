@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.close());
 
-it("all flows of a run can be drawn together, each by its name and with its value at the cursor", async () => {
+it("draws all flows of a run together, each with its name and value at the cursor", async () => {
   const opened = await bench.open(phaseReport(), { width: 1280, height: 720 });
   const { page } = opened;
   await bench.plots(opened);

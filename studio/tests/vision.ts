@@ -1,4 +1,7 @@
-/** What colours look like to colour-blind readers: linear RGB matrices of Machado, Oliveira and Fernandes (2009), full severity. */
+/**
+ * Colours as colour-blind readers see them: linear RGB matrices of Machado, Oliveira and Fernandes
+ * (2009), full severity.
+ */
 export const VISIONS: Record<string, number[]> = {
   usual: [1, 0, 0, 0, 1, 0, 0, 0, 1],
   protanope: [

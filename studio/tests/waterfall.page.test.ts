@@ -30,7 +30,7 @@ it.for([
   await opened.page.close();
 });
 
-it("a waterfall shares window and cursor with the plots, and its kinds can be taken away", async () => {
+it("a waterfall shares window and cursor with the plots, and its kinds can be hidden", async () => {
   const opened = await bench.open(pageReport());
   const { page } = opened;
   await bench.plots(opened);
@@ -60,7 +60,7 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
   await page.close();
 });
 
-it("an object pointed at says its numbers, and the same object of the other run says its own", async () => {
+it("an object under the pointer shows its numbers, as does that of the other run", async () => {
   const opened = await bench.open(pageReport(), { height: 1200, hash: "#versus=1" });
   const { page } = opened;
   await bench.plots(opened);
@@ -94,7 +94,7 @@ it("an object pointed at says its numbers, and the same object of the other run 
   await page.close();
 });
 
-it("the list of objects has the same rows in the same order, for those who do not point", async () => {
+it("the list of objects has the same rows in the same order", async () => {
   const opened = await bench.open(pageReport());
   const { page } = opened;
   await bench.plots(opened);
@@ -112,12 +112,13 @@ it("the list of objects has the same rows in the same order, for those who do no
   await page.close();
 });
 
-it("a visit over several connections says whose series these are, and what a proxy did where there is one", async () => {
+it("a visit over several connections says whose series it has, and what a proxy did", async () => {
   const opened = await bench.open(pageReport(), { hash: "#versus=1" });
   const { page } = opened;
   await bench.plots(opened);
   expect(await page.locator(".chart-note").allInnerTexts()).toEqual([
-    "The sender's series are of the first of 6 connections; received data and drops are of all connections.",
+    "The sender's series are of the first of 6 connections; " +
+      "received data and drops are of all connections.",
     "The sender's series are of the first of 6 connections.",
     "The sender's series are of the first of 6 connections.",
   ]);

@@ -111,7 +111,7 @@ describe("names of objects", () => {
   });
 });
 
-describe("return bytes", () => {
+describe("reverse bytes", () => {
   const { report } = pageReport();
   it("are in words, the sum first, without the layers of another transport", () => {
     expect(layersOf(report.runs[0]!.flows[0]!)).toEqual([

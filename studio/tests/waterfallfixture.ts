@@ -4,7 +4,7 @@ import { geoReport } from "./fixture.ts";
 
 const ENDINGS = ["html", "css", "js", "woff2", "webp", "json", "mp4", "map"];
 
-/** Objects of a page: asked for one after the other with `step` seconds between, or several at once. */
+/** Objects of a page: requested one after the other, `step` seconds apart, or several at once. */
 function page(n: number, step: number, together: number): Flow["objects"] {
   return Array.from({ length: n }, (_, i) => {
     const start_s = 1.3 + Math.floor(i / together) * step * together;
@@ -17,7 +17,10 @@ function page(n: number, step: number, together: number): Flow["objects"] {
   });
 }
 
-/** Visits of a page: over six connections and one object after the other, and over one connection and all at once. */
+/**
+ * Visits of a page: over six connections with one object after the other, and over one with all at
+ * once.
+ */
 export function pageReport(n = 40): Fixture {
   const { report } = geoReport({ repeats: 2, sizes: ["2 MB"], traces: false });
   const blob = new BlobWriter();

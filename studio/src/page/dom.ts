@@ -114,7 +114,8 @@ export function placeTip(
   up: string,
 ): void {
   const side = x > width / 2 ? "calc(-100% - 10px)" : "10px";
-  tip.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px) translate(${side}, ${up})`;
+  const at = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+  tip.style.transform = `${at} translate(${side}, ${up})`;
 }
 
 /** Scrolls to an element, without animation if the reader prefers that. */

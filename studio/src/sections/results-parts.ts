@@ -93,8 +93,8 @@ export function howto(m: Metric, single: boolean): string {
     ? `Each dot is the one run of its variant${better}. A diamond is a published value for the ` +
         "same case: hollow for an objective, filled for a measurement."
     : `Each dot is a run${better}. If the boxes of two variants do not overlap, the difference ` +
-        "is larger than the usual spread between runs. Steps show the share of runs at or below a " +
-        "value: a steep line means that runs are alike, a line that ends below 100 % that some " +
+        "is larger than the usual spread between runs. Steps show the share of runs at or below " +
+        "a value: a steep line means that runs are alike, a line that ends below 100 % that some " +
         "never finished. Axes need not begin at zero. Click a dot to open the time series of its " +
         "run, if they were recorded.";
 }
