@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { metricOf } from "../src/data/metrics.ts";
+import { METRIC, metricOf } from "../src/data/metrics.ts";
 import { metricValue, plainValue } from "../src/format/metric.ts";
 import {
   bytes,
@@ -89,6 +89,7 @@ describe("metrics", () => {
       label: "Reverse bytes, TCP options",
       unit: "B",
     });
+    expect(metricOf(METRIC.receiveBuffer)).toMatchObject({ unit: "B" });
     expect(metricOf("pep_held_bytes")).toMatchObject({
       label: "Largest proxy buffer",
       unit: "B",
