@@ -48,10 +48,11 @@ test-report: build
 	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
 	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
 
-lint: ## Formatting, clippy, documentation: warnings are errors
+lint: studio/node_modules/.installed ## Formatting, clippy, documentation, the page's sources: warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	cd studio && npm run --silent lint
 
 bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim
