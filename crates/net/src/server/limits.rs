@@ -377,7 +377,8 @@ mod tests {
         let more: Vec<Sending> = (0..1000).map(|_| door.send(ip(1))).collect();
         assert_eq!(sending[1].buffer(u64::MAX), LEAST_BUFFER);
         drop((first, sending, more));
-        assert_eq!((door.counts().sent.granted, door.counts().sent_to.len()), (0, 0));
+        let counts = door.counts();
+        assert_eq!((counts.sent.granted, counts.sent_to.len()), (0, 0));
     }
 
     #[test]
@@ -402,7 +403,8 @@ mod tests {
         assert_eq!(door.send(ip(1)).buffer(u64::MAX), MOST_BUFFER, "one download gets all it needs");
         let mut heavy: Vec<Sending> = (0..256).map(|_| door.send(ip(1))).collect();
         heavy.iter_mut().for_each(|sending| _ = sending.buffer(u64::MAX));
-        assert!(door.counts().sent.granted <= MOST_BUFFER, "{}", door.counts().sent.granted);
+        let granted = door.counts().sent.granted;
+        assert!(granted <= MOST_BUFFER, "{granted}");
         let mut other = door.send(ip(2));
         assert_eq!(other.buffer(u64::MAX), 512_000_000 / 257, "an equal part of all");
     }

@@ -66,9 +66,13 @@ async fn http3_clients_that_take_nothing_get_503() {
     for _ in 0..4 {
         held.push(place.get(&client, "/big").await.unwrap());
     }
-    let busy = place.get(&client, "/big").await.unwrap();
+    // On a connection of its own: what is not taken uses up the flow control of the first.
+    let second = place.client();
+    let busy = place.get(&second, "/big").await.unwrap();
     assert_eq!((busy.head.status().as_u16(), &busy.head.headers()[RETRY_AFTER]), (503, &"2".parse().unwrap()));
     assert!(get_as(&place, OTHER, "/hello.txt").await.ends_with("hello"));
+    drop(held);
+    second.disconnect().await;
     client.disconnect().await;
 }
 
