@@ -213,6 +213,14 @@ impl Conn {
         }
     }
 
+    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of them.
+    pub(crate) fn withhold(&self, before: u64, now: u64) {
+        if before != now {
+            let State { credit, quic, .. } = &mut *self.lock();
+            credit.withhold(before, now, quic);
+        }
+    }
+
     /// Nobody reads the stream any more; `held` bytes that were read of it are not taken.
     pub(crate) fn unsubscribe(&self, id: StreamId, held: u64) {
         self.lock().forget_aside(id);

@@ -43,7 +43,7 @@ impl Tuning {
         };
         let settings = Settings {
             stream_window: Bytes::new(limits.header.get().saturating_mul(2).max(least[0])),
-            connection_window: Bytes::new(limits.header.get().saturating_mul(8).max(least[1])),
+            connection_window: Bytes::new(limits.header.get().saturating_mul(4).max(least[1])),
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
             idle_timeout: limits.idle_time,

@@ -10,10 +10,12 @@ use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
 use h3::error::Code;
+use h3::error::StreamError;
+use h3::quic::StreamId;
 use h3::server::{RequestResolver, RequestStream};
 use http::header::TRAILER;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -73,7 +75,7 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes
             accepted = connection.accept() => match accepted {
                 Ok(Some(resolver)) => {
                     busy = tokio::time::Instant::now();
-                    conn.spawn(request(conn.clone(), resolver, shared.clone(), client, notes.clone()));
+                    conn.spawn(request(conn.clone(), Box::new(resolver), shared.clone(), client, notes.clone()));
                 }
                 // The client's close appears as an error here.
                 Ok(None) | Err(_) => break,
@@ -102,29 +104,48 @@ async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
     timeout(limit.into(), work).await.ok()
 }
 
+/// Waits for a request's header. Little is held until it is there: everything else is on the heap from then on.
 async fn request(
     conn: Conn,
-    resolver: RequestResolver<Http3, Bytes>,
+    mut resolver: Box<RequestResolver<Http3, Bytes>>,
     shared: Arc<Shared>,
     client: IpAddr,
     notes: Option<PathNotes>,
 ) {
-    let limits = *shared.door.limits();
-    // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5), which does not finish the stream.
-    let refusal = conn.finish_when_dropped(resolver.frame_stream.id());
-    let resolved = within(limits.header_time, resolver.resolve_request()).await;
+    let limit = shared.door.limits().header_time;
+    let Some(first) = within(limit, poll_fn(|cx| resolver.frame_stream.poll_next(cx))).await else {
+        return too_slow(&conn, &shared);
+    };
+    let id = resolver.frame_stream.id();
+    if let Ok(resolved) = resolver.accept_with_frame(first) {
+        Box::pin(exchange(conn, id, resolved.resolve(), shared, client, notes)).await;
+    }
+}
+
+/// Ends the connection of a client that plays for time with a header: dropped, its stream would stay open on its side.
+fn too_slow(conn: &Conn, shared: &Shared) {
+    shared.metrics.slow.fetch_add(1, Relaxed);
+    conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
+}
+
+/// Answers the request on stream `id`, unless the client abandons it.
+async fn exchange(
+    conn: Conn,
+    id: StreamId,
+    resolving: impl Future<Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>>,
+    shared: Arc<Shared>,
+    client: IpAddr,
+    notes: Option<PathNotes>,
+) {
+    // A header that breaks a limit is answered by the library itself (431, RFC 6585 §5), which does not finish the stream.
+    let refusal = conn.finish_when_dropped(id);
+    let resolved = within(shared.door.limits().stall_time, resolving).await;
     drop(refusal);
     let (request, stream) = match resolved {
         Some(Ok(resolved)) => resolved,
         Some(Err(_)) => return,
-        None => {
-            // Dropped, the stream stays open on the client's side; the connection of one who plays for time is not worth more.
-            shared.metrics.slow.fetch_add(1, Relaxed);
-            conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
-            return;
-        }
+        None => return too_slow(&conn, &shared),
     };
-    let id = stream.send_id();
     tokio::select! {
         // The client wants no more of it, or has gone: whatever is still under way for it ends here.
         () = conn.stopped(id) => {}

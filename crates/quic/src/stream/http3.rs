@@ -267,6 +267,7 @@ impl Drop for RecvStream {
         if let Some(framing) = &mut self.framing {
             framing.give_back(0);
             held += framing.uncredited;
+            self.conn.withhold(framing.uncredited, 0);
         }
         self.conn.waits(&mut self.reported, 0);
         self.conn.unsubscribe(self.id, held);
@@ -301,7 +302,9 @@ impl RecvStream {
                 return Ok(Some(bytes));
             }
             let Some(bytes) = self.reader.pop() else { break };
+            let before = framing.uncredited;
             self.conn.consumed(framing.push(bytes)?);
+            self.conn.withhold(before, framing.uncredited);
         }
         if self.ended {
             framing.filter.end()?;
