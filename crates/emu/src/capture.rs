@@ -4,7 +4,7 @@
 
 use crate::EmuError;
 use crate::clock::{Clock, pause};
-use crate::segment::{self, HEADER};
+use crate::gso::{self, HEADER};
 use bentpipe_link::DropCause;
 use bentpipe_units::{Bytes, Span, Time};
 use pcap_file::pcapng::PcapNgWriter;
@@ -21,14 +21,14 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
 /// Packets that wait to be written at most, and their bytes: 100 ms of the most small packets there can be, half a second of 1 Gbps.
-const MOST_PACKETS: usize = 1 << 16;
-const MOST_BYTES: u64 = 64_000_000;
+const MAX_QUEUED_PACKETS: usize = 1 << 16;
+const MAX_QUEUED_BYTES: u64 = 64_000_000;
 /// How often what waits is written. The queue is asked, since a thread that waits for it would have to be woken for each packet.
 const PERIOD: Span = Span::from_millis(20);
 
 /// Which captures to make. None, where nothing is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capture {
+pub struct CaptureConfig {
     /// What the server's interface sends and receives.
     pub server: Option<PathBuf>,
     /// What the clients' interfaces send and receive, each an interface of its own.
@@ -36,14 +36,14 @@ pub struct Capture {
     /// What the path lost, each packet with the cause as a comment; interface 0 is the forward direction.
     pub lost: Option<PathBuf>,
     /// Bytes of each packet that are written.
-    pub snap: Bytes,
+    pub snap_length: Bytes,
     /// How large each file may become; what comes after is counted and not written.
     pub most: Bytes,
 }
 
-impl Default for Capture {
+impl Default for CaptureConfig {
     fn default() -> Self {
-        Self { server: None, clients: None, lost: None, snap: Bytes::new(65_535), most: Bytes::from_mb(1000) }
+        Self { server: None, clients: None, lost: None, snap_length: Bytes::new(65_535), most: Bytes::from_mb(1000) }
     }
 }
 
@@ -62,7 +62,7 @@ pub struct CaptureReport {
 
 /// What is said of a packet.
 #[derive(Debug, Clone, Copy)]
-pub enum Note {
+pub enum PacketEvent {
     /// It enters the path: its host sends it.
     Sent,
     /// It has been on the path so long, and is received.
@@ -72,28 +72,28 @@ pub enum Note {
 }
 
 /// A packet behind its `virtio_net_hdr`, as it was at `at`.
-struct Seen {
+struct CapturedPacket {
     at: Time,
     interface: u32,
-    note: Note,
+    event: PacketEvent,
     whole: Box<[u8]>,
 }
 
 /// Where a thread of the path puts copies.
 #[derive(Clone)]
 pub struct Tap {
-    queue: SyncSender<Seen>,
+    queue: SyncSender<CapturedPacket>,
     held: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
 }
 
 impl Tap {
     /// A packet is seen. Where there is no room for a copy, it is counted.
-    pub fn see(&self, at: Time, interface: usize, note: Note, whole: &[u8]) {
+    pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
-        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MOST_BYTES {
-            let seen = Seen { at, interface: interface as u32, note, whole: whole.into() };
-            if self.queue.try_send(seen).is_ok() {
+        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
+            let captured = CapturedPacket { at, interface: interface as u32, event, whole: whole.into() };
+            if self.queue.try_send(captured).is_ok() {
                 return;
             }
         }
@@ -104,26 +104,26 @@ impl Tap {
 
 /// The thread that writes one file; it ends when all taps are gone.
 #[derive(Debug)]
-pub struct Scribe {
+pub struct CaptureWriter {
     thread: JoinHandle<CaptureReport>,
 }
 
-impl Scribe {
+impl CaptureWriter {
     /// Makes the file, with so many interfaces, which are called `name` and numbered where there are several.
-    pub fn start(file: &Path, name: &[String], capture: &Capture, clock: Clock) -> Result<(Self, Tap), EmuError> {
+    pub fn start(file: &Path, name: &[String], capture: &CaptureConfig, clock: Clock) -> Result<(Self, Tap), EmuError> {
         let failed = |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
-        let (queue, seen) = sync_channel(MOST_PACKETS);
+        let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
         let tap = Tap { queue, held: Arc::default(), missed: Arc::default() };
         let mut output = Output {
             writer: head(File::create(file).map_err(failed)?, name).map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
-            snap: usize::try_from(capture.snap.get()).unwrap_or(usize::MAX),
+            snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),
             room: capture.most.get(),
             report: CaptureReport { file: file.to_owned(), packets: 0, missed: 0, error: None },
         };
         let (held, missed) = (Arc::clone(&tap.held), Arc::clone(&tap.missed));
         let work = move || {
-            output.take_all(&seen, &held);
+            output.take_all(&captured, &held);
             output.report.missed += missed.load(Ordering::Relaxed);
             output.report
         };
@@ -142,30 +142,30 @@ type Writer = PcapNgWriter<BufWriter<File>>;
 struct Output {
     writer: Writer,
     epoch: std::time::Duration,
-    snap: usize,
+    snap_length: usize,
     room: u64,
     report: CaptureReport,
 }
 
 impl Output {
-    fn take_all(&mut self, queue: &Receiver<Seen>, held: &AtomicU64) {
+    fn take_all(&mut self, queue: &Receiver<CapturedPacket>, held: &AtomicU64) {
         let mut batch = Vec::new();
         loop {
             let ended = loop {
                 match queue.try_recv() {
-                    Ok(seen) => batch.push(seen),
+                    Ok(captured) => batch.push(captured),
                     Err(error) => break error == TryRecvError::Disconnected,
                 }
                 // What comes while it is taken waits for the next batch.
-                if batch.len() == MOST_PACKETS {
+                if batch.len() == MAX_QUEUED_PACKETS {
                     break false;
                 }
             };
             // Two threads fill the queue, each in order.
-            batch.sort_by_key(|seen| seen.at);
-            for seen in batch.drain(..) {
-                held.fetch_sub(seen.whole.len() as u64, Ordering::Relaxed);
-                self.write(seen);
+            batch.sort_by_key(|captured| captured.at);
+            for captured in batch.drain(..) {
+                held.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
+                self.write(captured);
             }
             if let Err(error) = self.writer.get_mut().flush() {
                 self.report.error.get_or_insert(error.to_string());
@@ -177,25 +177,25 @@ impl Output {
         }
     }
 
-    fn write(&mut self, seen: Seen) {
-        let Seen { at, interface, note, mut whole } = seen;
+    fn write(&mut self, captured: CapturedPacket) {
+        let CapturedPacket { at, interface, event, mut whole } = captured;
         // The headers of a block, and of its options, beside the packet.
         const AROUND: u64 = 96;
         let length = whole.len() - HEADER;
-        let kept = length.min(self.snap);
+        let kept = length.min(self.snap_length);
         let cost = kept as u64 + AROUND;
         if self.report.error.is_some() || self.room < cost {
             self.report.missed += 1;
             return;
         }
         self.room -= cost;
-        segment::complete(&mut whole);
+        gso::complete(&mut whole);
         let mut options = Vec::with_capacity(2);
         // Flags: 1 is received, 2 is sent (pcapng §4.3.1).
-        let (direction, comment) = match note {
-            Note::Sent => (2, None),
-            Note::Received(after) => (1, Some(format!("after {after}"))),
-            Note::Lost(cause, after) => (2, Some(format!("lost after {after}: {}", cause_name(cause)))),
+        let (direction, comment) = match event {
+            PacketEvent::Sent => (2, None),
+            PacketEvent::Received(after) => (1, Some(format!("after {after}"))),
+            PacketEvent::Lost(cause, after) => (2, Some(format!("lost after {after}: {}", cause_name(cause)))),
         };
         options.extend(comment.map(|comment| EnhancedPacketOption::Comment(Cow::Owned(comment))));
         options.push(EnhancedPacketOption::Flags(direction));

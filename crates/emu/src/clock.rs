@@ -53,11 +53,11 @@ pub fn thread_time() -> Span {
 /// For threads without real-time priority by a timer of its own, since the timeout of `ppoll` may then be late by a thousandth of its length
 /// (`select_estimate_accuracy` in the kernel), which is 300 us for a satellite's delay.
 #[derive(Debug)]
-pub struct Alarm {
+pub struct WakeTimer {
     timer: Option<TimerFd>,
 }
 
-impl Alarm {
+impl WakeTimer {
     /// An alarm that is not set, for a thread with real-time priority or without.
     pub fn new(realtime: bool) -> Result<Self, EmuError> {
         if realtime {

@@ -1,13 +1,13 @@
 //! Namespaces with the path between them, and the two threads that carry packets across.
 
-use crate::capture::{Scribe, Tap};
+use crate::capture::{CaptureWriter, Tap};
 use crate::clock::{Clock, pause};
-use crate::gauge::{Board, Gauge};
-use crate::lane::Lane;
-use crate::motion::{self, Course, Motion};
+use crate::delay_changes::{self, DelayChange, DelayChanges};
+use crate::link_pipeline::LinkPipeline;
+use crate::monitor::{Monitor, PortMonitor};
 use crate::report::{DirectionReport, Report};
+use crate::stats::{StatsCell, StatsReader};
 use crate::tun::{Tun, ring_drops};
-use crate::watch::{Watch, Watcher};
 use crate::worker::{Taps, Worker};
 use crate::{EmuError, Namespace};
 use bentpipe_link::{DirectionModel, LinkContext};
@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// Terminals that one emulation can have: as many as the last octet tells apart. Each is a namespace and a TUN device.
-pub const MOST_TERMINALS: usize = 250;
+pub const MAX_TERMINALS: usize = 250;
 /// The smallest packet size that IPv6 works with (RFC 8200 §5), and the largest that a TUN device takes.
 const MTUS: std::ops::RangeInclusive<u64> = 1280..=65_535;
 
 /// How long whoever waits for a time sleeps at most before looking whether there is something to wait for.
-const NAP: Span = Span::from_millis(50);
+const MAX_SLEEP: Span = Span::from_millis(50);
 
 /// A hop of the path, both directions.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct PathSpec {
 pub struct Settings {
     /// How long before a packet is due its thread stops sleeping and looks at the clock instead: about what it costs to be woken. It takes that much processor
     /// time for each packet that is waited for, and half of one processor in all at most.
-    pub spin: Span,
+    pub busy_poll: Span,
     /// Whether to ask for real-time priority. Without permission it goes on without, and says so.
     pub realtime: bool,
     /// Packets of one flow whose deadlines lie within this of each other, and have passed, are handed over as one, as by a network card with generic receive offload (GRO). Zero: each by
@@ -70,7 +70,12 @@ pub struct Settings {
 impl Default for Settings {
     /// Measured on a virtual machine: see decision 14. A gigabit card interrupts up to 20,000 times a second (`InterruptThrottleRate` of Linux's e1000 driver), and joins what came in between.
     fn default() -> Self {
-        Self { spin: Span::from_micros(40), realtime: true, gro: Span::from_micros(50), memory: Bytes::from_mb(1000) }
+        Self {
+            busy_poll: Span::from_micros(40),
+            realtime: true,
+            gro: Span::from_micros(50),
+            memory: Bytes::from_mb(1000),
+        }
     }
 }
 
@@ -78,14 +83,14 @@ impl Default for Settings {
 ///
 /// All of it is held by file descriptors of this process: nothing has a name on the host, and nothing is left when the process ends, however it ends.
 #[derive(Debug)]
-pub struct Ground {
+pub struct Testbed {
     clients: Vec<Namespace>,
     server: Namespace,
     client_tuns: Vec<Arc<Tun>>,
     server_tun: Arc<Tun>,
 }
 
-impl Ground {
+impl Testbed {
     /// Namespaces for so many clients, with interfaces for packets of up to `mtu` bytes.
     ///
     /// Clients have 198.18.0.1, 198.18.0.2 and so on, and the server 198.19.0.1, of the addresses for benchmarking (RFC 2544 §C.2.2); the same with
@@ -95,10 +100,10 @@ impl Ground {
     /// # Errors
     /// Numbers that are not allowed; a process that may not make namespaces or TUN devices.
     pub fn new(clients: usize, mtu: Bytes) -> Result<Self, EmuError> {
-        if !(1..=MOST_TERMINALS).contains(&clients) {
+        if !(1..=MAX_TERMINALS).contains(&clients) {
             return Err(EmuError::Spec {
                 what: format!("{clients} terminals"),
-                allowed: format!("1 to {MOST_TERMINALS}"),
+                allowed: format!("1 to {MAX_TERMINALS}"),
             });
         }
         let size = u32::try_from(mtu.get()).ok().filter(|mtu| MTUS.contains(&u64::from(*mtu)));
@@ -113,20 +118,20 @@ impl Ground {
         for key in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
             let _ = server.set(key, "1");
         }
-        let mut ground = Self { clients: Vec::new(), server, client_tuns: Vec::new(), server_tun };
+        let mut testbed = Self { clients: Vec::new(), server, client_tuns: Vec::new(), server_tun };
         let everywhere = [(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)];
         for index in 0..clients {
             let namespace = Namespace::new()?;
             let tun = Tun::new(&namespace, mtu, &client_addresses(index), &everywhere)?;
-            ground.clients.push(namespace);
-            ground.client_tuns.push(Arc::new(tun));
+            testbed.clients.push(namespace);
+            testbed.client_tuns.push(Arc::new(tun));
         }
         // Programs without rights may ping. A group that the user namespace does not know is refused, and a ping program may still have the right itself.
         let group = nix::unistd::getgid();
-        for namespace in ground.namespaces() {
+        for namespace in testbed.namespaces() {
             let _ = namespace.set("net.ipv4.ping_group_range", &format!("{group} {group}"));
         }
-        Ok(ground)
+        Ok(testbed)
     }
 
     /// The namespace of client number `index`.
@@ -185,7 +190,7 @@ fn terminal_of(address: IpAddr, terminals: usize) -> Option<usize> {
 /// Dropped, it stops; [`Self::stop`] also says what it did.
 #[derive(Debug)]
 pub struct Emulator {
-    ground: Ground,
+    testbed: Testbed,
     clock: Clock,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<DirectionReport, EmuError>>>,
@@ -193,106 +198,131 @@ pub struct Emulator {
     pub(crate) realtime: bool,
     /// What interfaces had dropped before.
     dropped: (u64, u64),
-    gauge: Gauge,
-    scribes: Vec<Scribe>,
+    stats: StatsReader,
+    capture_writers: Vec<CaptureWriter>,
 }
 
 impl Emulator {
-    /// Lets packets pass between the namespaces of `ground`. The time of the links begins now.
+    /// Lets packets pass between the namespaces of `testbed`. The time of the links begins now.
     ///
     /// # Errors
     /// A path without hops, or a machine that has no threads or timers left.
-    pub fn start(ground: Ground, spec: &PathSpec, settings: Settings) -> Result<Self, EmuError> {
-        Self::start_watched(ground, spec, settings, &Watch::default())
+    pub fn start(testbed: Testbed, spec: &PathSpec, settings: Settings) -> Result<Self, EmuError> {
+        Self::start_monitored(testbed, spec, settings, &Monitor::default())
     }
 
-    /// The same, and notes what `watch` asks for.
+    /// The same, and notes what `monitor` asks for.
     ///
     /// # Errors
     /// Those of [`Self::start`]; a capture whose file cannot be made.
-    pub fn start_watched(ground: Ground, spec: &PathSpec, settings: Settings, watch: &Watch) -> Result<Self, EmuError> {
-        Self::start_moving(ground, spec, &[], settings, watch)
+    pub fn start_monitored(
+        testbed: Testbed,
+        spec: &PathSpec,
+        settings: Settings,
+        monitor: &Monitor,
+    ) -> Result<Self, EmuError> {
+        Self::start_with_delay_changes(testbed, spec, &[], settings, monitor)
     }
 
     /// The same, over hops of which some change while they are used.
     ///
     /// # Errors
-    /// Those of [`Self::start_watched`]; motions of hops or terminals that are not there.
-    pub fn start_moving(
-        ground: Ground,
+    /// Those of [`Self::start_monitored`]; motions of hops or terminals that are not there.
+    pub fn start_with_delay_changes(
+        testbed: Testbed,
         spec: &PathSpec,
-        motions: &[Motion],
+        motions: &[DelayChanges],
         settings: Settings,
-        watch: &Watch,
+        monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
             return Err(EmuError::Spec { what: "a path of no hops".to_owned(), allowed: "at least one".to_owned() });
         }
-        let terminals = ground.clients.len();
-        let (mut forward, mut reverse) = (Lane::new(), Lane::new());
+        let terminals = testbed.clients.len();
+        let (mut forward, mut reverse) = (LinkPipeline::new(), LinkPipeline::new());
         let context = |hop: &Hop, way: &str| LinkContext {
             rtt: spec.base_rtt,
             seed: spec.seed,
             run: spec.run,
             name: format!("{}/{way}", hop.name),
         };
-        motion::check(motions, spec, terminals)?;
-        let courses = |hop: usize, course: fn(&Motion) -> &[Course]| -> Vec<(usize, &[Course])> {
+        delay_changes::check(motions, spec, terminals)?;
+        let delay_changes = |hop: usize, course: fn(&DelayChanges) -> &[DelayChange]| -> Vec<(usize, &[DelayChange])> {
             let motions = motions.iter().filter(|motion| motion.hop == hop);
             motions.map(|motion| (motion.terminal, course(motion))).collect()
         };
         for (index, hop) in spec.hops.iter().enumerate() {
-            let courses = courses(index, |motion| &motion.reverse);
-            reverse.push_moving(&hop.reverse, &context(hop, "return"), terminals, hop.shared, &courses);
+            let delay_changes = delay_changes(index, |motion| &motion.reverse);
+            reverse.push_with_delay_changes(
+                &hop.reverse,
+                &context(hop, "return"),
+                terminals,
+                hop.shared,
+                &delay_changes,
+            );
         }
         for (index, hop) in spec.hops.iter().enumerate().rev() {
-            let courses = courses(index, |motion| &motion.forward);
-            forward.push_moving(&hop.forward, &context(hop, "forward"), terminals, hop.shared, &courses);
+            let delay_changes = delay_changes(index, |motion| &motion.forward);
+            forward.push_with_delay_changes(
+                &hop.forward,
+                &context(hop, "forward"),
+                terminals,
+                hop.shared,
+                &delay_changes,
+            );
         }
-        if watch.series {
+        if monitor.series {
             forward.keep_series();
             reverse.keep_series();
         }
-        let dropped = ground.ring_drops()?;
-        let server = vec![Arc::clone(&ground.server_tun)];
-        let clients = ground.client_tuns.clone();
+        let dropped = testbed.ring_drops()?;
+        let server = vec![Arc::clone(&testbed.server_tun)];
+        let clients = testbed.client_tuns.clone();
         let (clock, stop) = (Clock::start(), Arc::new(AtomicBool::new(false)));
-        let mut scribes = Vec::new();
+        let mut capture_writers = Vec::new();
         let mut tap = |file: &Option<PathBuf>, names: &[String]| -> Result<Option<Tap>, EmuError> {
             let Some(file) = file else { return Ok(None) };
-            let (scribe, tap) = Scribe::start(file, names, &watch.capture, clock)?;
-            scribes.push(scribe);
+            let (writer, tap) = CaptureWriter::start(file, names, &monitor.capture, clock)?;
+            capture_writers.push(writer);
             Ok(Some(tap))
         };
-        let at_server = tap(&watch.capture.server, &["server".to_owned()])?;
+        let at_server = tap(&monitor.capture.server, &["server".to_owned()])?;
         let at_clients =
-            tap(&watch.capture.clients, &(0..terminals).map(|index| format!("client {index}")).collect::<Vec<_>>())?;
-        let lost = tap(&watch.capture.lost, &["forward".to_owned(), "return".to_owned()])?;
+            tap(&monitor.capture.clients, &(0..terminals).map(|index| format!("client {index}")).collect::<Vec<_>>())?;
+        let lost = tap(&monitor.capture.lost, &["forward".to_owned(), "return".to_owned()])?;
         let to_clients = Taps { entry: at_server.clone(), exit: at_clients.clone(), lost: lost.clone() };
         let to_server = Taps { entry: at_clients, exit: at_server, lost };
-        let gauge = Gauge::new();
-        let worker = |name, lane, (inputs, outputs), terminal_of, taps, board: &Arc<Board>| Worker {
+        let stats = StatsReader::new();
+        let worker = |name, pipeline, (inputs, outputs), terminal_of, taps, stats: &Arc<StatsCell>| Worker {
             name,
-            lane,
+            pipeline,
             inputs,
             outputs,
             terminal_of,
             terminals,
-            watcher: Watcher::new(watch, name == "forward"),
+            monitor: PortMonitor::new(monitor, name == "forward"),
             settings,
             clock,
             stop: Arc::clone(&stop),
             taps,
-            board: Arc::clone(board),
+            stats: Arc::clone(stats),
         };
         let down = (server.clone(), clients.clone());
         let workers = [
-            worker("forward", forward, down, Some(terminal_of as _), to_clients, &gauge.forward),
-            worker("return", reverse, (clients, server), None, to_server, &gauge.reverse),
+            worker("forward", forward, down, Some(terminal_of as _), to_clients, &stats.forward),
+            worker("return", reverse, (clients, server), None, to_server, &stats.reverse),
         ];
         let realtime = settings.realtime;
-        let mut emulator =
-            Self { ground, realtime, clock, stop: Arc::clone(&stop), threads: Vec::new(), dropped, gauge, scribes };
+        let mut emulator = Self {
+            testbed,
+            realtime,
+            clock,
+            stop: Arc::clone(&stop),
+            threads: Vec::new(),
+            dropped,
+            stats,
+            capture_writers,
+        };
         for worker in workers {
             let thread = std::thread::Builder::new().name(worker.name.to_owned()).spawn(|| worker.run());
             emulator.threads.push(thread.map_err(|error| EmuError::system("a thread", error))?);
@@ -301,8 +331,8 @@ impl Emulator {
     }
 
     /// The namespaces.
-    pub fn ground(&self) -> &Ground {
-        &self.ground
+    pub fn testbed(&self) -> &Testbed {
+        &self.testbed
     }
 
     /// Time of the links.
@@ -321,14 +351,14 @@ impl Emulator {
             if stop.load(Ordering::Relaxed) || !self.is_working() {
                 return false;
             }
-            pause(at.since(self.now()).min(NAP));
+            pause(at.since(self.now()).min(MAX_SLEEP));
         }
         true
     }
 
     /// What the path carries, readable from any thread while it works.
-    pub fn gauge(&self) -> Gauge {
-        self.gauge.clone()
+    pub fn stats(&self) -> StatsReader {
+        self.stats.clone()
     }
 
     /// Whether both directions still work. One that has ended has met an error, which [`Self::stop`] tells.
@@ -348,14 +378,14 @@ impl Emulator {
             let ended = thread.join();
             reports.push(ended.map_err(|_| EmuError::system("a direction", std::io::Error::other("it panicked")))??);
         }
-        let (clients, server) = self.ground.ring_drops()?;
+        let (clients, server) = self.testbed.ring_drops()?;
         let (Some(mut reverse), Some(mut forward)) = (reports.pop(), reports.pop()) else {
             return Err(EmuError::system("the directions", std::io::Error::other("they were stopped before")));
         };
         reverse.dropped_ring = clients - self.dropped.0;
         forward.dropped_ring = server - self.dropped.1;
         // The threads of the path have ended, and with them the taps.
-        let captures = self.scribes.drain(..).filter_map(Scribe::finish).collect();
+        let captures = self.capture_writers.drain(..).filter_map(CaptureWriter::finish).collect();
         Ok(Report { length, forward, reverse, captures })
     }
 }
@@ -367,8 +397,8 @@ impl Drop for Emulator {
             // What it ended with, nobody asked for.
             let _ = thread.join();
         }
-        for scribe in self.scribes.drain(..) {
-            let _ = scribe.finish();
+        for writer in self.capture_writers.drain(..) {
+            let _ = writer.finish();
         }
     }
 }
@@ -379,21 +409,21 @@ mod tests {
 
     #[test]
     fn addresses_lead_back_to_their_terminals() {
-        for index in [0, 1, MOST_TERMINALS - 1] {
+        for index in [0, 1, MAX_TERMINALS - 1] {
             for address in client_addresses(index) {
-                assert_eq!(terminal_of(address, MOST_TERMINALS), Some(index), "{address}");
+                assert_eq!(terminal_of(address, MAX_TERMINALS), Some(index), "{address}");
                 assert_eq!(terminal_of(address, index), None, "{address}: not among so few");
             }
         }
         for address in ["198.18.0.0", "198.18.1.1", "198.19.0.1", "2001:2:0:1::", "2001:2:0:1:1::1"] {
-            assert_eq!(terminal_of(address.parse().expect("an address"), MOST_TERMINALS), None, "{address}");
+            assert_eq!(terminal_of(address.parse().expect("an address"), MAX_TERMINALS), None, "{address}");
         }
     }
 
     #[test]
     fn numbers_that_cannot_be_are_refused_with_what_is_allowed() {
         for (clients, mtu) in [(0, 1500), (251, 1500), (1, 1279), (1, 65_536)] {
-            let error = Ground::new(clients, Bytes::new(mtu)).expect_err("refused");
+            let error = Testbed::new(clients, Bytes::new(mtu)).expect_err("refused");
             assert!(matches!(error, EmuError::Spec { .. }), "{error}");
         }
     }

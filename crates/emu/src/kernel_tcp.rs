@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How often the kernel is asked about the sender's socket.
 const SAMPLE: Span = Span::from_millis(20);
 /// Samples kept; what comes later is not.
-const MOST_SAMPLES: usize = 500_000;
+const MAX_SAMPLES: usize = 500_000;
 /// How long the server waits for the client's last word once the client has ended.
 const GRACE: Span = Span::from_secs(3);
 /// Written and read at a time.
@@ -33,11 +33,11 @@ const CHUNK: usize = 256 * 1024;
 /// A request: direction, number, size.
 const REQUEST: usize = 17;
 /// Tenths of a second that what was received is counted in: a day.
-const MOST_TENTHS: usize = 864_000;
+const MAX_TENTHS: usize = 864_000;
 
 /// One object, asked for once those it comes after are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
+pub struct TransferObject {
     /// Its size.
     pub bytes: Bytes,
     /// Objects before it in the list, by their place, that must be complete.
@@ -58,16 +58,16 @@ pub struct Transfer {
     /// Whether objects go from client to server.
     pub upload: bool,
     /// The objects, fetched one after the other.
-    pub objects: Vec<Exchange>,
+    pub objects: Vec<TransferObject>,
     /// The end, however much has arrived, so long after the connection was asked for.
-    pub lasts: Option<Span>,
+    pub duration: Option<Span>,
     /// When it is given up, since the links began.
-    pub give_up: Time,
+    pub deadline: Time,
 }
 
 /// What became of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ExchangeOutcome {
+pub struct ObjectOutcome {
     /// When it was asked for.
     pub asked: Option<Time>,
     /// Of its content, what reached the receiver's application.
@@ -107,7 +107,7 @@ pub struct TransferOutcome {
     /// When the first byte of an object reached the receiver's application.
     pub first_byte: Option<Time>,
     /// The objects, in their order.
-    pub objects: Vec<ExchangeOutcome>,
+    pub objects: Vec<ObjectOutcome>,
     /// Bytes of objects received in each tenth of a second since the links began.
     pub received_by_tenth: Vec<u64>,
     /// The data's sender from time to time, and at its end.
@@ -119,7 +119,7 @@ pub struct TransferOutcome {
 }
 
 /// What both ends note.
-struct Notes<'a> {
+struct TransferState<'a> {
     emulator: &'a Emulator,
     transfer: &'a Transfer,
     stop: &'a AtomicBool,
@@ -129,14 +129,14 @@ struct Notes<'a> {
 }
 
 /// Why an end goes no further.
-enum Halt {
+enum Stop {
     /// Time or patience is up, or the emulation is over.
     Over,
     /// A socket failed.
     Failed(&'static str, io::Error),
 }
 
-type Step<T> = Result<T, Halt>;
+type Step<T> = Result<T, Stop>;
 
 impl Emulator {
     /// Carries out `transfer` with sockets of the kernel, and waits for its end. Set `stop` to end it early.
@@ -145,39 +145,39 @@ impl Emulator {
     /// A client that there is not, sockets that the kernel does not give, a congestion control that it does not have. What happens to an
     /// open connection is no error here: see [`TransferOutcome::error`].
     pub fn transfer(&self, transfer: &Transfer, stop: &AtomicBool) -> Result<TransferOutcome, EmuError> {
-        let Some(client_side) = self.ground().client(transfer.client) else {
+        let Some(client_side) = self.testbed().client(transfer.client) else {
             let what = format!("client number {}", transfer.client);
             return Err(EmuError::Spec { what, allowed: "those of the emulation".to_owned() });
         };
         let (server, client) = (server_addresses()[0], client_addresses(transfer.client)[0]);
         let make = |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
-        let listener = self.ground().server().inside(|| listener(server, transfer))?;
+        let listener = self.testbed().server().inside(|| listener(server, transfer))?;
         let listener = listener.map_err(make("a TCP socket that listens"))?;
         let socket = client_side.inside(|| connector(client, transfer))?.map_err(make("a TCP socket"))?;
 
         let outcome = TransferOutcome {
             begin: self.now(),
-            objects: vec![ExchangeOutcome::default(); transfer.objects.len()],
+            objects: vec![ObjectOutcome::default(); transfer.objects.len()],
             ..TransferOutcome::default()
         };
         let ended = AtomicBool::new(false);
-        let notes = Notes { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
+        let notes = TransferState { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
         std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
-                notes.hurry();
+                notes.raise_priority();
                 notes.serve(&listener)
             });
             let fetching = scope.spawn(|| {
-                notes.hurry();
+                notes.raise_priority();
                 let fetched = notes.fetch(socket, SocketAddr::new(server, transfer.port));
                 notes.ended.store(true, Ordering::Relaxed);
                 fetched
             });
-            let panicked = || Err(Halt::Failed("a thread", io::Error::other("it panicked")));
+            let panicked = || Err(Stop::Failed("a thread", io::Error::other("it panicked")));
             let fetched = fetching.join().unwrap_or_else(|_| panicked());
             notes.ended.store(true, Ordering::Relaxed);
             let served = serving.join().unwrap_or_else(|_| panicked());
-            notes.conclude(fetched, served);
+            notes.finish(fetched, served);
         });
         Ok(notes.outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
@@ -216,36 +216,36 @@ fn stream(fd: OwnedFd) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-impl Notes<'_> {
-    fn note<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
+impl TransferState<'_> {
+    fn update<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
         change(&mut self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// An application that reads late makes its kernel close the window: the ends get the processor before whatever else the machine does, where that is
     /// permitted, and after the emulator.
-    fn hurry(&self) {
+    fn raise_priority(&self) {
         if self.emulator.realtime {
-            let _ = sys::realtime(sys::END);
+            let _ = sys::realtime(sys::APPLICATION_PRIORITY);
         }
     }
 
     /// Whether to go on at all.
     fn go_on(&self) -> Step<()> {
-        let over = self.stop.load(Ordering::Relaxed) || self.emulator.now() >= self.give_up() || {
+        let over = self.stop.load(Ordering::Relaxed) || self.emulator.now() >= self.deadline() || {
             !self.emulator.is_working()
         };
-        if over { Err(Halt::Over) } else { Ok(()) }
+        if over { Err(Stop::Over) } else { Ok(()) }
     }
 
     /// When it ends, come what may.
-    fn give_up(&self) -> Time {
-        let lasts = self.transfer.lasts.map(|lasts| self.note(|outcome| outcome.begin) + lasts);
-        lasts.map_or(self.transfer.give_up, |end| end.min(self.transfer.give_up))
+    fn deadline(&self) -> Time {
+        let duration = self.transfer.duration.map(|duration| self.update(|outcome| outcome.begin) + duration);
+        duration.map_or(self.transfer.deadline, |end| end.min(self.transfer.deadline))
     }
 
     /// The client.
     fn fetch(&self, fd: OwnedFd, to: SocketAddr) -> Step<()> {
-        let failed = |error: Errno| Halt::Failed("connecting", error.into());
+        let failed = |error: Errno| Stop::Failed("connecting", error.into());
         match connect(fd.as_raw_fd(), &SockaddrStorage::from(to)) {
             Ok(()) | Err(Errno::EINPROGRESS) => {}
             Err(error) => return Err(failed(error)),
@@ -255,26 +255,26 @@ impl Notes<'_> {
         }
         match getsockopt(&fd, SocketError).map_err(failed)? {
             0 => {}
-            error => return Err(Halt::Failed("connecting", io::Error::from_raw_os_error(error))),
+            error => return Err(Stop::Failed("connecting", io::Error::from_raw_os_error(error))),
         }
-        self.note(|outcome| outcome.open = Some(self.emulator.now()));
-        let mut stream = stream(fd).map_err(|error| Halt::Failed("the client's socket", error))?;
+        self.update(|outcome| outcome.open = Some(self.emulator.now()));
+        let mut stream = stream(fd).map_err(|error| Stop::Failed("the client's socket", error))?;
         let sampled = stream.try_clone().ok().filter(|_| self.transfer.upload);
         std::thread::scope(|scope| {
             if let Some(sampled) = sampled {
                 scope.spawn(move || self.sample(&sampled));
             }
-            let all = self.ask_for_all(&mut stream);
+            let all = self.request_all(&mut stream);
             // Of what lasts for a time, the time is up.
             self.ended.store(true, Ordering::Relaxed);
             all
         })
     }
 
-    fn ask_for_all(&self, stream: &mut TcpStream) -> Step<()> {
+    fn request_all(&self, stream: &mut TcpStream) -> Step<()> {
         let mut buffer = vec![0; CHUNK];
         for (number, object) in self.transfer.objects.iter().enumerate() {
-            let before = self.note(|outcome| {
+            let before = self.update(|outcome| {
                 let ends = object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
                 ends.max()
             });
@@ -283,7 +283,7 @@ impl Notes<'_> {
                 self.go_on()?;
                 pause(due.since(self.emulator.now()).min(SAMPLE));
             }
-            self.note(|outcome| outcome.objects[number].asked = Some(self.emulator.now()));
+            self.update(|outcome| outcome.objects[number].asked = Some(self.emulator.now()));
             let mut request = [0; REQUEST];
             request[0] = u8::from(self.transfer.upload);
             request[1..9].copy_from_slice(&(number as u64).to_be_bytes());
@@ -298,26 +298,26 @@ impl Notes<'_> {
             } else {
                 self.receive_content(stream, &mut buffer, number, object.bytes.get())?;
             }
-            self.note(|outcome| outcome.objects[number].completed = Some(self.emulator.now()));
+            self.update(|outcome| outcome.objects[number].completed = Some(self.emulator.now()));
         }
         Ok(())
     }
 
     /// The server, of one connection.
     fn serve(&self, listener: &OwnedFd) -> Step<()> {
-        let failed = |error: Errno| Halt::Failed("accepting a connection", error.into());
+        let failed = |error: Errno| Stop::Failed("accepting a connection", error.into());
         while !ready(listener, PollFlags::POLLIN).map_err(failed)? {
             self.go_on()?;
-            self.ended_long_ago(None)?;
+            self.check_grace(None)?;
         }
         let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).map_err(failed)?;
-        let mut stream = stream(owned(fd)).map_err(|error| Halt::Failed("the server's socket", error))?;
+        let mut stream = stream(owned(fd)).map_err(|error| Stop::Failed("the server's socket", error))?;
         let sampled = stream.try_clone().ok().filter(|_| !self.transfer.upload);
         std::thread::scope(|scope| {
             if let Some(sampled) = sampled {
                 scope.spawn(move || self.sample(&sampled));
             }
-            let answered = self.answer_all(&mut stream);
+            let answered = self.serve_all(&mut stream);
             // The sampler ends with the client; a server that fails before takes it along.
             if answered.is_err() {
                 self.ended.store(true, Ordering::Relaxed);
@@ -326,7 +326,7 @@ impl Notes<'_> {
         })
     }
 
-    fn answer_all(&self, stream: &mut TcpStream) -> Step<()> {
+    fn serve_all(&self, stream: &mut TcpStream) -> Step<()> {
         let mut buffer = vec![0; CHUNK];
         loop {
             let mut request = [0; REQUEST];
@@ -338,7 +338,7 @@ impl Notes<'_> {
                 bytes.copy_from_slice(&request[at..at + 8]);
                 u64::from_be_bytes(bytes)
             };
-            // What comes is what `ask_for_all` sent.
+            // What comes is what `request_all` sent.
             let (number, bytes) = (word(1) as usize, word(9));
             if self.transfer.upload {
                 self.receive_content(stream, &mut buffer, number, bytes)?;
@@ -367,7 +367,7 @@ impl Notes<'_> {
             match stream.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if waits(&error) => self.go_on()?,
-                Err(error) => return Err(Halt::Failed("sending", error)),
+                Err(error) => return Err(Stop::Failed("sending", error)),
             }
         }
         Ok(())
@@ -378,16 +378,16 @@ impl Notes<'_> {
         while left > 0 {
             let most = left.min(buffer.len() as u64) as usize;
             match stream.read(&mut buffer[..most]) {
-                Ok(0) => return Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into())),
+                Ok(0) => return Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into())),
                 Ok(read) => {
                     left -= read as u64;
                     self.received(number, read as u64);
-                    if self.transfer.lasts.is_some() {
+                    if self.transfer.duration.is_some() {
                         self.go_on()?;
                     }
                 }
                 Err(error) if waits(&error) => self.go_on()?,
-                Err(error) => return Err(Halt::Failed("receiving", error)),
+                Err(error) => return Err(Stop::Failed("receiving", error)),
             }
         }
         Ok(())
@@ -396,8 +396,8 @@ impl Notes<'_> {
     /// Bytes of an object have reached the application.
     fn received(&self, number: usize, bytes: u64) {
         let now = self.emulator.now();
-        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MOST_TENTHS);
-        self.note(|outcome| {
+        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MAX_TENTHS);
+        self.update(|outcome| {
             outcome.first_byte = outcome.first_byte.or(Some(now));
             if let Some(object) = outcome.objects.get_mut(number) {
                 object.received += bytes;
@@ -413,7 +413,7 @@ impl Notes<'_> {
         if self.receive_or_end(stream, into)? {
             return Ok(());
         }
-        Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into()))
+        Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into()))
     }
 
     /// Fills `into`; false where the other side had nothing more to say.
@@ -422,24 +422,24 @@ impl Notes<'_> {
         while filled < into.len() {
             match stream.read(&mut into[filled..]) {
                 Ok(0) if filled == 0 => return Ok(false),
-                Ok(0) => return Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into())),
+                Ok(0) => return Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into())),
                 Ok(read) => filled += read,
                 Err(error) if waits(&error) => {
                     self.go_on()?;
                     waited_from = waited_from.or(self.ended.load(Ordering::Relaxed).then(|| self.emulator.now()));
-                    self.ended_long_ago(waited_from)?;
+                    self.check_grace(waited_from)?;
                 }
-                Err(error) => return Err(Halt::Failed("receiving", error)),
+                Err(error) => return Err(Stop::Failed("receiving", error)),
             }
         }
         Ok(true)
     }
 
     /// Gives the client's last words some time.
-    fn ended_long_ago(&self, from: Option<Time>) -> Step<()> {
+    fn check_grace(&self, from: Option<Time>) -> Step<()> {
         let now = self.emulator.now();
         let ended = self.ended.load(Ordering::Relaxed);
-        if ended && from.is_none_or(|from| now.since(from) > GRACE) { Err(Halt::Over) } else { Ok(()) }
+        if ended && from.is_none_or(|from| now.since(from) > GRACE) { Err(Stop::Over) } else { Ok(()) }
     }
 
     /// Asks the kernel about the data's sender until the client has ended.
@@ -448,8 +448,8 @@ impl Notes<'_> {
             let ended = self.ended.load(Ordering::Relaxed);
             if let Ok(info) = sys::tcp_info(stream.as_fd()) {
                 let sample = (self.emulator.now(), state(&info));
-                self.note(|outcome| {
-                    if outcome.samples.len() < MOST_SAMPLES {
+                self.update(|outcome| {
+                    if outcome.samples.len() < MAX_SAMPLES {
                         outcome.samples.push(sample);
                     }
                 });
@@ -462,18 +462,18 @@ impl Notes<'_> {
     }
 
     /// Says how it ended.
-    fn conclude(&self, fetched: Step<()>, served: Step<()>) {
-        let given_up = self.emulator.now() >= self.transfer.give_up;
+    fn finish(&self, fetched: Step<()>, served: Step<()>) {
+        let given_up = self.emulator.now() >= self.transfer.deadline;
         let error = match (fetched, served) {
             (Ok(()), _) => None,
-            (Err(Halt::Over), Err(Halt::Failed(what, error))) if self.transfer.lasts.is_none() => {
+            (Err(Stop::Over), Err(Stop::Failed(what, error))) if self.transfer.duration.is_none() => {
                 Some(format!("{what}: {error}"))
             }
-            (Err(Halt::Over), _) if given_up => Some("given up at the time limit".to_owned()),
-            (Err(Halt::Over), _) => None,
-            (Err(Halt::Failed(what, error)), _) => Some(format!("{what}: {error}")),
+            (Err(Stop::Over), _) if given_up => Some("given up at the time limit".to_owned()),
+            (Err(Stop::Over), _) => None,
+            (Err(Stop::Failed(what, error)), _) => Some(format!("{what}: {error}")),
         };
-        self.note(|outcome| {
+        self.update(|outcome| {
             outcome.end = self.emulator.now();
             outcome.error = error;
         });

@@ -102,7 +102,7 @@ impl Netlink {
         send(self.socket.as_raw_fd(), &message, MsgFlags::empty())?;
         let mut answer = [0; 4096];
         let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        verdict(&answer[..length.min(answer.len())], self.sequence)
+        netlink_result(&answer[..length.min(answer.len())], self.sequence)
     }
 }
 
@@ -110,7 +110,7 @@ impl Netlink {
 const HEADER: usize = 16;
 
 /// What an answer to request number `sequence` says: `NLMSG_ERROR`, whose number is 0 where all is well.
-fn verdict(answer: &[u8], sequence: u32) -> io::Result<()> {
+fn netlink_result(answer: &[u8], sequence: u32) -> io::Result<()> {
     let word = |at: usize| answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
     let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
     match (kind.map(i32::from), word(8), word(HEADER)) {
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_taken_only_for_its_own_request() {
-        assert!(verdict(&answer(2, 7, 0), 7).is_ok());
-        assert!(verdict(&answer(2, 6, 0), 7).is_err());
-        assert!(verdict(&answer(3, 7, 0), 7).is_err());
-        assert!(verdict(&answer(2, 7, 0)[..19], 7).is_err());
-        assert_eq!(verdict(&answer(2, 7, -17), 7).unwrap_err().raw_os_error(), Some(libc::EEXIST));
+        assert!(netlink_result(&answer(2, 7, 0), 7).is_ok());
+        assert!(netlink_result(&answer(2, 6, 0), 7).is_err());
+        assert!(netlink_result(&answer(3, 7, 0), 7).is_err());
+        assert!(netlink_result(&answer(2, 7, 0)[..19], 7).is_err());
+        assert_eq!(netlink_result(&answer(2, 7, -17), 7).unwrap_err().raw_os_error(), Some(libc::EEXIST));
     }
 
     #[test]

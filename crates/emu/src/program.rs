@@ -151,12 +151,12 @@ fn first() -> io::Result<()> {
     // SAFETY: as above; both sides go on without allocating.
     match unsafe { fork() }? {
         ForkResult::Child => Ok(()),
-        ForkResult::Parent { child } => tend(child),
+        ForkResult::Parent { child } => reap(child),
     }
 }
 
 /// What the first process does: it waits for `program` and buries orphans, then ends with the program's status, and the kernel ends the rest.
-fn tend(program: Pid) -> ! {
+fn reap(program: Pid) -> ! {
     let pass_on = SigAction::new(SigHandler::Handler(pass_on), SaFlags::SA_RESTART, SigSet::empty());
     for signal in [Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler makes one system call. Other signals do nothing to a first process that has no handler for them.

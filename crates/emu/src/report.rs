@@ -1,6 +1,6 @@
 //! What an emulation says of itself when it ends.
 
-use crate::{CaptureReport, LinkSeries, Passage};
+use crate::{CaptureReport, LinkSeries, PortCounters};
 use bentpipe_link::Counters;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
@@ -20,21 +20,21 @@ pub struct Lateness {
 
 /// Collects lateness, up to a minute with three digits.
 #[derive(Debug)]
-pub(crate) struct Late(Option<Histogram<u64>>);
+pub(crate) struct LatenessHistogram(Option<Histogram<u64>>);
 
-impl Late {
+impl LatenessHistogram {
     const MOST: u64 = 60_000_000_000;
 
     pub fn new() -> Self {
         Self(Histogram::new_with_max(Self::MOST, 3).ok())
     }
     #[inline]
-    pub fn record(&mut self, late: Span) {
+    pub fn record(&mut self, lateness: Span) {
         if let Some(histogram) = &mut self.0 {
-            histogram.saturating_record(late.as_nanos());
+            histogram.saturating_record(lateness.as_nanos());
         }
     }
-    pub fn sum_up(&self) -> Lateness {
+    pub fn summary(&self) -> Lateness {
         let Some(histogram) = &self.0 else { return Lateness::default() };
         let at = |quantile| Span::from_nanos(histogram.value_at_quantile(quantile));
         Lateness {
@@ -69,7 +69,7 @@ pub struct DirectionReport {
     /// Why its thread had no real-time priority; none where it had.
     pub without_realtime: Option<String>,
     /// Processor time of its thread: the kernel's work of receiving what it wrote is in it.
-    pub processor: Span,
+    pub cpu_time: Span,
     /// IP packets read, super-packets as what they were cut into.
     pub packets_read: u64,
     /// Bytes of these.
@@ -98,8 +98,8 @@ pub struct DirectionReport {
     pub lateness: Lateness,
     /// Its links, in the order in which packets pass them.
     pub links: Vec<LinkReport>,
-    /// The flows that were watched, in the order of [`Watch::ports`](crate::Watch::ports).
-    pub watched: Vec<Passage>,
+    /// The flows that were watched, in the order of [`Monitor::ports`](crate::Watch::ports).
+    pub ports: Vec<PortCounters>,
 }
 
 impl DirectionReport {
@@ -144,28 +144,28 @@ impl Report {
     }
 
     /// In words, what makes the results doubtful: packets that the emulator dropped, or let go more than `tolerated` late (at the 99th percentile).
-    pub fn doubts(&self, tolerated: Span) -> Vec<String> {
-        let mut doubts = Vec::new();
+    pub fn warnings(&self, tolerated: Span) -> Vec<String> {
+        let mut warnings = Vec::new();
         for direction in self.directions() {
             let name = direction.name;
             let DirectionReport { dropped_ring, dropped_memory, dropped_write, lateness, .. } = direction;
             if *dropped_ring > 0 {
-                doubts
+                warnings
                     .push(format!("{name}: fell behind, {dropped_ring} packets or super-packets were dropped unread"));
             }
             if *dropped_memory > 0 {
-                doubts.push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
+                warnings.push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
             }
             if *dropped_write > 0 {
-                doubts.push(format!("{name}: {dropped_write} packets were not taken by the receiving kernel"));
+                warnings.push(format!("{name}: {dropped_write} packets were not taken by the receiving kernel"));
             }
             if lateness.p99 > tolerated {
-                doubts.push(format!("{name}: fell behind, 1 of 100 packets left more than {} late", lateness.p99));
+                warnings.push(format!("{name}: fell behind, 1 of 100 packets left more than {} late", lateness.p99));
             }
             if direction.unaccounted() != 0 {
-                doubts.push(format!("{name}: {} packets are not accounted for", direction.unaccounted()));
+                warnings.push(format!("{name}: {} packets are not accounted for", direction.unaccounted()));
             }
         }
-        doubts
+        warnings
     }
 }

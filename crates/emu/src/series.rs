@@ -4,9 +4,9 @@ use bentpipe_link::DropCause;
 use bentpipe_units::{Span, Time};
 
 /// Drops of one link that are noted with their time; more are counted only.
-const MOST_DROPS: usize = 100_000;
+const MAX_DROPS: usize = 100_000;
 /// Bins of a series: 14 hours of the narrower. What comes later is not noted.
-const MOST_BINS: u64 = 5_000_000;
+const MAX_BINS: u64 = 5_000_000;
 
 /// What happened on a link, over the time of the links. The bins are those of simulations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl LinkSeries {
 
     pub(crate) fn delivered(&mut self, at: Time, bytes: u32) {
         let bin = at.as_nanos() / Self::THROUGHPUT_BIN.as_nanos();
-        if bin >= MOST_BINS {
+        if bin >= MAX_BINS {
             return;
         }
         let bin = bin as usize;
@@ -41,13 +41,13 @@ impl LinkSeries {
         let bin = at.as_nanos() / Self::QUEUE_BIN.as_nanos();
         match self.queue.last_mut() {
             Some((last, longest)) if *last == bin => *longest = (*longest).max(bytes),
-            Some((_, longest)) if *longest == bytes || bin >= MOST_BINS => {}
+            Some((_, longest)) if *longest == bytes || bin >= MAX_BINS => {}
             _ => self.queue.push((bin, bytes)),
         }
     }
 
     pub(crate) fn dropped(&mut self, at: Time, cause: DropCause) {
-        if self.drops.len() < MOST_DROPS {
+        if self.drops.len() < MAX_DROPS {
             self.drops.push((at, cause));
         }
     }

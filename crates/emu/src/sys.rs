@@ -59,8 +59,8 @@ pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// Real-time priorities, low among those there are: of threads that carry packets, and of ends that they must be able to interrupt.
-pub const CARRIER: libc::c_int = 10;
-pub const END: libc::c_int = 5;
+pub const PACKET_THREAD_PRIORITY: libc::c_int = 10;
+pub const APPLICATION_PRIORITY: libc::c_int = 5;
 
 /// Gives the calling thread a real-time priority (`SCHED_FIFO`).
 pub fn realtime(priority: libc::c_int) -> io::Result<()> {

@@ -5,14 +5,14 @@ use bentpipe_units::Span;
 
 /// A number of packets and the bytes they hold (whole IP packets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct PacketTotals {
     /// Packets.
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
-impl Tally {
+impl PacketTotals {
     pub(crate) fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
@@ -38,15 +38,15 @@ pub struct Counters {
     /// Bytes delivered.
     pub bytes_out: u64,
     /// Refused by the policer.
-    pub dropped_policer: Tally,
+    pub dropped_policer: PacketTotals,
     /// Refused by a full queue.
-    pub dropped_queue: Tally,
+    pub dropped_queue: PacketTotals,
     /// Dropped from the queue by CoDel.
-    pub dropped_aqm: Tally,
+    pub dropped_aqm: PacketTotals,
     /// Lost on the way by a loss process; [`Link::loss_tallies`](crate::Link::loss_tallies) has them process by process.
-    pub dropped_loss: Tally,
+    pub dropped_loss: PacketTotals,
     /// Taken back before they arrived ([`Link::withdraw`](crate::Link::withdraw)).
-    pub withdrawn: Tally,
+    pub withdrawn: PacketTotals,
     /// Packets marked CE by this link.
     pub marked_ce: u64,
     /// The most bytes that ever waited in the queue, the packet being sent excluded.
@@ -57,7 +57,7 @@ pub struct Counters {
     /// take at the trace's mean rate. Over the length of the run it gives the utilisation.
     pub busy: Span,
     /// Taken and not yet told of by [`Link::poll`](crate::Link::poll): waiting, being sent or on the way.
-    pub in_flight: Tally,
+    pub in_flight: PacketTotals,
 }
 
 impl Counters {
@@ -88,7 +88,7 @@ impl Counters {
             }
         }
     }
-    pub(crate) fn waiting(&mut self, queue: Tally) {
+    pub(crate) fn waiting(&mut self, queue: PacketTotals) {
         self.queue_max_bytes = self.queue_max_bytes.max(queue.bytes);
         self.queue_max_packets = self.queue_max_packets.max(queue.packets);
     }

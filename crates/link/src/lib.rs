@@ -14,11 +14,11 @@
 //! 4. the **frame**, where the link has frames: packets whose transmission ended within one leave together at its end;
 //! 5. the **loss** processes: a packet lost here has used the link's capacity, as on air (one dropped by policer or queue
 //!    has not);
-//! 6. the **delay**: constant, with jitter, changing in time, or steered from outside ([`DirectionModel::steered`]).
+//! 6. the **delay**: constant, with jitter, changing in time, or steered from outside ([`DirectionModel::with_external_delay`]).
 //!
 //! Several ports share one queue and one transmitter: terminals on one carrier. Where the carrier's capacity is allocated ([`Dama`]), each terminal has a queue of its own
 //! instead, and sends in its part of each frame; stages 2 to 4 are then one. The ports of a steered link are its far ends, each with a delay of its own:
-//! [`Link::steer`] sets it, and adds the port.
+//! [`Link::set_delay`] sets it, and adds the port.
 //!
 //! # Order of calls
 //!
@@ -61,39 +61,42 @@
 //! ```
 
 mod acm;
-mod allocation;
-mod codel;
-mod config;
+mod capacity_allocation;
 mod counters;
 mod delay;
+mod direction;
 mod error;
 mod link;
-mod loss;
+pub mod loss;
 mod model;
+mod multi_format;
 mod packet;
 mod policer;
-pub mod presets;
 mod queue;
 pub mod random;
 mod rate;
-mod steer;
-mod timeline;
-mod trace;
-mod waits;
+mod schedule;
+mod trace_file;
 
-pub use acm::{Modcod, ModcodTable};
-pub use allocation::FrameShare;
-pub use allocation::presets::AllocationPreset;
-pub use config::{
-    AcmConfig, AllocationConfig, CodelConfig, Dama, DelayConfig, DelayStep, DirectionConfig, DirectionPatch,
-    Distribution, FadeConfig, FadeEvent, FadePoint, LossConfig, LossModel, LossProcessConfig, PolicerConfig,
-    QueueConfig, QueueLimit, RateConfig, RateStep, Window,
-};
-pub use counters::{Counters, Tally};
+pub use acm::config::AcmConfig;
+pub use acm::fade::{FadeConfig, FadeEvent, FadePoint};
+pub use acm::modcods::{Modcod, ModcodTable};
+pub use capacity_allocation::config::{CapacityAllocation, Dama};
+pub use capacity_allocation::frames::FrameShare;
+pub use capacity_allocation::presets::CapacityAllocationPreset;
+pub use counters::{Counters, PacketTotals};
+pub use delay::config::{DelayConfig, Distribution};
+pub use direction::{DirectionConfig, DirectionPatch};
 pub use error::{ConfigError, LinkError};
 pub use link::{Link, LinkContext};
+pub use loss::LossModel;
+pub use loss::bursts::LongBursts;
+pub use loss::config::{LossConfig, LossProcessConfig};
+pub use loss::preset::{LossPreset, loss_presets};
 pub use model::DirectionModel;
 pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet};
-pub use presets::{LongBursts, LossPreset, loss_presets};
-pub use steer::DelayLaw;
-pub use waits::QueueTime;
+pub use policer::PolicerConfig;
+pub use queue::config::{CodelConfig, QueueConfig, QueueLimit};
+pub use queue::littles_law::QueueTime;
+pub use rate::config::RateConfig;
+pub use schedule::{DelayStep, RateStep, Window};

@@ -1,13 +1,19 @@
 //! A direction with its traces read: all that is needed to build links without touching a file again.
 
-use crate::config::{Bursts, onset};
-use crate::rate::sent;
-use crate::timeline::Timeline;
-use crate::trace::{DeliveryTrace, load_losses};
-use crate::{
-    CodelConfig, Dama, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig,
-    PolicerConfig, QueueConfig, QueueLimit, RateConfig, Tally, Window,
-};
+use crate::capacity_allocation::config::Dama;
+use crate::counters::PacketTotals;
+use crate::delay::config::{DelayConfig, Distribution};
+use crate::delay::model::DelayModel;
+use crate::direction::DirectionConfig;
+use crate::error::LinkError;
+use crate::loss::process::LoadedLoss;
+use crate::policer::PolicerConfig;
+use crate::queue::config::{CodelConfig, QueueConfig, QueueLimit};
+use crate::queue::limit::ResolvedLimit;
+use crate::rate::config::RateConfig;
+use crate::rate::delivery_trace::DeliveryTrace;
+use crate::rate::model::RateModel;
+use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,53 +23,11 @@ use std::sync::Arc;
 pub struct DirectionModel {
     pub(crate) rate: RateModel,
     pub(crate) delay: DelayModel,
-    pub(crate) losses: Vec<LossProcessModel>,
+    pub(crate) losses: Vec<LoadedLoss>,
     pub(crate) queue: QueueConfig,
     pub(crate) policer: PolicerConfig,
     pub(crate) frame: Option<Span>,
     pub(crate) allocation: Option<Dama>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum RateModel {
-    Constant(Rate),
-    Schedule { timeline: Arc<Timeline>, rates: Arc<[Rate]> },
-    Trace(Arc<DeliveryTrace>),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum DelayModel {
-    Constant(Span),
-    Jitter {
-        base: Span,
-        jitter: Span,
-        distribution: Distribution,
-        keep_order: bool,
-    },
-    Schedule {
-        timeline: Arc<Timeline>,
-        delays: Arc<[Span]>,
-        interpolate: bool,
-        keep_order: bool,
-    },
-    /// Told by the link's user, for each end.
-    Steered,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LossProcessModel {
-    pub kind: LossKind,
-    pub windows: Arc<[Window]>,
-    pub repeat: Option<Span>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum LossKind {
-    Bernoulli { ratio: f64 },
-    GilbertElliott { p: f64, r: f64, good: f64, bad: f64 },
-    Bursts(Bursts),
-    Periodic { every: u64, offset: u64 },
-    Trace(Arc<[bool]>),
 }
 
 impl DirectionConfig {
@@ -84,7 +48,7 @@ impl DirectionConfig {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                 rates: schedule.iter().map(|step| step.rate).collect(),
             },
-            RateConfig::Acm(acm) => acm.course().rate(),
+            RateConfig::Acm(acm) => acm.timeline().rate(),
             RateConfig::Trace { file } => RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?)),
         };
         let delay = match &self.delay {
@@ -102,11 +66,11 @@ impl DirectionConfig {
                 keep_order: *keep_order,
             },
         };
-        let losses = self.loss.processes.iter().map(|process| loss_model(process, base_dir));
+        let losses = self.loss.processes.iter().map(|process| process.load(base_dir));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
         // Behind the others, so that their streams and numbers stay what they are without it.
         if let RateConfig::Acm(acm) = &self.rate {
-            losses.extend(acm.course().loss(acm.loss));
+            losses.extend(acm.timeline().loss(acm.loss));
         }
         Ok(DirectionModel {
             rate,
@@ -120,30 +84,11 @@ impl DirectionConfig {
     }
 }
 
-fn loss_model(process: &LossProcessConfig, base_dir: &Path) -> Result<LossProcessModel, LinkError> {
-    let kind = match &process.model {
-        LossModel::Bernoulli { ratio } => LossKind::Bernoulli { ratio: ratio.get() },
-        LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
-            LossKind::GilbertElliott { p: p.get(), r: r.get(), good: loss_good.get(), bad: loss_bad.get() }
-        }
-        LossModel::Gilbert { loss, mean_burst } => {
-            LossKind::Bursts(Bursts::new(onset(*loss, *mean_burst), *mean_burst, None))
-        }
-        LossModel::LongBurst { loss, mean_burst, long } => {
-            LossKind::Bursts(Bursts::new(onset(*loss, *mean_burst), *mean_burst, Some(*long)))
-        }
-        LossModel::Periodic { every, offset } => LossKind::Periodic { every: *every, offset: *offset },
-        LossModel::Trace { file } => LossKind::Trace(load_losses(&base_dir.join(file))?.into()),
-        LossModel::Preset(preset) => LossKind::Bursts(Bursts::new(preset.p, 1.0 / preset.r, preset.long)),
-    };
-    Ok(LossProcessModel { kind, windows: process.windows.as_slice().into(), repeat: process.repeat })
-}
-
 impl DirectionModel {
-    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::steer`](crate::Link::steer)), and without allocation: the ports
+    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::set_delay`](crate::Link::set_delay)), and without allocation: the ports
     /// of a steered link are its far ends, and no terminals.
-    pub fn steered(&self) -> Self {
-        Self { delay: DelayModel::Steered, allocation: None, ..self.clone() }
+    pub fn with_external_delay(&self) -> Self {
+        Self { delay: DelayModel::External, allocation: None, ..self.clone() }
     }
 
     /// How its capacity is allocated, where it is.
@@ -152,7 +97,7 @@ impl DirectionModel {
     }
 
     /// Whether a queue that already holds `waiting` has room for one more packet of `bytes`, where the whole path's base round trip is `rtt`.
-    pub fn queue_has_room(&self, rtt: Span, waiting: Tally, bytes: u32) -> bool {
+    pub fn queue_has_room(&self, rtt: Span, waiting: PacketTotals, bytes: u32) -> bool {
         self.queue_limit(rtt).has_room(waiting, bytes)
     }
 
@@ -172,7 +117,7 @@ impl DirectionModel {
             DelayModel::Constant(delay) => *delay,
             DelayModel::Jitter { base, .. } => *base,
             DelayModel::Schedule { delays, .. } => delays.first().copied().unwrap_or_default(),
-            DelayModel::Steered => Span::ZERO,
+            DelayModel::External => Span::ZERO,
         }
     }
 
@@ -194,7 +139,7 @@ impl DirectionModel {
             }
             DelayModel::Jitter { distribution: Distribution::Normal, .. } => Span::ZERO,
             DelayModel::Schedule { delays, .. } => delays.iter().copied().min().unwrap_or_default(),
-            DelayModel::Steered => Span::ZERO,
+            DelayModel::External => Span::ZERO,
         }
     }
 
@@ -227,40 +172,6 @@ impl DirectionModel {
 
     pub(crate) fn codel(&self) -> Option<CodelConfig> {
         self.queue.codel
-    }
-}
-
-impl RateModel {
-    /// See [`DirectionModel::capacity`].
-    pub fn capacity(&self, from: Time, to: Time) -> Bytes {
-        let bytes = match self {
-            _ if to < from => 0,
-            Self::Constant(rate) => sent(*rate, to.since(from)) / 8_000_000_000,
-            Self::Schedule { timeline, rates } => {
-                let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
-                (before(to) - before(from)) / 8_000_000_000
-            }
-            Self::Trace(trace) => u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY),
-        };
-        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
-    }
-}
-
-/// A queue limit in the unit in which the queue counts it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResolvedLimit {
-    Bytes(u64),
-    Packets(u64),
-}
-
-impl ResolvedLimit {
-    /// True where one more packet of `bytes` may join those that are `waiting`.
-    #[inline]
-    pub fn has_room(self, waiting: Tally, bytes: u32) -> bool {
-        match self {
-            Self::Bytes(limit) => waiting.bytes + u64::from(bytes) <= limit,
-            Self::Packets(limit) => waiting.packets < limit,
-        }
     }
 }
 

@@ -1,7 +1,112 @@
-//! A token bucket that lets packets pass or not, and never delays one.
+//! A token bucket that drops excess packets and delays none.
 
-use crate::PolicerConfig;
-use bentpipe_units::{Rate, Time};
+use crate::ConfigError;
+use crate::multi_format::{MultiFormat, read_multi_format};
+use bentpipe_units::{Bytes, Rate, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A token bucket in front of the queue that drops what exceeds it: `{ rate = "20 Mbps", burst = "256 kB" }`, or
+/// `"none"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PolicerConfig {
+    /// Everything may enter the queue.
+    #[default]
+    None,
+    /// A token bucket. It is full when the run begins.
+    TokenBucket {
+        /// How fast tokens come, in bits of IP packets. Above zero.
+        rate: Rate,
+        /// How many bytes of IP packets the bucket holds. At least one full packet of 1500 bytes.
+        burst: Bytes,
+    },
+}
+
+/// The smallest burst: a bucket that never holds a full packet's tokens never lets one pass.
+const SMALLEST_BURST: Bytes = Bytes::new(1500);
+
+/// A policer as a table.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicerTable")]
+pub(crate) struct Table {
+    /// How fast it lets packets pass in the long run; above zero.
+    rate: Rate,
+    /// How much may pass at once after a pause; "1500 B" or more.
+    burst: Bytes,
+}
+
+impl PolicerConfig {
+    /// True where nothing is policed.
+    pub const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Refuses what would let nothing pass.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::TokenBucket { rate, .. } if rate.is_zero() => {
+                Err(ConfigError::refused(format!("rate = {rate}"), "lets nothing pass", "a rate above zero"))
+            }
+            Self::TokenBucket { burst, .. } if *burst < SMALLEST_BURST => {
+                let allowed = format!("{} B or more", SMALLEST_BURST.get());
+                Err(ConfigError::refused(format!("burst = {burst}"), "never lets a full packet pass", allowed))
+            }
+            Self::None | Self::TokenBucket { .. } => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for PolicerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::TokenBucket { rate, burst } => write!(f, "{rate} with bursts of {burst}"),
+        }
+    }
+}
+
+impl MultiFormat for PolicerConfig {
+    const EXPECTED: &'static str = "a table { rate = \"20 Mbps\", burst = \"256 kB\" }, or \"none\"";
+    type Table = Table;
+    type List = IgnoredAny;
+
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        match text.trim() {
+            "none" => Ok(Self::None),
+            _ => Err(ConfigError::refused(text, "is no policer", Self::EXPECTED)),
+        }
+    }
+    fn from_table(table: Table) -> Result<Self, ConfigError> {
+        let policer = Self::TokenBucket { rate: table.rate, burst: table.burst };
+        policer.check().map(|()| policer)
+    }
+}
+read_multi_format!(PolicerConfig);
+
+impl Serialize for PolicerConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::None => serializer.serialize_str("none"),
+            Self::TokenBucket { rate, burst } => Table { rate, burst }.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for PolicerConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "PolicerConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A token bucket in front of the queue that drops what exceeds it, or \"none\"",
+            "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "const": "none" }],
+        })
+    }
+}
 
 /// Tokens of one byte: so many bits times nanoseconds per second, the unit in which a rate times a time is exact.
 const BYTE: u128 = 8_000_000_000;

@@ -30,9 +30,9 @@ fn at(at: Time, port: usize, bytes: u32) -> Arrival {
 
 /// Runs `arrivals` through `link`: what became of each in its order, and what became of each frame.
 fn watch(mut link: Link<usize>, arrivals: &[Arrival], until: Time) -> (Vec<Fate>, Vec<FrameShare>) {
-    assert!(link.keep_frames());
+    assert!(link.record_frame_shares());
     let mut fates = run(&mut link, arrivals, |_| ());
-    let frames = link.take_frames(until).collect();
+    let frames = link.take_frame_shares(until).collect();
     fates.sort_by_key(|fate| fate.packet);
     (fates, frames)
 }
@@ -200,12 +200,12 @@ proptest! {
         let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\nallocation = {{ {allocation} }}"));
         let model = model(&config);
         let mut link = link(&config, seed, 4);
-        link.keep_frames();
+        link.record_frame_shares();
         let (mut sent, mut last) = ([0; 4], Time::ZERO);
         let fates = run(&mut link, &arrivals, |_| ());
         // All frames are there: what is kept is longer than the test.
         let end = fates.last().map_or(Time::ZERO, |fate| fate.at);
-        for frame in link.take_frames(end).collect::<Vec<_>>().chunks(4) {
+        for frame in link.take_frame_shares(end).collect::<Vec<_>>().chunks(4) {
             let capacity = model.capacity(frame[0].begin, frame[0].begin + frame[0].length).get();
             let allocated: u64 = frame.iter().map(|share| share.allocated.get()).sum();
             prop_assert!(allocated <= capacity, "{} of {}", allocated, capacity);
@@ -238,11 +238,11 @@ proptest! {
         let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\nallocation = { rbdc = \"2 Mbps\" }");
         let model = model(&config);
         let mut link = link(&config, seed, 4);
-        link.keep_frames();
+        link.record_frame_shares();
         let arrivals = merged(streams.collect());
         run(&mut link, &arrivals, |_| ());
         let mut crowded = 0;
-        for frame in link.take_frames(Time::from_secs(100)).collect::<Vec<_>>().chunks(4) {
+        for frame in link.take_frame_shares(Time::from_secs(100)).collect::<Vec<_>>().chunks(4) {
             let capacity = model.capacity(frame[0].begin, frame[0].begin + frame[0].length).get() as f64;
             let demands: Vec<f64> = frame.iter().map(|share| share.requested.get() as f64).collect();
             let level = level(capacity, &demands);
@@ -262,7 +262,7 @@ proptest! {
     ) {
         let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\nallocation = {{ {allocation} }}"));
         let mut watched = link(&config, seed, 4);
-        watched.keep_frames();
+        watched.record_frame_shares();
         let mut alone = link(&config, seed, 4);
         prop_assert_eq!(run(&mut watched, &arrivals, |_| ()), run(&mut alone, &arrivals, |_| ()));
     }

@@ -91,9 +91,9 @@ fn balances(link: &Link<usize>) -> Result<(), TestCaseError> {
     let mut sum = (0, 0);
     for port in 0..link.port_count() {
         let c = link.port_counters(port);
-        let gone = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
-        let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>();
-        let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>();
+        let lost_packets = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
+        let packets = c.packets_out + lost_packets.iter().map(|tally| tally.packets).sum::<u64>();
+        let bytes = c.bytes_out + lost_packets.iter().map(|tally| tally.bytes).sum::<u64>();
         prop_assert_eq!((c.packets_in, c.bytes_in), (packets, bytes), "port {}: {:?}", port, c);
         sum.0 += packets;
         sum.1 += link.port_queue(port).bytes;

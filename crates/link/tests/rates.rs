@@ -40,10 +40,10 @@ fn check_windows(departures: &[(Time, u32)], capacity: impl Fn(Time, Time) -> f6
 /// Bits that steps of (milliseconds, rate), repeated with a period in milliseconds, allow from the start to `at`.
 fn allowed(steps: &[(u64, Rate)], period: u64, at: Time) -> f64 {
     let per_period = |until: f64| -> f64 {
-        let ends = steps.iter().skip(1).map(|step| step.0 as f64).chain([period as f64]);
+        let ports = steps.iter().skip(1).map(|step| step.0 as f64).chain([period as f64]);
         steps
             .iter()
-            .zip(ends)
+            .zip(ports)
             .map(|((from, rate), end)| {
                 let from = *from as f64;
                 (until.min(end) - from).max(0.0) * 1e-3 * rate.as_bps() as f64

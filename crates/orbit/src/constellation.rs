@@ -1,7 +1,7 @@
 //! Satellites, and where they are at a time.
 
 use crate::elements::{self, ElementsFormat};
-use crate::frames::{Turn, julian_years, sidereal_rad};
+use crate::frames::{EarthRotation, julian_years, sidereal_rad};
 use crate::{Ecef, OrbitError, Shell};
 use bentpipe_units::{Epoch, Span, Time};
 
@@ -45,16 +45,16 @@ struct Orbit {
 #[derive(Debug, Clone, Copy)]
 enum Origin {
     Shell(Slot),
-    Elements { inclination_deg: f64, revolutions_per_day: f64 },
+    Elements { inclination_deg: f64, mean_motion_rev_per_day: f64 },
 }
 
 /// Where a satellite of published elements is in its plane at one time: what finding planes takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bearing {
+pub(crate) struct PlanePosition {
     /// Inclination of the mean orbit, degrees.
     pub inclination_deg: f64,
     /// Mean motion, revolutions a day.
-    pub revolutions_per_day: f64,
+    pub mean_motion_rev_per_day: f64,
     /// Right ascension of the ascending node at that time, degrees, 0 to 360.
     pub node_deg: f64,
     /// Angle from the ascending node along the orbit at that time, degrees, 0 to 360.
@@ -111,7 +111,7 @@ impl Constellation {
             let epoch_ns = i128::from(at.timestamp()) * 1_000_000_000 + i128::from(at.timestamp_subsec_nanos());
             let origin = Origin::Elements {
                 inclination_deg: each.elements.inclination,
-                revolutions_per_day: each.elements.mean_motion,
+                mean_motion_rev_per_day: each.elements.mean_motion,
             };
             let constants = published(&each.elements, epoch_ns).map_err(|reason| OrbitError::Elements {
                 line: each.line,
@@ -170,7 +170,7 @@ impl Constellation {
     /// # Errors
     /// Nothing is left.
     pub fn drop_decayed(&mut self, begins: Epoch, length: Span) -> Result<Vec<Decayed>, OrbitError> {
-        let mut gone = Vec::new();
+        let mut decayed = Vec::new();
         let mut keep = Vec::with_capacity(self.len());
         let begins_ns = nanos(begins);
         for (orbit, name) in self.orbits.iter().zip(&self.names) {
@@ -180,11 +180,12 @@ impl Constellation {
             });
             keep.push(failure.is_none());
             if let Some((_, reason)) = failure {
-                gone.push(Decayed { name: name.clone(), reason });
+                decayed.push(Decayed { name: name.clone(), reason });
             }
         }
-        if gone.len() == self.len() {
-            let first = gone.first().map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
+        if decayed.len() == self.len() {
+            let first =
+                decayed.first().map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
             return Err(OrbitError::Value {
                 what: "number of satellites that last".into(),
                 value: format!("0 of {} from {begins} for {length}{first}", self.len()),
@@ -193,7 +194,7 @@ impl Constellation {
         }
         retain(&mut self.names, &keep);
         retain(&mut self.orbits, &keep);
-        Ok(gone)
+        Ok(decayed)
     }
 
     /// Where each satellite is at `at` after `begins`, Earth-fixed, appended to nothing: `into` is cleared first. One call costs less than a microsecond a
@@ -204,24 +205,29 @@ impl Constellation {
     pub fn positions(&self, begins: Epoch, at: Time, into: &mut Vec<Ecef>) -> Result<(), OrbitError> {
         into.clear();
         into.reserve(self.len());
-        self.follow(begins, at, |turn, teme| into.push(turn.position(teme.position)))
+        self.propagate(begins, at, |turn, teme| into.push(turn.position(teme.position)))
     }
 
     /// The same, with velocities against the turning Earth, metres a second.
     ///
     /// # Errors
     /// A satellite that cannot be followed to that time.
-    pub(crate) fn motions(&self, begins: Epoch, at: Time, into: &mut Vec<(Ecef, Ecef)>) -> Result<(), OrbitError> {
+    pub(crate) fn states(&self, begins: Epoch, at: Time, into: &mut Vec<(Ecef, Ecef)>) -> Result<(), OrbitError> {
         into.clear();
         into.reserve(self.len());
-        self.follow(begins, at, |turn, teme| {
+        self.propagate(begins, at, |turn, teme| {
             let position = turn.position(teme.position);
             into.push((position, turn.velocity(position, teme.velocity)));
         })
     }
 
-    fn follow(&self, begins: Epoch, at: Time, mut each: impl FnMut(Turn, &sgp4::Prediction)) -> Result<(), OrbitError> {
-        let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
+    fn propagate(
+        &self,
+        begins: Epoch,
+        at: Time,
+        mut each: impl FnMut(EarthRotation, &sgp4::Prediction),
+    ) -> Result<(), OrbitError> {
+        let turn = EarthRotation::new(sidereal_rad(begins, at.since(Time::ZERO)));
         let at = nanos(begins) + i128::from(at.as_nanos());
         for (index, orbit) in self.orbits.iter().enumerate() {
             each(turn, &orbit.teme(at).map_err(|failure| self.lost(index, failure))?);
@@ -234,7 +240,7 @@ impl Constellation {
     /// # Errors
     /// It cannot be followed to that time.
     pub(crate) fn position(&self, index: usize, begins: Epoch, at: Time) -> Result<Ecef, OrbitError> {
-        let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
+        let turn = EarthRotation::new(sidereal_rad(begins, at.since(Time::ZERO)));
         let teme = self.orbits[index].teme(nanos(begins) + i128::from(at.as_nanos()));
         Ok(turn.position(teme.map_err(|failure| self.lost(index, failure))?.position))
     }
@@ -249,17 +255,22 @@ impl Constellation {
     ///
     /// # Errors
     /// A satellite that cannot be followed to that time.
-    pub(crate) fn bearings(&self) -> Result<Vec<Bearing>, OrbitError> {
+    pub(crate) fn plane_positions(&self) -> Result<Vec<PlanePosition>, OrbitError> {
         let at = nanos(self.epoch());
-        let mut bearings = Vec::with_capacity(self.len());
+        let mut plane_positions = Vec::with_capacity(self.len());
         for (index, orbit) in self.orbits.iter().enumerate() {
-            if let Origin::Elements { inclination_deg, revolutions_per_day } = orbit.origin {
+            if let Origin::Elements { inclination_deg, mean_motion_rev_per_day } = orbit.origin {
                 let teme = orbit.teme(at).map_err(|failure| self.lost(index, failure))?;
                 let (node_deg, latitude_deg) = in_plane(teme.position, teme.velocity);
-                bearings.push(Bearing { inclination_deg, revolutions_per_day, node_deg, latitude_deg });
+                plane_positions.push(PlanePosition {
+                    inclination_deg,
+                    mean_motion_rev_per_day,
+                    node_deg,
+                    latitude_deg,
+                });
             }
         }
-        Ok(bearings)
+        Ok(plane_positions)
     }
 }
 
@@ -299,11 +310,11 @@ fn in_plane(position: [f64; 3], velocity: [f64; 3]) -> (f64, f64) {
     let across = ((hy * z - hz * y) * cos + (hz * x - hx * z) * sin) / h;
     // The axis a quarter ahead of the node is the normal times the node's direction; its product with the position is minus what stands above.
     let latitude = libm::atan2(-across, along);
-    (turned(node.to_degrees()), turned(latitude.to_degrees()))
+    (wrap_degrees(node.to_degrees()), wrap_degrees(latitude.to_degrees()))
 }
 
 /// An angle in degrees, from 0 to 360.
-fn turned(degrees: f64) -> f64 {
+fn wrap_degrees(degrees: f64) -> f64 {
     if degrees < 0.0 { degrees + 360.0 } else { degrees }
 }
 
@@ -323,7 +334,7 @@ fn circular(shell: &Shell, plane: u32, index: u32, epoch_ns: i128, name: &str) -
         SHELL_ECCENTRICITY,
         0.0,
         shell.anomaly_deg(plane, index).to_radians(),
-        shell.revolutions_per_day * std::f64::consts::PI / 720.0,
+        shell.mean_motion_rev_per_day * std::f64::consts::PI / 720.0,
     )
     .map_err(|e| refuse(e.to_string()))?;
     constants(orbit, epoch_ns, 0.0).map_err(|e| refuse(e.to_string()))

@@ -22,7 +22,7 @@ pub struct Ephemeris {
 #[derive(Debug, Clone, Default)]
 struct Knot {
     at: Option<Time>,
-    motions: Vec<(Ecef, Ecef)>,
+    states: Vec<(Ecef, Ecef)>,
 }
 
 impl Ephemeris {
@@ -50,13 +50,13 @@ impl Ephemeris {
         self.knots[0].fill(constellation, self.begins, before)?;
         into.clear();
         if into_step == 0 {
-            into.extend(self.knots[0].motions.iter().map(|(position, _)| *position));
+            into.extend(self.knots[0].states.iter().map(|(position, _)| *position));
             return Ok(());
         }
         self.knots[1].fill(constellation, self.begins, before + KNOT)?;
         let weights = Weights::new(into_step as f64 / KNOT.as_nanos() as f64);
         let [from, to] = &self.knots;
-        into.extend(from.motions.iter().zip(&to.motions).map(|(from, to)| weights.between(from, to)));
+        into.extend(from.states.iter().zip(&to.states).map(|(from, to)| weights.between(from, to)));
         Ok(())
     }
 }
@@ -65,7 +65,7 @@ impl Knot {
     fn fill(&mut self, constellation: &Constellation, begins: Epoch, at: Time) -> Result<(), OrbitError> {
         if self.at != Some(at) {
             self.at = None;
-            constellation.motions(begins, at, &mut self.motions)?;
+            constellation.states(begins, at, &mut self.states)?;
             self.at = Some(at);
         }
         Ok(())

@@ -38,12 +38,12 @@ pub(crate) fn julian_years(nanos: i128) -> f64 {
 
 /// The turn from TEME to the Earth-fixed frame at one time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct EarthRotation {
     sin: f64,
     cos: f64,
 }
 
-impl Turn {
+impl EarthRotation {
     /// The turn at this sidereal time.
     pub(crate) fn new(sidereal_rad: f64) -> Self {
         let (sin, cos) = libm::sincos(sidereal_rad);
@@ -58,8 +58,8 @@ impl Turn {
 
     /// The velocity against the turning Earth, metres a second, of what is at `position` (Earth-fixed) and moves at `teme_km_s` in TEME.
     pub(crate) fn velocity(self, position: Ecef, teme_km_s: [f64; 3]) -> Ecef {
-        let turned = self.position(teme_km_s);
-        Ecef { x: turned.x + EARTH_RATE * position.y, y: turned.y - EARTH_RATE * position.x, z: turned.z }
+        let handovers = self.position(teme_km_s);
+        Ecef { x: handovers.x + EARTH_RATE * position.y, y: handovers.y - EARTH_RATE * position.x, z: handovers.z }
     }
 }
 
@@ -85,14 +85,14 @@ mod tests {
             let span = Span::from_nanos(epoch.since(early).as_nanos() + 500_000_000);
             let near = sidereal_rad(epoch, Span::from_millis(500));
             assert!((near - sidereal_rad(early, span)).abs() < 1e-12);
-            let turned = sidereal_rad(epoch, Span::from_millis(1500)) - near;
-            assert!((turned.rem_euclid(TAU) - EARTH_RATE).abs() < 1e-11, "{year}: {turned}");
+            let handovers = sidereal_rad(epoch, Span::from_millis(1500)) - near;
+            assert!((handovers.rem_euclid(TAU) - EARTH_RATE).abs() < 1e-11, "{year}: {handovers}");
         }
     }
 
     #[test]
     fn a_turn_keeps_lengths_and_what_stands_still_in_teme_runs_westward() {
-        let turn = Turn::new(1.0);
+        let turn = EarthRotation::new(1.0);
         let at = turn.position([7000.0, 0.0, 100.0]);
         assert!((libm::sqrt(at.x * at.x + at.y * at.y) - 7_000_000.0).abs() < 1e-6 && (at.z - 100_000.0).abs() < 1e-9);
         let velocity = turn.velocity(at, [0.0, 0.0, 0.0]);

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum IslPattern {
     /// The next in the plane and the same index in the next plane, with wrap-around (where planes are spread over 180 degrees: no link across the seam).
     #[default]
-    Grid,
+    PlusGrid,
     /// The next in the plane only.
-    Rings,
+    IntraPlane,
     /// None: bent pipes.
     None,
     /// These pairs, by name.
@@ -29,8 +29,8 @@ pub(crate) fn links(constellation: &Constellation, pattern: &IslPattern) -> Resu
     match pattern {
         IslPattern::None => {}
         IslPattern::List(pairs) => listed(constellation, pairs, &mut links)?,
-        IslPattern::Grid | IslPattern::Rings => {
-            let across = *pattern == IslPattern::Grid;
+        IslPattern::PlusGrid | IslPattern::IntraPlane => {
+            let across = *pattern == IslPattern::PlusGrid;
             for (number, shell) in constellation.shells().iter().enumerate() {
                 walker(constellation, number as u32, shell, across, &mut links);
             }
@@ -70,7 +70,7 @@ fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: boo
         let shifted = |by: i64| (i64::from(slot.index) + by).rem_euclid(i64::from(shell.per_plane)) as u32;
         if slot.plane + 1 < shell.planes {
             to(slot.plane + 1, shifted(along));
-        } else if shell.planes > 2 && shell.spread_deg >= 360.0 {
+        } else if shell.planes > 2 && shell.raan_spread_deg >= 360.0 {
             to(0, shifted(wrap));
         }
     }
@@ -103,7 +103,7 @@ fn listed(
         by_name.get(name).copied().ok_or_else(|| OrbitError::Unknown {
             what: "satellite",
             name: name.to_owned(),
-            help: crate::nearest::help(name, by_name.keys().copied()),
+            help: crate::suggestions::help(name, by_name.keys().copied()),
         })
     };
     for (a, b) in pairs {

@@ -1,6 +1,6 @@
 //! A constellation, stations on the ground, and what links them: everything that does not move.
 
-use crate::{Constellation, Ecef, Geodetic, IslPattern, OrbitError, Selection, isl};
+use crate::{Constellation, Ecef, Geodetic, IslPattern, OrbitError, SatelliteSelection, isl};
 use bentpipe_units::{Epoch, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,11 +26,11 @@ pub struct Station {
     /// Lowest elevation at which it talks to a satellite, degrees; none: the shell's own.
     pub min_elevation_deg: Option<f64>,
     /// Which satellites it talks to.
-    pub selection: Selection,
+    pub selection: SatelliteSelection,
     /// Silence while it turns to another satellite. Only for selections that have one satellite at a time.
-    pub interruption: Span,
+    pub handover_outage: Span,
     /// True where it passes on packets of others: a gateway, or a bent-pipe relay on the ground.
-    pub relays: bool,
+    pub forwards: bool,
 }
 
 /// A link on the ground between two stations, both ways.
@@ -67,9 +67,9 @@ pub struct NetworkSpec {
     /// Which satellites are linked.
     pub isl: IslPattern,
     /// Longest inter-satellite link, metres; none: as far as the line of sight stays 80 km above the ground.
-    pub isl_range_m: Option<f64>,
+    pub max_isl_length_m: Option<f64>,
     /// Longest link between station and satellite, metres; none: only elevation counts.
-    pub ground_range_m: Option<f64>,
+    pub max_ground_link_length_m: Option<f64>,
     /// Links on the ground.
     pub fibres: Vec<Fibre>,
     /// What routes are chosen by.
@@ -83,7 +83,7 @@ pub struct NetworkSpec {
 pub struct Network {
     spec: NetworkSpec,
     /// By station: its place, Earth-fixed.
-    places: Vec<Ecef>,
+    station_positions: Vec<Ecef>,
     /// By station: the unit vector that points up from the ellipsoid there.
     ups: Vec<[f64; 3]>,
     /// By satellite: sine of the lowest elevation that its shell allows.
@@ -120,11 +120,11 @@ impl Network {
             avoided[node.0 as usize] = true;
         }
         let (isl_starts, isl_ends) = adjacency(satellites, &isls);
-        let places = spec.stations.iter().map(|station| station.place.to_ecef()).collect();
+        let station_positions = spec.stations.iter().map(|station| station.place.to_ecef()).collect();
         let ups = spec.stations.iter().map(|station| up(station.place)).collect();
         let shell_sines =
             (0..satellites).map(|index| libm::sin(spec.constellation.min_elevation_deg(index).to_radians())).collect();
-        Ok(Self { spec, places, ups, shell_sines, isls, fibres, isl_starts, isl_ends, avoided, names })
+        Ok(Self { spec, station_positions, ups, shell_sines, isls, fibres, isl_starts, isl_ends, avoided, names })
     }
 
     /// How many satellites.
@@ -191,9 +191,9 @@ impl Network {
     }
 
     /// True where ways of others may lead through `node`: satellites and stations that relay, unless they are avoided.
-    pub fn passes_on(&self, node: Node) -> bool {
-        let relays = self.station_of(node).is_none_or(|index| self.stations().get(index).is_some_and(|s| s.relays));
-        relays && self.avoided.get(node.0 as usize) == Some(&false)
+    pub fn forwards(&self, node: Node) -> bool {
+        let forwards = self.station_of(node).is_none_or(|index| self.stations().get(index).is_some_and(|s| s.forwards));
+        forwards && self.avoided.get(node.0 as usize) == Some(&false)
     }
 
     /// The links by ISL of a satellite: the other end, and the link's place in [`Network::isls`]. Nothing for a station.
@@ -210,8 +210,8 @@ impl Network {
         self.fibres.iter().find(|(x, y, _)| (*x, *y) == (a, b) || (*x, *y) == (b, a)).map(|(_, _, delay)| *delay)
     }
 
-    pub(crate) fn places(&self) -> &[Ecef] {
-        &self.places
+    pub(crate) fn station_positions(&self) -> &[Ecef] {
+        &self.station_positions
     }
 
     /// The unit vector that points up at station `index`.
@@ -223,12 +223,12 @@ impl Network {
         &self.shell_sines
     }
 
-    pub(crate) fn isl_range_m(&self) -> Option<f64> {
-        self.spec.isl_range_m
+    pub(crate) fn max_isl_length_m(&self) -> Option<f64> {
+        self.spec.max_isl_length_m
     }
 
-    pub(crate) fn ground_range_m(&self) -> Option<f64> {
-        self.spec.ground_range_m
+    pub(crate) fn max_ground_link_length_m(&self) -> Option<f64> {
+        self.spec.max_ground_link_length_m
     }
 }
 

@@ -4,7 +4,7 @@
 //! latest epoch of the elements. Along a plane each is linked with the next; between planes, a satellite with the nearest in the next plane where each is the
 //! nearest to the other, so that none has two partners on one side.
 
-use crate::constellation::Bearing;
+use crate::constellation::PlanePosition;
 use crate::{Constellation, OrbitError};
 
 /// A wider gap in inclination, degrees, parts two groups: shells of one system differ by 0.2 or more (Starlink: 53.0 and 53.2), satellites of one by some 0.02.
@@ -29,23 +29,23 @@ struct Plane {
 /// # Errors
 /// Nodes that lie too evenly to tell planes.
 pub(crate) fn links(constellation: &Constellation, across: bool) -> Result<Vec<(u32, u32)>, OrbitError> {
-    let bearings = constellation.bearings()?;
-    let all = (0..bearings.len() as u32).collect();
-    let of = |key: fn(&Bearing) -> f64| {
-        let bearings = &bearings;
-        move |index: u32| key(&bearings[index as usize])
+    let plane_positions = constellation.plane_positions()?;
+    let all = (0..plane_positions.len() as u32).collect();
+    let of = |key: fn(&PlanePosition) -> f64| {
+        let plane_positions = &plane_positions;
+        move |index: u32| key(&plane_positions[index as usize])
     };
     let mut links = Vec::new();
     for tilted in parted(all, INCLINATION_GAP, of(|b| b.inclination_deg)) {
-        for group in parted(tilted, MOTION_GAP, of(|b| b.revolutions_per_day)) {
-            let planes = planes(group, &bearings)?;
+        for group in parted(tilted, MOTION_GAP, of(|b| b.mean_motion_rev_per_day)) {
+            let planes = planes(group, &plane_positions)?;
             for plane in &planes {
                 let on = &plane.satellites;
                 links.extend((0..on.len()).map(|at| (on[at], on[(at + 1) % on.len()])));
             }
             if across {
                 for (a, b) in neighbours(&planes) {
-                    between(a, b, &bearings, &mut links);
+                    between(a, b, &plane_positions, &mut links);
                 }
             }
         }
@@ -60,8 +60,8 @@ fn parted(mut items: Vec<u32>, gap: f64, key: impl Fn(u32) -> f64) -> Vec<Vec<u3
 }
 
 /// The planes of one group, by node.
-fn planes(group: Vec<u32>, bearings: &[Bearing]) -> Result<Vec<Plane>, OrbitError> {
-    let node = |index: u32| bearings[index as usize].node_deg;
+fn planes(group: Vec<u32>, plane_positions: &[PlanePosition]) -> Result<Vec<Plane>, OrbitError> {
+    let node = |index: u32| plane_positions[index as usize].node_deg;
     let mut parts = parted(group, NODE_GAP, node);
     // Nodes go around: a plane may lie on both sides of 0 degrees.
     if parts.len() > 1
@@ -76,7 +76,7 @@ fn planes(group: Vec<u32>, bearings: &[Bearing]) -> Result<Vec<Plane>, OrbitErro
     let mut planes = Vec::with_capacity(parts.len());
     for mut satellites in parts {
         let (from, to) = (node(satellites[0]), node(satellites[satellites.len() - 1]));
-        let width = ahead(from, to);
+        let width = degrees_ahead(from, to);
         if width > WIDEST_PLANE {
             return Err(OrbitError::Value {
                 what: format!("ascending nodes of {} satellites without a gap of {NODE_GAP} degrees", satellites.len()),
@@ -87,7 +87,7 @@ fn planes(group: Vec<u32>, bearings: &[Bearing]) -> Result<Vec<Plane>, OrbitErro
             });
         }
         satellites.sort_by(|&a, &b| {
-            let latitude = |index: u32| bearings[index as usize].latitude_deg;
+            let latitude = |index: u32| plane_positions[index as usize].latitude_deg;
             latitude(a).total_cmp(&latitude(b)).then(a.cmp(&b))
         });
         planes.push(Plane { satellites, node_deg: (from + width / 2.0) % 360.0 });
@@ -97,7 +97,7 @@ fn planes(group: Vec<u32>, bearings: &[Bearing]) -> Result<Vec<Plane>, OrbitErro
 }
 
 /// Degrees from one angle forward to another, 0 to 360.
-fn ahead(from: f64, to: f64) -> f64 {
+fn degrees_ahead(from: f64, to: f64) -> f64 {
     let difference = (to - from) % 360.0;
     if difference < 0.0 { difference + 360.0 } else { difference }
 }
@@ -107,7 +107,7 @@ fn neighbours(planes: &[Plane]) -> Vec<(&Plane, &Plane)> {
     if planes.len() < 2 {
         return Vec::new();
     }
-    let gap = |at: usize| ahead(planes[at].node_deg, planes[(at + 1) % planes.len()].node_deg);
+    let gap = |at: usize| degrees_ahead(planes[at].node_deg, planes[(at + 1) % planes.len()].node_deg);
     let mut gaps: Vec<f64> = (0..planes.len()).map(gap).collect();
     gaps.sort_by(f64::total_cmp);
     // Of two planes' two gaps the narrower is usual: one link is enough.
@@ -120,11 +120,11 @@ fn neighbours(planes: &[Plane]) -> Vec<(&Plane, &Plane)> {
 }
 
 /// Links each satellite of `a` with the nearest of `b`, by angle along the orbit, where that is mutual.
-fn between(a: &Plane, b: &Plane, bearings: &[Bearing], links: &mut Vec<(u32, u32)>) {
-    let latitude = |index: u32| bearings[index as usize].latitude_deg;
+fn between(a: &Plane, b: &Plane, plane_positions: &[PlanePosition], links: &mut Vec<(u32, u32)>) {
+    let latitude = |index: u32| plane_positions[index as usize].latitude_deg;
     let nearest = |to: u32, among: &[u32]| {
         let away = |index: u32| {
-            let around = ahead(latitude(to), latitude(index));
+            let around = degrees_ahead(latitude(to), latitude(index));
             around.min(360.0 - around)
         };
         among.iter().copied().min_by(|&x, &y| away(x).total_cmp(&away(y)).then(x.cmp(&y)))

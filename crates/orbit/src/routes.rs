@@ -3,7 +3,7 @@
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 use graph::Graph;
-use tree::{Search, Tree};
+use tree::{SearchBuffers, ShortestPathTree};
 
 mod disjoint;
 mod graph;
@@ -18,9 +18,9 @@ pub use disjoint::disjoint_paths;
 #[derive(Debug, Clone)]
 pub struct Routes {
     destinations: Vec<Node>,
-    trees: Vec<Tree>,
+    trees: Vec<ShortestPathTree>,
     graph: Graph,
-    search: Search,
+    search: SearchBuffers,
 }
 
 /// One way, from end to end.
@@ -36,8 +36,8 @@ impl Routes {
     /// The ways to `destinations` over `topology`.
     pub fn new(network: &Network, topology: &Topology, destinations: &[Node]) -> Self {
         let graph = Graph::new(network, topology);
-        let mut search = Search::default();
-        let trees = destinations.iter().map(|to| Tree::new(&graph, to.0, &mut search)).collect();
+        let mut search = SearchBuffers::default();
+        let trees = destinations.iter().map(|to| ShortestPathTree::new(&graph, to.0, &mut search)).collect();
         Self { destinations: destinations.to_vec(), trees, graph, search }
     }
 

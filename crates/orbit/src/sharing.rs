@@ -53,7 +53,7 @@ pub enum Transmitter {
 
 /// Two flows that share a transmitter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sharing {
+pub struct SharedTransmitter {
     /// Each from whom to whom; the one of shorter round trip first.
     pub flows: [(Node, Node); 2],
     /// What they share, in the order in which it first occurs: at any time at least one of these.
@@ -66,7 +66,7 @@ pub struct Sharing {
     pub rtts: [Span; 2],
 }
 
-impl Sharing {
+impl SharedTransmitter {
     /// The longer round trip by the shorter.
     pub fn ratio(&self) -> f64 {
         self.rtts[1].as_secs_f64() / self.rtts[0].as_secs_f64()
@@ -79,7 +79,7 @@ impl Sharing {
 }
 
 /// Every two of `nodes`, once.
-pub fn every_pair(nodes: &[Node]) -> Vec<(Node, Node)> {
+pub fn all_pairs(nodes: &[Node]) -> Vec<(Node, Node)> {
     let rest = |(index, from): (usize, &Node)| {
         let from = *from;
         nodes[index + 1..].iter().map(move |to| (from, *to))
@@ -91,17 +91,17 @@ pub fn every_pair(nodes: &[Node]) -> Vec<(Node, Node)> {
 ///
 /// # Errors
 /// A satellite that cannot be followed, a step of no length, a ratio below 1, more samples than [`MOST_SAMPLES`].
-pub fn find(network: &Network, search: &Search) -> Result<Vec<Sharing>, OrbitError> {
+pub fn find(network: &Network, search: &Search) -> Result<Vec<SharedTransmitter>, OrbitError> {
     check(search)?;
     let mut candidates = Candidates::default();
     let history = History::record(network, search, &mut candidates)?;
-    let mut found: Vec<Sharing> =
+    let mut found: Vec<SharedTransmitter> =
         candidates.best(FOLLOWED).into_iter().flat_map(|pair| history.follow(network, search, pair)).collect();
     found.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| (a.flows, a.from).cmp(&(b.flows, b.from))));
-    let mut results: Vec<Sharing> = Vec::new();
+    let mut results: Vec<SharedTransmitter> = Vec::new();
     for sharing in found {
         let crowded = |flow: &(Node, Node)| {
-            let same = |other: &&Sharing| other.flows.iter().any(|other| ends(*other) == ends(*flow));
+            let same = |other: &&SharedTransmitter| other.flows.iter().any(|other| ends(*other) == ends(*flow));
             results.iter().filter(same).count() >= search.per_flow
         };
         if results.len() < search.most && !sharing.flows.iter().any(crowded) {

@@ -1,7 +1,7 @@
 //! Walker shells: circular orbits of one inclination, evenly spread planes, evenly spread satellites.
 
 use crate::OrbitError;
-use crate::elements::MOST;
+use crate::elements::MAX_SATELLITES;
 use std::f64::consts::TAU;
 
 /// Earth's gravitational parameter, km³/s² (WGS72, as the propagator has it for shells).
@@ -25,10 +25,10 @@ pub struct Shell {
     /// Inclination, degrees.
     pub inclination_deg: f64,
     /// Revolutions a day (Kozai mean motion, as in a TLE).
-    pub revolutions_per_day: f64,
-    /// Range of ascending nodes over which planes are spread, degrees: 360 (Walker delta) or 180 (Walker star). Planes are `spread_deg / planes` apart; below
+    pub mean_motion_rev_per_day: f64,
+    /// Range of ascending nodes over which planes are spread, degrees: 360 (Walker delta) or 180 (Walker star). Planes are `raan_spread_deg / planes` apart; below
     /// 360 there is a seam between the last and the first, across which the grid has no links.
-    pub spread_deg: f64,
+    pub raan_spread_deg: f64,
     /// Shift in mean anomaly from one plane to the next, degrees.
     pub phase_deg: PhaseShift,
     /// Lowest usable elevation that the operator states, degrees.
@@ -55,7 +55,7 @@ impl Shell {
     /// # Errors
     /// The value that is wrong.
     pub fn check(&self) -> Result<(), OrbitError> {
-        let fastest = revolutions_per_day(LOWEST_KM);
+        let fastest = mean_motion_rev_per_day(LOWEST_KM);
         let refuse = |what: &str, value: String, allowed: String| {
             Err(OrbitError::Value { what: format!("{what} of shell `{}`", self.name), value, allowed })
         };
@@ -65,23 +65,23 @@ impl Shell {
         if self.per_plane == 0 {
             return refuse("number of satellites in a plane", "0".into(), "1 or more".into());
         }
-        if self.satellites() > MOST {
-            return refuse("number of satellites", self.satellites().to_string(), format!("up to {MOST}"));
+        if self.satellites() > MAX_SATELLITES {
+            return refuse("number of satellites", self.satellites().to_string(), format!("up to {MAX_SATELLITES}"));
         }
         if !(0.0..=180.0).contains(&self.inclination_deg) {
             return refuse("inclination", self.inclination_deg.to_string(), "0 to 180 degrees".into());
         }
-        if !(SLOWEST..=fastest).contains(&self.revolutions_per_day) {
+        if !(SLOWEST..=fastest).contains(&self.mean_motion_rev_per_day) {
             return refuse(
                 "revolutions a day",
-                self.revolutions_per_day.to_string(),
+                self.mean_motion_rev_per_day.to_string(),
                 format!("{SLOWEST} to {fastest:.2} (at an altitude of {LOWEST_KM} km)"),
             );
         }
-        if !(self.spread_deg > 0.0 && self.spread_deg <= 360.0) {
+        if !(self.raan_spread_deg > 0.0 && self.raan_spread_deg <= 360.0) {
             return refuse(
                 "spread of planes",
-                self.spread_deg.to_string(),
+                self.raan_spread_deg.to_string(),
                 "above 0, up to 360 degrees; usual: 360 (delta), 180 (star)".into(),
             );
         }
@@ -98,7 +98,7 @@ impl Shell {
 
     /// Right ascension of the ascending node of `plane`, degrees.
     pub(crate) fn node_deg(&self, plane: u32) -> f64 {
-        f64::from(plane) * self.spread_deg / f64::from(self.planes)
+        f64::from(plane) * self.raan_spread_deg / f64::from(self.planes)
     }
 
     /// Mean anomaly of satellite `index` of `plane`, degrees, 0 to 360.
@@ -119,7 +119,7 @@ impl Shell {
 }
 
 /// Mean motion of a circular orbit at this altitude above the equator's radius, revolutions a day (two bodies).
-pub fn revolutions_per_day(altitude_km: f64) -> f64 {
+pub fn mean_motion_rev_per_day(altitude_km: f64) -> f64 {
     let a = RADIUS_KM + altitude_km;
     86_400.0 / TAU * libm::sqrt(MU / (a * a * a))
 }

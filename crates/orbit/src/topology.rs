@@ -1,18 +1,18 @@
 //! A network at one time.
 
 use crate::selection::{SLOT, SLOT_OFFSET, choose};
-use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, Selection};
+use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::{Span, Time};
 
-mod lives;
-mod sights;
+mod visibility;
+mod visibility_end;
 
 /// A link that is there, but not now.
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
 /// A satellite above a station's lowest elevation and within range.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sight {
+pub struct VisibleSatellite {
     /// The satellite's index.
     pub satellite: u32,
     /// How high it stands, degrees.
@@ -32,13 +32,13 @@ pub struct Topology {
     ephemeris: Ephemeris,
     /// Satellites, then stations.
     positions: Vec<Ecef>,
-    /// Of station `s`: from `sight_starts[s]` to `sight_starts[s + 1]`.
-    sights: Vec<Sight>,
-    sight_starts: Vec<u32>,
+    /// Of station `s`: from `visible_starts[s]` to `visible_starts[s + 1]`.
+    visible: Vec<VisibleSatellite>,
+    visible_starts: Vec<u32>,
     /// Likewise.
     attached: Vec<u32>,
     attached_starts: Vec<u32>,
-    silent: Vec<Time>,
+    outage_until: Vec<Time>,
     /// By inter-satellite link: its delay in nanoseconds, or [`NO_LINK`].
     isl_ns: Vec<u32>,
 }
@@ -54,16 +54,16 @@ impl Topology {
             at,
             ephemeris: Ephemeris::new(network.begins()),
             positions: Vec::with_capacity(network.nodes()),
-            sights: Vec::new(),
-            sight_starts: Vec::with_capacity(stations + 1),
+            visible: Vec::new(),
+            visible_starts: Vec::with_capacity(stations + 1),
             attached: Vec::new(),
             attached_starts: vec![0; stations + 1],
-            silent: vec![Time::ZERO; stations],
+            outage_until: vec![Time::ZERO; stations],
             isl_ns: Vec::with_capacity(network.isls().len()),
         };
         made.advance(network, at)?;
         // Who is attached from the beginning has not just turned.
-        made.silent.fill(Time::ZERO);
+        made.outage_until.fill(Time::ZERO);
         Ok(made)
     }
 
@@ -75,8 +75,8 @@ impl Topology {
         self.ephemeris.positions(network.constellation(), at, &mut self.positions)?;
         let new_slot = slot(network, at) != slot(network, self.at);
         self.at = at;
-        sights::look(network, &self.positions, &mut self.sights, &mut self.sight_starts);
-        self.positions.extend_from_slice(network.places());
+        visibility::visible_satellites(network, &self.positions, &mut self.visible, &mut self.visible_starts);
+        self.positions.extend_from_slice(network.station_positions());
         self.attach(network, new_slot);
         self.measure_isls(network);
         Ok(())
@@ -89,16 +89,16 @@ impl Topology {
         self.attached.reserve(before.len());
         self.attached_starts.push(0);
         for (index, station) in network.stations().iter().enumerate() {
-            let sights = &self.sights[self.sight_starts[index] as usize..self.sight_starts[index + 1] as usize];
-            if station.selection == Selection::All {
-                self.attached.extend(sights.iter().map(|sight| sight.satellite));
+            let visible = &self.visible[self.visible_starts[index] as usize..self.visible_starts[index + 1] as usize];
+            if station.selection == SatelliteSelection::All {
+                self.attached.extend(visible.iter().map(|satellite| satellite.satellite));
             } else {
                 let current = before[before_starts[index] as usize..before_starts[index + 1] as usize].first().copied();
-                let mut lives = |satellite| lives::until(network, index, satellite, self.at);
-                let chosen = choose(station.selection, sights, current, new_slot, &mut lives);
-                let satellite = chosen.map(|chosen| sights[chosen].satellite);
+                let mut visible_until = |satellite| visibility_end::visible_until(network, index, satellite, self.at);
+                let chosen = choose(station.selection, visible, current, new_slot, &mut visible_until);
+                let satellite = chosen.map(|chosen| visible[chosen].satellite);
                 if satellite.is_some() && satellite != current {
-                    self.silent[index] = self.at + station.interruption;
+                    self.outage_until[index] = self.at + station.handover_outage;
                 }
                 self.attached.extend(satellite);
             }
@@ -108,12 +108,12 @@ impl Topology {
 
     fn measure_isls(&mut self, network: &Network) {
         let positions = &self.positions;
-        let range = network.isl_range_m();
+        let range = network.max_isl_length_m();
         let length = |&(a, b): &(Node, Node)| {
             let (a, b) = (positions[a.0 as usize], positions[b.0 as usize]);
             let open = match range {
                 Some(range) => a.distance_m(b) <= range,
-                None => sights::clear_of_ground(a, b),
+                None => visibility::clear_of_ground(a, b),
             };
             if open { nanos(a.distance_m(b)) } else { NO_LINK }
         };
@@ -132,8 +132,8 @@ impl Topology {
     }
 
     /// The satellites that station `index` sees, highest first.
-    pub fn sights(&self, index: usize) -> &[Sight] {
-        slice(&self.sights, &self.sight_starts, index)
+    pub fn visible(&self, index: usize) -> &[VisibleSatellite] {
+        slice(&self.visible, &self.visible_starts, index)
     }
 
     /// Of those, the satellites that it talks to now: all, one, or none.
@@ -142,12 +142,12 @@ impl Topology {
     }
 
     /// Until when station `index` is silent, turning to the satellite that it is attached to; [`Time::ZERO`] where it is not.
-    pub fn silent_until(&self, index: usize) -> Time {
-        self.silent.get(index).copied().filter(|&until| until > self.at).unwrap_or(Time::ZERO)
+    pub fn outage_until(&self, index: usize) -> Time {
+        self.outage_until.get(index).copied().filter(|&until| until > self.at).unwrap_or(Time::ZERO)
     }
 
     /// True where the two nodes can talk now: an inter-satellite link that is not too long, an attached satellite, a fibre.
-    pub fn linked(&self, network: &Network, a: Node, b: Node) -> bool {
+    pub fn has_link(&self, network: &Network, a: Node, b: Node) -> bool {
         match (network.station_of(a), network.station_of(b)) {
             (None, None) => {
                 let open = |&(to, link): &(u32, u32)| to == b.0 && self.isl_ns[link as usize] != NO_LINK;
@@ -185,7 +185,7 @@ fn nanos(distance_m: f64) -> u32 {
     (distance_m * (1e9 / SPEED_OF_LIGHT)).round().clamp(1.0, f64::from(NO_LINK - 1)) as u32
 }
 
-/// The number of the slot of [`Selection::Slots`] that `at` lies in, in wall time.
+/// The number of the slot of [`SatelliteSelection::Slots`] that `at` lies in, in wall time.
 fn slot(network: &Network, at: Time) -> i128 {
     let wall = i128::from(network.begins().as_unix_millis()) * 1_000_000 + i128::from(at.as_nanos());
     (wall - i128::from(SLOT_OFFSET.as_nanos())).div_euclid(i128::from(SLOT.as_nanos()))

@@ -1,7 +1,7 @@
 //! The geometry of satellite links as textbooks and the survey behind our profiles have it, by our own functions: slant ranges, bent-pipe round trips, drift.
 
 use bentpipe_orbit::{
-    Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg, revolutions_per_day,
+    Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg, mean_motion_rev_per_day,
 };
 use bentpipe_units::{Epoch, Time};
 
@@ -58,8 +58,8 @@ fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
         planes: 1,
         per_plane: 1,
         inclination_deg: 90.0,
-        revolutions_per_day: revolutions_per_day(550.0),
-        spread_deg: 360.0,
+        mean_motion_rev_per_day: mean_motion_rev_per_day(550.0),
+        raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 25.0,
     };

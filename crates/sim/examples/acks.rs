@@ -10,7 +10,9 @@ use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{AckBy, AckRule, Handshake, Settings, StockController};
-use bentpipe_sim::{Datagrams, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -95,7 +97,7 @@ impl Options {
             String::new()
         };
         let bdp = forward.bytes_in(rtt);
-        let flow = |name: &str, stack, direction, lasts, object| FlowSpec {
+        let flow = |name: &str, stack, direction, duration, object| FlowSpec {
             ends: None,
             name: name.into(),
             terminal: 0,
@@ -103,28 +105,28 @@ impl Options {
             start: Span::ZERO,
             stack,
             visits: vec![Visit {
-                lasts,
+                duration,
                 handshake: Handshake::OneRtt,
-                wait: Span::ZERO,
-                think: Span::ZERO,
+                idle_before: Span::ZERO,
+                start_jitter: Span::ZERO,
                 direction,
                 objects: object,
-                reported: true,
+                measured: true,
             }],
         };
         let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);
         let download = Stack::quic(self.settings(rule, bdp)?);
         let mut flows = vec![flow("download", download, Direction::Download, None, vec![Object::new("object", bytes)])];
-        let lasts = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
+        let duration = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
         match self.text("beside", "none") {
             "none" => {}
             "cbr" => {
-                let constant = Datagrams::Constant {
+                let constant = DatagramTraffic::Constant {
                     rate: back.mul_f64(self.number("share", 0.5)?),
                     packet: Bytes::new(self.number("packet", 200.0)? as u64),
                     bursts: None,
                 };
-                flows.push(flow("beside", Stack::Datagrams(constant), Direction::Upload, lasts, Vec::new()));
+                flows.push(flow("beside", Stack::DatagramTraffic(constant), Direction::Upload, duration, Vec::new()));
             }
             "tcp" => {
                 let stack = TcpStack {
@@ -139,7 +141,7 @@ impl Options {
                     pep: None,
                 };
                 let endless = vec![Object::new("endless", Bytes::new(1 << 60))];
-                flows.push(flow("beside", Stack::Tcp(Box::new(stack)), Direction::Upload, lasts, endless));
+                flows.push(flow("beside", Stack::Tcp(Box::new(stack)), Direction::Upload, duration, endless));
             }
             other => return Err(format!("beside={other}; allowed: none, cbr, tcp").into()),
         }

@@ -17,7 +17,7 @@ use std::ops::Range;
 mod tests;
 
 /// One link when the run has ended.
-pub struct LinkAccount<'a> {
+pub struct LinkAudit<'a> {
     pub name: &'a str,
     pub model: &'a DirectionModel,
     pub counters: Counters,
@@ -34,23 +34,23 @@ pub struct LinkAccount<'a> {
 }
 
 /// One reported visit, and the path it took.
-pub struct VisitAccount<'a> {
+pub struct VisitAudit<'a> {
     pub outcome: &'a FlowOutcome,
     /// The links towards the server, by hop from the client's side.
-    pub up: Vec<&'a LinkAccount<'a>>,
+    pub up: Vec<&'a LinkAudit<'a>>,
     /// The links towards the client, likewise by hop from the client's side.
-    pub down: Vec<&'a LinkAccount<'a>>,
+    pub down: Vec<&'a LinkAudit<'a>>,
     /// The hops over which round trips were sampled.
     pub sampled: Range<usize>,
     /// The least time from end to end that is certain beside these links: where satellites move, light's on a straight line.
-    pub beeline: Span,
+    pub light_time: Span,
 }
 
 /// The hops over which the data's sender samples round trips: all `hops`, or, where proxies split connections, those
 /// between the two ends of the segment that crosses the proxies' hop, whose sender is the one recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
-        Stack::Quic(_) | Stack::Datagrams(_) | Stack::Program(_) => None,
+        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => None,
         Stack::Tcp(stack) => stack.pep.as_ref(),
     };
     match pep {
@@ -66,7 +66,7 @@ pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
 ///
 /// # Errors
 /// The first law that is broken.
-pub fn run<'a>(links: &'a [LinkAccount<'a>], visits: &[VisitAccount<'a>], end: Time) -> Result<(), SimError> {
+pub fn run<'a>(links: &'a [LinkAudit<'a>], visits: &[VisitAudit<'a>], end: Time) -> Result<(), SimError> {
     for link in links {
         conservation(link)?;
         rate(link)?;
@@ -103,8 +103,8 @@ fn hold(
 
 /// Nothing is created or lost uncounted: in = out + drops + what was taken back + what lies inside, in packets and in bytes, and what the flows'
 /// packets amount to is what the link says it has delivered.
-fn conservation(link: &LinkAccount<'_>) -> Result<(), SimError> {
-    let LinkAccount { counters: c, name, .. } = link;
+fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
+    let LinkAudit { counters: c, name, .. } = link;
     let check = |holds, what: &str, expected: u64, measured: u64| {
         hold("conservation", holds, || format!("{what} of link {name}"), expected, measured)
     };
@@ -121,18 +121,18 @@ fn conservation(link: &LinkAccount<'_>) -> Result<(), SimError> {
 ///
 /// Exact for constant and stepped rates without a policer. A policer admits less than is allowed here, frames and jitter
 /// let the last packet come later, and a trace carries 4 bytes less for each packet.
-fn rate(link: &LinkAccount<'_>) -> Result<(), SimError> {
+fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let through = before(link.last_out, link.model.least_delay());
-    let room = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
+    let buffer = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
     let out = link.counters.bytes_out;
     let what = || format!("bytes delivered by link {}", link.name);
-    hold("rate", out <= room, what, format!("at most {room}"), out)
+    hold("rate", out <= buffer, what, format!("at most {buffer}"), out)
 }
 
 /// Little's law: the queue's length over time is the sum of its packets' waits, in packets and weighted with their bytes.
 ///
 /// Both sides are whole nanoseconds, and what still waits has waited until the end: there is nothing to round.
-fn little(link: &LinkAccount<'_>) -> Result<(), SimError> {
+fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let QueueTime { occupied_packets, occupied_bytes, waited_packets, waited_bytes } = link.queue;
     for (unit, expected, measured) in
         [("packet", occupied_packets, waited_packets), ("byte", occupied_bytes, waited_bytes)]
@@ -166,10 +166,10 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
 
 /// No round trip is shorter than light takes: than the least delays of the hops over which it was sampled, both ways. The
 /// transmission of data and acknowledgement, which comes on top, is left out: their sizes are not known here.
-fn round_trip(visit: &VisitAccount<'_>) -> Result<(), SimError> {
+fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
-    let hops = |links: &[&LinkAccount<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
-    let least = hops(&visit.up) + hops(&visit.down) + visit.beeline * 2;
+    let hops = |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
+    let least = hops(&visit.up) + hops(&visit.down) + visit.light_time * 2;
     let what = || format!("smallest round trip of flow `{}`, visit {}", visit.outcome.name, visit.outcome.visit);
     hold("round trip", measured >= least, what, format!("at least {least}"), measured)
 }
@@ -183,7 +183,7 @@ fn is_timed(outcome: &FlowOutcome) -> bool {
 /// their way one after the other: each link has no more time for them than the delays around it leave.
 ///
 /// Only the bytes themselves are counted: not headers, handshakes, or what other flows sent.
-fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
+fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let outcome = visit.outcome;
     if is_timed(outcome) {
         return Ok(());
@@ -194,7 +194,7 @@ fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
         .objects
         .iter()
         .filter_map(|object| Some((Some(&object.name), object.start, object.completion?, object.received)));
-    let least = delay(&visit.up) + delay(&visit.down) + visit.beeline * 2;
+    let least = delay(&visit.up) + delay(&visit.down) + visit.light_time * 2;
     for (object, start, completion, bytes) in whole.into_iter().chain(objects) {
         let what = || {
             let object = object.map(|name| format!("object `{name}` of ")).unwrap_or_default();
@@ -212,9 +212,9 @@ fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
             let from = begin + passed;
             passed += link.model.least_delay();
             let to = before(end, least - (passed - link.model.least_delay()));
-            let room = link.model.capacity(from, to).get();
+            let buffer = link.model.capacity(from, to).get();
             let what = || format!("{} at {completion}: bytes over link {}", what(), link.name);
-            hold("completion", bytes <= room, what, format!("at most {room}"), bytes)?;
+            hold("completion", bytes <= buffer, what, format!("at most {buffer}"), bytes)?;
         }
     }
     Ok(())
@@ -222,26 +222,26 @@ fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
 
 /// What the visits over a link have received, each and together, is no more than the link can send from their beginning to
 /// their end, and no more than has left it: shares of a link sum to one at most.
-fn shares(link: &LinkAccount<'_>, visits: &[VisitAccount<'_>], end: Time) -> Result<(), SimError> {
+fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<(), SimError> {
     let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
     for visit in visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link))) {
         let outcome = visit.outcome;
         let ended = outcome.completion.map_or(end, |completion| outcome.start + completion);
-        let room = link.model.capacity(outcome.start, ended).get();
+        let buffer = link.model.capacity(outcome.start, ended).get();
         let what = || format!("goodput of flow `{}`, visit {}, over link {}", outcome.name, outcome.visit, link.name);
         let bytes = outcome.received;
-        hold("shares", bytes <= room, what, format!("at most {room} bytes"), format!("{bytes} bytes"))?;
+        hold("shares", bytes <= buffer, what, format!("at most {buffer} bytes"), format!("{bytes} bytes"))?;
         sum += bytes;
         first = first.min(outcome.start);
         last = last.max(ended);
     }
-    let room = link.model.capacity(first, last).get().min(link.counters.bytes_out);
+    let buffer = link.model.capacity(first, last).get().min(link.counters.bytes_out);
     let what = || format!("goodputs of all flows over link {}", link.name);
-    hold("shares", sum <= room, what, format!("at most {room} bytes"), format!("{sum} bytes"))
+    hold("shares", sum <= buffer, what, format!("at most {buffer} bytes"), format!("{sum} bytes"))
 }
 
 /// The links that the visit's data crosses, in the order in which it does.
-fn data_links<'v, 'a>(visit: &'v VisitAccount<'a>) -> Box<dyn Iterator<Item = &'a LinkAccount<'a>> + 'v> {
+fn data_links<'v, 'a>(visit: &'v VisitAudit<'a>) -> Box<dyn Iterator<Item = &'a LinkAudit<'a>> + 'v> {
     match visit.outcome.direction {
         Direction::Download => Box::new(visit.down.iter().rev().copied()),
         Direction::Upload => Box::new(visit.up.iter().copied()),
@@ -249,7 +249,7 @@ fn data_links<'v, 'a>(visit: &'v VisitAccount<'a>) -> Box<dyn Iterator<Item = &'
 }
 
 /// The least time that a packet is on the way over all of `links`.
-fn delay(links: &[&LinkAccount<'_>]) -> Span {
+fn delay(links: &[&LinkAudit<'_>]) -> Span {
     links.iter().fold(Span::ZERO, |sum, link| sum + link.model.least_delay())
 }
 

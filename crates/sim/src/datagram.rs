@@ -10,14 +10,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 /// One end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// On the terminal's side of the path.
     Client,
     /// At the path's far end.
     Server,
 }
 
-impl Side {
+impl Role {
     /// The other end.
     pub fn peer(self) -> Self {
         match self {
@@ -29,39 +29,39 @@ impl Side {
 
 /// A direction along the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum PathDirection {
     /// Towards the server.
-    Up,
+    ToServer,
     /// Towards the client.
-    Down,
+    ToClient,
 }
 
-impl Way {
+impl PathDirection {
     /// The way that data goes.
     pub fn of(direction: Direction) -> Self {
         match direction {
-            Direction::Download => Self::Down,
-            Direction::Upload => Self::Up,
+            Direction::Download => Self::ToClient,
+            Direction::Upload => Self::ToServer,
         }
     }
 
     /// The end that packets on this way come from.
-    pub fn source(self) -> Side {
+    pub fn source(self) -> Role {
         match self {
-            Self::Up => Side::Client,
-            Self::Down => Side::Server,
+            Self::ToServer => Role::Client,
+            Self::ToClient => Role::Server,
         }
     }
 }
 
 /// A socket address for one end of flow number `flow`, from the block set aside for benchmarks (RFC 2544). Clients of one
 /// terminal have one address, as behind a translator, and terminals lie in networks of their own.
-pub fn socket(flow: usize, side: Side, terminal: usize) -> SocketAddr {
+pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
     let [high, low] = (flow as u16).to_be_bytes();
     let [_, network] = (terminal as u16).to_be_bytes();
     match side {
-        Side::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + flow as u16 % 10_000).into(),
-        Side::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
+        Role::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + flow as u16 % 10_000).into(),
+        Role::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
     }
 }
 
@@ -73,7 +73,7 @@ pub struct Datagram {
     /// The visit during which it was sent.
     pub visit: u32,
     /// Which way it goes.
-    pub way: Way,
+    pub toward: PathDirection,
     /// The node that it is for: 0 is the client's, node k lies behind hop k - 1.
     pub to: u16,
     /// Position in bytes sent, for the trace.
@@ -102,7 +102,7 @@ pub enum Body {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filler {
     /// What carries them.
-    pub carrier: Carrier,
+    pub protocol: FillerProtocol,
     /// The packet's place in the order of sending, from 0; an answer has that of its request.
     pub number: u64,
     /// When it was sent; of an answer, when its request was.
@@ -113,7 +113,7 @@ pub struct Filler {
 
 /// What carries bytes that mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
+pub enum FillerProtocol {
     /// UDP.
     Udp,
     /// An ICMP echo request (RFC 792).

@@ -129,7 +129,7 @@ pub struct Acknowledgements {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PepOutcome {
     /// The most bytes that it held for one connection on the way of the data.
-    pub most_held: u64,
+    pub max_buffered: u64,
     /// Acknowledgements that its filter did not pass on, where it has one.
     pub acks_dropped: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Time series of a link, in bins, so that their size follows the run's length and not its packets.
 
-use crate::lost::Lost;
+use crate::loss_reason::LossReason;
 use crate::outcome::Series;
 use bentpipe_link::{DropCause, FrameShare};
 use bentpipe_units::{Span, Time};
@@ -49,12 +49,12 @@ impl LinkRecorder {
     }
 
     /// A packet was dropped or lost.
-    pub fn dropped(&mut self, now: Time, lost: Lost) {
+    pub fn dropped(&mut self, now: Time, lost: LossReason) {
         let drops = match lost {
-            Lost::OnLink(DropCause::Policer) => &mut self.drops_policer,
-            Lost::OnLink(DropCause::QueueFull | DropCause::Aqm) => &mut self.drops_queue,
-            Lost::OnLink(DropCause::Loss(_)) => &mut self.drops_loss,
-            Lost::Handover | Lost::NoRoute | Lost::HopLimit => &mut self.drops_route,
+            LossReason::OnLink(DropCause::Policer) => &mut self.drops_policer,
+            LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => &mut self.drops_queue,
+            LossReason::OnLink(DropCause::Loss(_)) => &mut self.drops_loss,
+            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => &mut self.drops_route,
         };
         drops.push((now, 1.0));
     }

@@ -1,7 +1,7 @@
 //! What a run consists of: everything resolved, nothing optional that the scenario could leave open.
 
 use bentpipe_link::DirectionModel;
-use bentpipe_orbit::{Network, Step};
+use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
@@ -54,7 +54,7 @@ pub struct MeshSpec {
     /// Who there is.
     pub network: Arc<Network>,
     /// When routes are computed anew.
-    pub step: Step,
+    pub step: RouteUpdates,
     /// Each direction of an inter-satellite link. Delays of all models here are replaced by the geometry's.
     pub isl: DirectionModel,
     /// From a station to satellites.
@@ -68,7 +68,7 @@ pub struct MeshSpec {
     /// What becomes of packets when a station turns to another satellite.
     pub handover: HandoverLoss,
     /// How long before a change of path its flows are told, where they are.
-    pub hints: Option<Span>,
+    pub path_change_notice: Option<Span>,
 }
 
 /// Which packets a station loses when it turns to another satellite. All others go on from where they are: what a satellite
@@ -78,11 +78,13 @@ pub struct MeshSpec {
 pub enum HandoverLoss {
     /// None.
     #[default]
-    Nothing,
+    #[serde(rename = "nothing")]
+    None,
     /// Those that wait at the old satellite, and at the station, for the link that ends.
     Queued,
     /// Those and what is in the air on that link.
-    Flying,
+    #[serde(rename = "flying")]
+    InFlight,
 }
 
 /// Which way application data goes.
@@ -120,17 +122,17 @@ pub struct Visit {
     /// How it begins. 0-RTT needs tickets of an earlier visit.
     pub handshake: Handshake,
     /// Silence after the previous visit ended.
-    pub wait: Span,
+    pub idle_before: Span,
     /// Time the client thinks before its first packet, drawn by the caller.
-    pub think: Span,
+    pub start_jitter: Span,
     /// Which way the objects go.
     pub direction: Direction,
     /// What is transferred; each is asked for once those it comes after are complete.
     pub objects: Vec<Object>,
     /// It is complete after so long, however much has arrived by then: a flow that always has something to send. Its objects are larger than what fits.
-    pub lasts: Option<Span>,
+    pub duration: Option<Span>,
     /// Whether the results tell of it.
-    pub reported: bool,
+    pub measured: bool,
 }
 
 /// A client, its server, and the connections between them.
@@ -161,14 +163,14 @@ pub enum Stack {
     /// TCP.
     Tcp(Box<TcpStack>),
     /// Packets that nothing answers to, or only an echo does.
-    Datagrams(Datagrams),
+    DatagramTraffic(DatagramTraffic),
     /// Programs of any kind, which run under the wall clock only.
     Program(Box<ProgramStack>),
 }
 
 /// Traffic without congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Datagrams {
+pub enum DatagramTraffic {
     /// UDP at a constant rate, always or in bursts.
     Constant {
         /// The rate of IP bytes while it sends.
@@ -197,7 +199,7 @@ impl Stack {
     pub fn quic_mut(&mut self) -> Option<&mut Settings> {
         match self {
             Self::Quic(settings) => Some(settings),
-            Self::Tcp(_) | Self::Datagrams(_) | Self::Program(_) => None,
+            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 
@@ -206,7 +208,7 @@ impl Stack {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
-            Self::Datagrams(_) | Self::Program(_) => None,
+            Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 }
@@ -246,9 +248,9 @@ pub struct PepSpec {
     pub gateway: bool,
     /// Controller towards the client on the segment that crosses the hop, and how it starts. Other segments that begin at a proxy have CUBIC with
     /// slow start.
-    pub downward: Recipe,
+    pub to_client: Recipe,
     /// The same towards the server.
-    pub upward: Recipe,
+    pub to_server: Recipe,
     /// Initial window on that segment, in segments.
     pub initial_window: u32,
     /// When the proxy acknowledges.
@@ -267,16 +269,17 @@ pub struct Failure {
     /// When, counted from the beginning of each visit.
     pub at: Span,
     /// What becomes of the segments of connections that it held.
-    pub manner: FailureManner,
+    pub mode: FailureMode,
 }
 
 /// What becomes of the segments of connections that a failed proxy held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum FailureManner {
+pub enum FailureMode {
     /// It starts again knowing nothing, and answers them with a reset.
     #[default]
     Reset,
     /// They vanish.
-    Silence,
+    #[serde(rename = "silence")]
+    Blackhole,
 }

@@ -18,14 +18,14 @@ fn direction(rate: u64) -> DirectionModel {
 
 fn visit(handshake: Handshake) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
         // The first connection is closed by then: both use the same ports, which confuses analysers otherwise.
-        wait: Span::from_secs(5),
-        think: Span::ZERO,
+        idle_before: Span::from_secs(5),
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(1_000))],
-        reported: true,
+        measured: true,
     }
 }
 

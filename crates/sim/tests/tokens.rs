@@ -19,13 +19,13 @@ fn direction(rate_mbps: u64) -> DirectionModel {
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
-        wait: Span::from_secs(10),
-        think: Span::ZERO,
+        idle_before: Span::from_secs(10),
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(bytes))],
-        reported: true,
+        measured: true,
     }
 }
 

@@ -19,13 +19,13 @@ fn direction(rate_mbps: u64, delay_ms: u64, patch: &str) -> DirectionModel {
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
-        wait: Span::ZERO,
-        think: Span::ZERO,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(bytes))],
-        reported: true,
+        measured: true,
     }
 }
 
@@ -83,8 +83,8 @@ fn tcp(split: bool) -> Stack {
             hop: 1,
             terminal: true,
             gateway: true,
-            downward: Recipe::default(),
-            upward: Recipe::default(),
+            to_client: Recipe::default(),
+            to_server: Recipe::default(),
             initial_window: 10,
             ack: Default::default(),
             buffer: Bytes::from_mb(2),
@@ -348,7 +348,7 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
         for direction_of_data in [Direction::Download, Direction::Upload] {
             let mut visits = vec![visit(3_000_000, Handshake::OneRtt), visit(1_000_000, Handshake::ZeroRtt)];
             visits.iter_mut().for_each(|visit| visit.direction = direction_of_data);
-            visits[1].reported = patch == outage;
+            visits[1].measured = patch == outage;
             let mut spec = geo(visits);
             (spec.hops[0].forward, spec.hops[0].reverse) = (direction(10, 325, patch), direction(10, 325, patch));
             let own = HopSpec {

@@ -24,7 +24,7 @@ pub struct Transmit {
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum CloseReason {
     /// Both sides have sent and acknowledged everything, FINs included.
     Closed,
     /// The peer, or this side, broke it off.
@@ -35,7 +35,7 @@ pub enum End {
 
 /// What an endpoint has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Record {
+pub struct EndpointStats {
     /// Segments with payload sent, again or not.
     pub data_segments: u64,
     /// Segments sent again.
@@ -80,7 +80,7 @@ struct Syn {
 ///   [`Endpoint::finish`] and [`Endpoint::reset`], call [`Endpoint::poll_transmit`] until it returns `None`, and then ask
 ///   [`Endpoint::next_timeout`].
 ///
-/// The state TIME-WAIT is not modelled: an end that is [`End::Closed`] needs no more timeouts, and still answers a FIN that comes again.
+/// The state TIME-WAIT is not modelled: an end that is [`CloseReason::Closed`] needs no more timeouts, and still answers a FIN that comes again.
 pub struct Endpoint {
     settings: Arc<Settings>,
     make: MakeController,
@@ -98,7 +98,7 @@ pub struct Endpoint {
     /// That answer leaves by itself, before any data.
     ack_first: bool,
     reset_wanted: bool,
-    end: Option<End>,
+    end: Option<CloseReason>,
     now: Time,
 }
 
@@ -156,11 +156,11 @@ impl Endpoint {
         if segment.flags.rst {
             // Nobody listens for the answer to a SYN that was never sent.
             if self.state != State::Listen && self.end.is_none() {
-                self.end = Some(End::Reset);
+                self.end = Some(CloseReason::Reset);
             }
             return;
         }
-        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+        if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             self.reset_wanted = true;
             return;
         }
@@ -183,13 +183,13 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
         let now = self.now;
-        if self.end.is_some_and(|end| end != End::Closed) {
+        if self.end.is_some_and(|end| end != CloseReason::Closed) {
             return;
         }
         if self.syn.due.is_some_and(|due| due <= now) {
             self.syn.due = None;
             if self.syn.sent > self.settings.syn_retries {
-                self.end = Some(End::TimedOut);
+                self.end = Some(CloseReason::TimedOut);
                 return;
             }
             self.syn.wanted = true;
@@ -197,7 +197,7 @@ impl Endpoint {
         if let Some(sender) = &mut self.sender {
             sender.handle_timeout(now);
             if sender.gave_up() {
-                self.end = Some(End::TimedOut);
+                self.end = Some(CloseReason::TimedOut);
             }
         }
         self.receiver.handle_timeout(now);
@@ -218,7 +218,7 @@ impl Endpoint {
         if std::mem::take(&mut self.reset_wanted) {
             return Some(self.reset_segment(now));
         }
-        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+        if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             return None;
         }
         if std::mem::take(&mut self.syn.wanted) {
@@ -239,7 +239,7 @@ impl Endpoint {
 
     /// When to call [`Self::handle_timeout`]; `None` while only a segment can change anything.
     pub fn next_timeout(&self) -> Option<Time> {
-        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+        if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             return None;
         }
         // Asked for at each event of a simulation: no more than a few comparisons.
@@ -256,7 +256,7 @@ impl Endpoint {
     }
 
     /// How it ended, once it has.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<CloseReason> {
         self.end
     }
 
@@ -273,7 +273,7 @@ impl Endpoint {
         self.now = self.now.max(now);
         let taken = bytes.min(self.room());
         self.written += taken;
-        self.tell_written();
+        self.notify_written();
         taken
     }
 
@@ -292,14 +292,14 @@ impl Endpoint {
     pub fn finish(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.finishing = true;
-        self.tell_written();
+        self.notify_written();
     }
 
     /// Breaks the connection off: a RST waits to be polled.
     pub fn reset(&mut self, now: Time) {
         self.now = self.now.max(now);
         if self.end.is_none() {
-            self.end = Some(End::Reset);
+            self.end = Some(CloseReason::Reset);
             self.reset_wanted = self.state != State::Listen;
         }
     }
@@ -326,13 +326,13 @@ impl Endpoint {
     }
 
     /// What was counted.
-    pub fn record(&self) -> Record {
+    pub fn record(&self) -> EndpointStats {
         let counts = self.sender.as_ref().map_or(Counts::default(), |sender| sender.counts());
         let Counts { data_segments, retransmitted, timeouts } = counts;
-        Record { data_segments, retransmitted, timeouts, duplicates: self.receiver.duplicates() }
+        EndpointStats { data_segments, retransmitted, timeouts, duplicates: self.receiver.duplicates() }
     }
 
-    fn tell_written(&mut self) {
+    fn notify_written(&mut self) {
         if let Some(sender) = &mut self.sender {
             sender.written(self.written, self.finishing);
         }
@@ -343,7 +343,7 @@ impl Endpoint {
         if syn && !ack {
             self.state = State::SynReceived;
             self.syn.wanted = true;
-            self.receiver.on_stamp(segment);
+            self.receiver.on_timestamp(segment);
             self.ecn &= ece && cwr;
         }
     }
@@ -351,7 +351,7 @@ impl Endpoint {
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
         let Flags { syn, ack, ece, cwr, .. } = segment.flags;
         if syn && ack && segment.ack == 1 {
-            self.receiver.on_stamp(segment);
+            self.receiver.on_timestamp(segment);
             self.ecn &= ece && !cwr;
             self.open(now, segment);
             // The application waits for the connection before it writes, so that its first data is a packet of its own (Linux,
@@ -378,7 +378,7 @@ impl Endpoint {
         if let Some(rtt) = rtt {
             self.receiver.on_rtt(rtt);
         }
-        self.tell_written();
+        self.notify_written();
     }
 
     fn on_established(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
@@ -405,20 +405,20 @@ impl Endpoint {
         if segment.len > 0 || segment.flags.fin {
             self.receiver.on_data(now, segment, ecn);
         } else if segment.seq >= self.receiver.next_expected() {
-            self.receiver.on_stamp(segment);
+            self.receiver.on_timestamp(segment);
         } else {
             // Unacceptable, so answered (RFC 9293 §3.10.7.4): this is how the peer asks for the window.
             self.ack_wanted = true;
         }
         if self.end.is_none() && self.receiver.finished() && sender.is_finished() {
-            self.end = Some(End::Closed);
+            self.end = Some(CloseReason::Closed);
         }
     }
 
     fn syn_segment(&mut self, now: Time) -> Transmit {
         let answer = self.state == State::SynReceived;
         let mut segment = Segment {
-            stamp: now,
+            timestamp: now,
             flags: Flags { syn: true, ack: answer, ece: self.ecn, cwr: self.ecn && !answer, ..Flags::default() },
             ..Segment::default()
         };
@@ -434,7 +434,7 @@ impl Endpoint {
     fn data(&mut self, now: Time, outgoing: Outgoing) -> Transmit {
         let Outgoing { seq, len, fin, cwr, ecn_capable } = outgoing;
         let flags = Flags { ack: true, fin, cwr, ..Flags::default() };
-        let mut segment = Segment { seq, len, stamp: now, flags, ..Segment::default() };
+        let mut segment = Segment { seq, len, timestamp: now, flags, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
         self.ack_wanted = false;
         self.ack_first = false;
@@ -444,7 +444,7 @@ impl Endpoint {
     fn reset_segment(&self, now: Time) -> Transmit {
         let seq = self.sender.as_ref().map_or(u64::from(self.syn.sent > 0), |sender| sender.nxt());
         let flags = Flags { rst: true, ack: true, ..Flags::default() };
-        let segment = Segment { seq, ack: self.receiver.next_expected(), stamp: now, flags, ..Segment::default() };
+        let segment = Segment { seq, ack: self.receiver.next_expected(), timestamp: now, flags, ..Segment::default() };
         Transmit { segment, ecn: Ecn::NotEct }
     }
 }

@@ -8,8 +8,8 @@
 //! - [`http`] says what bytes the applications write, over TLS 1.3 or bare;
 //! - [`Relay`] is the split-connection proxy (PEP), [`AckFilter`] thins what goes back.
 
+mod ack_filter;
 mod endpoint;
-mod filter;
 pub mod http;
 mod receiver;
 mod relay;
@@ -17,8 +17,8 @@ mod segment;
 mod sender;
 mod settings;
 
-pub use crate::endpoint::{End, Endpoint, MakeController, Record, Transmit};
-pub use crate::filter::AckFilter;
-pub use crate::relay::{Face, Relay};
+pub use crate::ack_filter::AckFilter;
+pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, MakeController, Transmit};
+pub use crate::relay::{Leg, Relay};
 pub use crate::segment::{Flags, Sack, Segment};
 pub use crate::settings::{AckPolicy, Settings};

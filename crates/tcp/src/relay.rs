@@ -1,6 +1,6 @@
 //! The split-connection proxy (RFC 3135 §3.1.1): what arrives on one connection is sent on another.
 
-use crate::endpoint::{End, Endpoint, MakeController, Transmit};
+use crate::endpoint::{CloseReason, Endpoint, MakeController, Transmit};
 use crate::receiver::Receiver;
 use crate::segment::Segment;
 use crate::settings::Settings;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Which way a proxy looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Face {
+pub enum Leg {
     /// Towards the client, which opens.
     Client,
     /// Towards the server.
@@ -77,10 +77,10 @@ impl Relay {
         }
     }
 
-    /// Takes a segment that arrived at `face`.
-    pub fn handle_segment(&mut self, now: Time, face: Face, segment: &Segment, ecn: Ecn) {
-        match face {
-            Face::Client => {
+    /// Takes a segment that arrived at `leg`.
+    pub fn handle_segment(&mut self, now: Time, leg: Leg, segment: &Segment, ecn: Ecn) {
+        match leg {
+            Leg::Client => {
                 self.client.handle_segment(now, segment, ecn);
                 let opens = segment.flags.syn && !segment.flags.ack && !segment.flags.rst;
                 if opens
@@ -91,7 +91,7 @@ impl Relay {
                 }
             }
             // Before the client's SYN nobody can answer what has not been asked.
-            Face::Server => {
+            Leg::Server => {
                 if let Some(server) = &mut self.server {
                     server.handle_segment(now, segment, ecn);
                 }
@@ -110,12 +110,12 @@ impl Relay {
     }
 
     /// The next segment to send, and which way.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<(Face, Transmit)> {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(Leg, Transmit)> {
         if let Some(transmit) = self.client.poll_transmit(now) {
-            return Some((Face::Client, transmit));
+            return Some((Leg::Client, transmit));
         }
         let transmit = self.server.as_mut()?.poll_transmit(now)?;
-        Some((Face::Server, transmit))
+        Some((Leg::Server, transmit))
     }
 
     /// When to call [`Self::handle_timeout`].
@@ -124,40 +124,40 @@ impl Relay {
         self.client.next_timeout().into_iter().chain(server).min()
     }
 
-    /// Bytes held that go out at `face`, now.
-    pub fn held(&self, face: Face) -> u64 {
+    /// Bytes held that go out at `leg`, now.
+    pub fn buffered(&self, leg: Leg) -> u64 {
         let acknowledged = self.server.as_ref().map_or(0, Endpoint::acknowledged);
         let received = self.server.as_ref().map_or(0, Endpoint::received);
-        match face {
-            Face::Client => received.saturating_sub(self.client.acknowledged()),
-            Face::Server => self.client.received().saturating_sub(acknowledged),
+        match leg {
+            Leg::Client => received.saturating_sub(self.client.acknowledged()),
+            Leg::Server => self.client.received().saturating_sub(acknowledged),
         }
     }
 
     /// The most that were held.
-    pub fn most_held(&self, face: Face) -> u64 {
+    pub fn max_buffered(&self, leg: Leg) -> u64 {
         let [client, server] = self.most;
-        match face {
-            Face::Client => client,
-            Face::Server => server,
+        match leg {
+            Leg::Client => client,
+            Leg::Server => server,
         }
     }
 
     /// How both connections ended, once both have.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<CloseReason> {
         let ends = (self.client.end()?, self.server.as_ref()?.end()?);
         Some(match ends {
-            (End::Closed, other) | (other, End::Closed) => other,
+            (CloseReason::Closed, other) | (other, CloseReason::Closed) => other,
             // The one that timed out is why the other was reset.
-            (End::TimedOut, _) | (_, End::TimedOut) => End::TimedOut,
-            (End::Reset, End::Reset) => End::Reset,
+            (CloseReason::TimedOut, _) | (_, CloseReason::TimedOut) => CloseReason::TimedOut,
+            (CloseReason::Reset, CloseReason::Reset) => CloseReason::Reset,
         })
     }
 
     /// Lets each face know what has happened at the other.
     fn pass_on(&mut self, now: Time) {
-        self.most[0] = self.most[0].max(self.held(Face::Client));
-        self.most[1] = self.most[1].max(self.held(Face::Server));
+        self.most[0] = self.most[0].max(self.buffered(Leg::Client));
+        self.most[1] = self.most[1].max(self.buffered(Leg::Server));
         let Some(server) = &mut self.server else { return };
         let [to_client, to_server] = &mut self.finished;
         pass(now, &mut self.client, server, to_server);
@@ -195,7 +195,7 @@ fn pass(now: Time, from: &mut Endpoint, to: &mut Endpoint, finished: &mut bool) 
         *finished = true;
         to.finish(now);
     }
-    if matches!(from.end(), Some(End::Reset | End::TimedOut)) && to.end().is_none() {
+    if matches!(from.end(), Some(CloseReason::Reset | CloseReason::TimedOut)) && to.end().is_none() {
         to.reset(now);
     }
 }

@@ -73,8 +73,8 @@ pub struct Segment {
     /// Bytes beyond `ack` that it takes, as the scaled field can say it.
     pub window: u64,
     /// When it was sent (TSval). The wire has milliseconds; nothing depends on more.
-    pub stamp: Time,
-    /// `stamp` of what it answers (TSecr); zero for none.
+    pub timestamp: Time,
+    /// `timestamp` of what it answers (TSecr); zero for none.
     pub echo: Time,
     /// Bytes of payload.
     pub len: u32,
@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn blocks_are_told_across_every_4_gib() {
         let ack = (5 << 32) - 1000;
-        let told = [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
+        let summary = [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
         let mut sack = Sack::default();
-        assert!(told.iter().all(|&(start, end)| sack.push(start, end)));
-        assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), told);
+        assert!(summary.iter().all(|&(start, end)| sack.push(start, end)));
+        assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), summary);
         // Before the first byte there is nothing to tell of.
         assert_eq!(sack.blocks(0).next(), Some((0, 0)));
     }

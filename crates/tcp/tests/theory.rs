@@ -2,7 +2,8 @@
 
 mod support;
 
-use bentpipe_link::{LossConfig, LossModel};
+use bentpipe_link::LossConfig;
+use bentpipe_link::loss::Periodic;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use support::{CLIENT, Pair, SERVER};
@@ -54,7 +55,7 @@ fn newreno_obeys_the_square_root_law() {
     for p in [0.0001, 0.001, 0.01] {
         let every = (1.0 / p) as u64;
         for (loss, losses) in [
-            (LossConfig::from(LossModel::Periodic { every, offset: 5 }), 40),
+            (LossConfig::from(Periodic { every, offset: 5 }), 40),
             (LossConfig::bernoulli(Ratio::new(p).unwrap()), 150),
         ] {
             let window = mean_window("newreno", Span::from_millis(100), loss.clone(), losses, p);
@@ -70,7 +71,7 @@ fn cubic_obeys_its_deterministic_loss_model() {
     // (RTT / p)^(3/4).
     for (p, rtt_ms) in [(0.0001, 100), (0.0001, 600), (0.00003, 100)] {
         let rtt = Span::from_millis(rtt_ms);
-        let loss = LossConfig::from(LossModel::Periodic { every: (1.0 / p) as u64, offset: 5 });
+        let loss = LossConfig::from(Periodic { every: (1.0 / p) as u64, offset: 5 });
         let window = mean_window("cubic", rtt, loss, 20, p);
         let law = (0.4_f64 * 3.7 / (4.0 * 0.3)).powf(0.25) * (rtt.as_secs_f64() / p).powf(0.75);
         assert!((window / law - 1.0).abs() < 0.15, "{p} {rtt}: {window} of {law}");

@@ -1,29 +1,29 @@
 //! How a link with capacity allocation moves packets: frame by frame, each terminal in its part of the frame.
 
-use super::{Link, Stage, announce, first};
-use crate::allocation::{Allocation, FrameShare};
-use crate::counters::Tally;
-use crate::queue::Held;
+use super::{Link, TransmitterState, first, insert_loss};
+use crate::capacity_allocation::frames::{Allocation, FrameShare};
+use crate::counters::PacketTotals;
+use crate::queue::fifo::Accepted;
 use crate::{DropCause, Enqueue, QueueTime};
 use bentpipe_units::Time;
 
 impl<P> Link<P> {
-    /// From now on the link keeps what its terminals have of each frame for [`Self::take_frames`]. False, and nothing happens, where the link allocates nothing.
-    pub fn keep_frames(&mut self) -> bool {
-        self.allocation.as_mut().map(|allocation| allocation.keep()).is_some()
+    /// From now on the link keeps what its terminals have of each frame for [`Self::take_frame_shares`]. False, and nothing happens, where the link allocates nothing.
+    pub fn record_frame_shares(&mut self) -> bool {
+        self.allocation.as_mut().map(|allocation| allocation.start_recording()).is_some()
     }
 
     /// What terminals had of the frames that have begun by `now`, frame by frame and port by port, each told once. Somebody who keeps frames should come for them
     /// with every event: the oldest are forgotten beyond 65,536.
-    pub fn take_frames(&mut self, now: Time) -> impl Iterator<Item = FrameShare> {
+    pub fn take_frame_shares(&mut self, now: Time) -> impl Iterator<Item = FrameShare> {
         self.advance(now);
         self.catch_up(now);
-        self.allocation.iter_mut().flat_map(|allocation| allocation.take_kept())
+        self.allocation.iter_mut().flat_map(|allocation| allocation.take_recorded())
     }
 
     /// Takes a packet that the policer has let pass.
     #[cold]
-    pub(super) fn enqueue_framed(&mut self, held: Held<P>) -> Enqueue<P> {
+    pub(super) fn enqueue_framed(&mut self, held: Accepted<P>) -> Enqueue<P> {
         self.catch_up(self.now);
         let (port, bytes) = (held.port, held.packet.bytes);
         let room = self.allocation.as_ref().is_some_and(|allocation| {
@@ -40,7 +40,7 @@ impl<P> Link<P> {
         if let Some(counters) = self.ports.get_mut(port as usize) {
             counters.waiting(own);
         }
-        if matches!(self.stage, Stage::Idle) {
+        if matches!(self.state, TransmitterState::Idle) {
             self.wait_for_frame();
         }
         Enqueue::Queued
@@ -48,7 +48,7 @@ impl<P> Link<P> {
 
     /// Lets the frames go by that have begun by `now` while nothing waited.
     pub(super) fn catch_up(&mut self, now: Time) {
-        while let Some(allocation) = self.allocation.as_mut().filter(|_| matches!(self.stage, Stage::Idle)) {
+        while let Some(allocation) = self.allocation.as_mut().filter(|_| matches!(self.state, TransmitterState::Idle)) {
             let begin = allocation.due();
             if begin > now || allocation.skip(now) {
                 break;
@@ -81,7 +81,7 @@ impl<P> Link<P> {
         let Some(allocation) = &self.allocation else { return };
         let due = allocation.due();
         let due = if self.transmitter.begin(due, false) == Time::MAX { Time::MAX } else { due };
-        self.set(Stage::Framed, due);
+        self.set(TransmitterState::Framed, due);
     }
 
     /// The terminal at `port` sends what it may in its part of the frame, which begins `place` bytes after the frame. Returns where it ends.
@@ -95,12 +95,12 @@ impl<P> Link<P> {
                     if terminal.queue.waiting().packets == 0 {
                         break;
                     }
-                    let gone = &mut self.gone;
+                    let lost_packets = &mut self.lost_packets;
                     let head = terminal.queue.begin(begin, |held| {
                         waiting.remove(held.packet.bytes);
-                        announce(gone, begin, DropCause::Aqm, held);
+                        insert_loss(lost_packets, begin, DropCause::Aqm, held);
                     });
-                    self.gone_due = first(&self.gone);
+                    self.next_loss = first(&self.lost_packets);
                     let Some(head) = head else { break };
                     waiting.remove(head.bytes);
                     if head.marked {
@@ -137,12 +137,12 @@ impl<P> Link<P> {
         }
     }
 
-    /// Takes the packets that wait at terminal `port` back, and where `flying` the one that is being sent in pieces.
-    pub(super) fn withdraw_framed(&mut self, now: Time, port: u32, flying: bool, all: &mut Vec<Held<P>>) {
+    /// Takes the packets that wait at terminal `port` back, and where `in_flight` the one that is being sent in pieces.
+    pub(super) fn withdraw_framed(&mut self, now: Time, port: u32, in_flight: bool, all: &mut Vec<Accepted<P>>) {
         let Some(allocation) = &mut self.allocation else { return };
         let Allocation { terminals, waiting, .. } = &mut **allocation;
         let Some(terminal) = terminals.get_mut(port as usize) else { return };
-        if flying && terminal.left.take().is_some() {
+        if in_flight && terminal.left.take().is_some() {
             all.extend(terminal.queue.end());
         }
         terminal.queue.withdraw(now, port, |held| {
@@ -150,12 +150,12 @@ impl<P> Link<P> {
             all.push(held);
         });
         if allocation.held() == 0 {
-            self.set(Stage::Idle, Time::MAX);
+            self.set(TransmitterState::Idle, Time::MAX);
         }
     }
 
     /// What waits at all terminals together.
-    pub(super) fn framed_waiting(&self) -> Option<Tally> {
+    pub(super) fn framed_waiting(&self) -> Option<PacketTotals> {
         self.allocation.as_ref().map(|allocation| allocation.waiting)
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{PhaseShift, presets, revolutions_per_day};
+use crate::{PhaseShift, mean_motion_rev_per_day, presets};
 
 const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 const DAY: Span = Span::from_secs(86_400);
@@ -39,8 +39,8 @@ fn satellites_stand_where_the_shell_says() {
         planes: 4,
         per_plane: 2,
         inclination_deg: 90.0,
-        revolutions_per_day: 15.0,
-        spread_deg: 180.0,
+        mean_motion_rev_per_day: 15.0,
+        raan_spread_deg: 180.0,
         phase_deg: PhaseShift::Each(30.0),
         min_elevation_deg: 20.0,
     };
@@ -67,9 +67,9 @@ fn shells_that_cannot_be_are_refused_with_the_value() {
         (Shell { planes: u32::MAX, per_plane: u32::MAX, ..good.clone() }, "100000"),
         (Shell { inclination_deg: 190.0, ..good.clone() }, "190"),
         (Shell { inclination_deg: f64::NAN, ..good.clone() }, "NaN"),
-        (Shell { revolutions_per_day: 17.5, ..good.clone() }, "17.5"),
-        (Shell { revolutions_per_day: 0.0, ..good.clone() }, "0.1"),
-        (Shell { spread_deg: 0.0, ..good.clone() }, "360"),
+        (Shell { mean_motion_rev_per_day: 17.5, ..good.clone() }, "17.5"),
+        (Shell { mean_motion_rev_per_day: 0.0, ..good.clone() }, "0.1"),
+        (Shell { raan_spread_deg: 0.0, ..good.clone() }, "360"),
         (Shell { phase_deg: PhaseShift::Each(f64::INFINITY), ..good.clone() }, "inf"),
         (Shell { min_elevation_deg: 90.0, ..good.clone() }, "90"),
     ];
@@ -83,7 +83,11 @@ fn shells_that_cannot_be_are_refused_with_the_value() {
 #[test]
 fn mean_motion_follows_from_the_altitude() {
     for (km, revolutions) in [(550.0, 15.05), (780.0, 14.33), (35_786.0, 1.0027)] {
-        assert!((revolutions_per_day(km) / revolutions - 1.0).abs() < 1e-3, "{km}: {}", revolutions_per_day(km));
+        assert!(
+            (mean_motion_rev_per_day(km) / revolutions - 1.0).abs() < 1e-3,
+            "{km}: {}",
+            mean_motion_rev_per_day(km)
+        );
     }
 }
 
@@ -113,10 +117,10 @@ fn a_satellite_that_comes_down_is_named_and_can_be_left_out() {
         Err(OrbitError::Propagation { name, .. }) => assert_eq!(name, "COSMOS 2405"),
         other => panic!("{other:?}"),
     }
-    let gone = constellation.drop_decayed(begins, DAY).unwrap();
-    assert_eq!(gone.len(), 1);
-    assert_eq!(gone[0].name, "COSMOS 2405");
-    assert!(!gone[0].reason.is_empty());
+    let removed_links = constellation.drop_decayed(begins, DAY).unwrap();
+    assert_eq!(removed_links.len(), 1);
+    assert_eq!(removed_links[0].name, "COSMOS 2405");
+    assert!(!removed_links[0].reason.is_empty());
     assert_eq!((constellation.len(), constellation.name(0)), (1, "CBERS 2"));
     constellation.positions(begins, Time::ZERO, &mut at).unwrap();
     assert_eq!(at.len(), 1);

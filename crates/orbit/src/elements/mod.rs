@@ -35,7 +35,7 @@ pub(crate) struct Elements {
 }
 
 /// Most satellites that one text may describe, or one shell may have.
-pub(crate) const MOST: usize = 100_000;
+pub(crate) const MAX_SATELLITES: usize = 100_000;
 
 /// Reads every satellite of `text`; lines of two-line sets that are empty or begin with `#` are left out. Satellites of one name are told apart by their
 /// catalogue number.
@@ -62,7 +62,7 @@ fn refuse(line: usize, reason: impl Into<String>) -> OrbitError {
 }
 
 fn too_many(line: usize) -> OrbitError {
-    refuse(line, format!("more than {MOST} satellites; split the text"))
+    refuse(line, format!("more than {MAX_SATELLITES} satellites; split the text"))
 }
 
 /// The name of a satellite that `given` names, or that has none.

@@ -1,6 +1,6 @@
 //! Orbit Mean-elements Messages (CCSDS 502.0-B) as JSON: one object or a list of them.
 
-use super::{Elements, MOST, name_of, refuse, too_many};
+use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -29,11 +29,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     } else {
         serde_json::from_str(text).map_err(invalid)?
     };
-    let mut found = Vec::with_capacity(messages.len().min(MOST));
+    let mut found = Vec::with_capacity(messages.len().min(MAX_SATELLITES));
     let mut place = Lines { text, at: 0, line: 1 };
     for message in messages {
         let line = place.of(message.get());
-        if found.len() == MOST {
+        if found.len() == MAX_SATELLITES {
             return Err(too_many(line));
         }
         found.push(one(message.get(), line)?);

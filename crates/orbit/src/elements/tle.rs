@@ -2,7 +2,7 @@
 //!
 //! Fields are read by the propagator's parser. What is checked before it is what it would not name well, or would not survive: length, characters, checksums.
 
-use super::{Elements, MOST, name_of, refuse, too_many};
+use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 
 /// Columns of a line, the checksum included.
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
                 "the first line of a set without its second; the next line must begin with `2 `",
             ));
         };
-        if found.len() == MOST {
+        if found.len() == MAX_SATELLITES {
             return Err(too_many(first.number));
         }
         check(first)?;

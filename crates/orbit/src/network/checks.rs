@@ -1,7 +1,7 @@
 //! What a network's description may not say.
 
 use super::{FIBRE_FACTOR, NetworkSpec, Node};
-use crate::{OrbitError, SPEED_OF_LIGHT, Selection};
+use crate::{OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::Span;
 use std::collections::BTreeMap;
 
@@ -32,12 +32,14 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
         if let Some(elevation) = station.min_elevation_deg {
             within("a lowest elevation", elevation, 0.0, 90.0, "degrees")?;
         }
-        if station.selection == Selection::All && !station.interruption.is_zero() {
+        if station.selection == SatelliteSelection::All && !station.handover_outage.is_zero() {
             let what = format!("an interruption of station `{}`", station.name);
-            return Err(wrong(what, station.interruption, "0, unless its selection has one satellite at a time"));
+            return Err(wrong(what, station.handover_outage, "0, unless its selection has one satellite at a time"));
         }
     }
-    for (what, range) in [("an inter-satellite range", spec.isl_range_m), ("a ground range", spec.ground_range_m)] {
+    for (what, range) in
+        [("an inter-satellite range", spec.max_isl_length_m), ("a ground range", spec.max_ground_link_length_m)]
+    {
         if range.is_some_and(|range| !(range > 0.0 && range.is_finite())) {
             return Err(wrong(what.into(), range.unwrap_or_default(), "more than 0 metres"));
         }

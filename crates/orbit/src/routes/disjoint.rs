@@ -2,7 +2,7 @@
 
 use super::Path;
 use super::graph::Graph;
-use super::tree::{Search, Tree};
+use super::tree::{SearchBuffers, ShortestPathTree};
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 
@@ -10,9 +10,9 @@ use bentpipe_units::Span;
 pub fn disjoint_paths(network: &Network, topology: &Topology, from: Node, to: Node, most: usize) -> Vec<Path> {
     let mut graph = Graph::new(network, topology);
     let mut paths = Vec::new();
-    let mut search = Search::default();
+    let mut search = SearchBuffers::default();
     while paths.len() < most && from != to {
-        let tree = Tree::new(&graph, to.0, &mut search);
+        let tree = ShortestPathTree::new(&graph, to.0, &mut search);
         let Some(length) = tree.length(from.0) else { break };
         let nodes: Vec<Node> = std::iter::successors(Some(from), |node| tree.next(node.0).map(Node)).collect();
         graph = graph.without(&nodes);

@@ -23,7 +23,7 @@ pub(super) struct Graph {
     /// Of these, to nodes that pass on: from `starts[n]` to `passing[n]`.
     passing: Vec<u32>,
     arcs: Vec<Arc>,
-    passes_on: Vec<bool>,
+    forwards: Vec<bool>,
     /// What each link counts for beside its delay.
     hop: u64,
 }
@@ -52,17 +52,17 @@ impl Graph {
             }
         }
         links.extend(network.fibres().iter().map(|(a, b, delay)| (a.0, b.0, delay.as_nanos() as u32)));
-        let passes_on = (0..network.nodes() as u32).map(|node| network.passes_on(Node(node))).collect();
+        let forwards = (0..network.nodes() as u32).map(|node| network.forwards(Node(node))).collect();
         let hop = match network.metric() {
             Metric::Delay => 0,
             Metric::Hops => HOP,
         };
-        self.set(passes_on, &links, hop);
+        self.set(forwards, &links, hop);
     }
 
     /// The graph of `links`, each both ways.
-    pub(super) fn set(&mut self, passes_on: Vec<bool>, links: &[(u32, u32, u32)], hop: u64) {
-        let nodes = passes_on.len();
+    pub(super) fn set(&mut self, forwards: Vec<bool>, links: &[(u32, u32, u32)], hop: u64) {
+        let nodes = forwards.len();
         self.hop = hop;
         self.starts.clear();
         self.starts.resize(nodes + 1, 0);
@@ -81,7 +81,7 @@ impl Graph {
         let mut ends = self.starts[1..].to_vec();
         for &(a, b, ns) in links {
             for (from, to) in [(a, b), (b, a)] {
-                let place = if passes_on[to as usize] {
+                let place = if forwards[to as usize] {
                     let place = &mut self.passing[from as usize];
                     *place += 1;
                     *place - 1
@@ -93,16 +93,16 @@ impl Graph {
                 self.arcs[place as usize] = Arc { to, ns };
             }
         }
-        self.passes_on = passes_on;
+        self.forwards = forwards;
     }
 
     pub(super) fn nodes(&self) -> usize {
-        self.passes_on.len()
+        self.forwards.len()
     }
 
     /// True where ways of others may lead through `node`.
-    pub(super) fn passes_on(&self, node: u32) -> bool {
-        self.passes_on[node as usize]
+    pub(super) fn forwards(&self, node: u32) -> bool {
+        self.forwards[node as usize]
     }
 
     /// All links of `node`.
@@ -127,13 +127,13 @@ impl Graph {
     }
 
     /// The same without the links of a way.
-    pub(super) fn without(&self, way: &[Node]) -> Self {
-        let taken = |a: u32, b: u32| way.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
+    pub(super) fn without(&self, path: &[Node]) -> Self {
+        let taken = |a: u32, b: u32| path.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
         let ends = (0..self.nodes() as u32).flat_map(|node| self.around(node).iter().map(move |arc| (node, *arc)));
         let kept = ends.filter(|(node, arc)| *node < arc.to && !taken(*node, arc.to));
         let links: Vec<_> = kept.map(|(node, arc)| (node, arc.to, arc.ns)).collect();
         let mut made = Self::default();
-        made.set(self.passes_on.clone(), &links, self.hop);
+        made.set(self.forwards.clone(), &links, self.hop);
         made
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// Takes in the way of a flow at the current sample: its nodes and its delay.
-    pub(super) fn way(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
+    pub(super) fn path(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
         let last = nodes.len().saturating_sub(2);
         for reversed in [false, true] {
             for (hop, of) in transmitters(network, search.shared_ground, nodes, reversed) {

@@ -1,12 +1,12 @@
 //! A flow of datagrams that nothing controls: UDP at a constant rate or in bursts, and pings.
 
-use super::course::{Returned, Told};
-use super::{Course, Flow, FlowResults, Shared};
-use crate::datagram::{Body, Carrier, Datagram, Filler, Side, Way};
+use super::progress::{ReverseReport, VisitReport};
+use super::{Flow, FlowProgress, FlowResults, Shared};
+use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection, Role};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReturnBytes};
-use crate::parcels::{Parcel, Parcels};
-use crate::spec::{Datagrams, FlowSpec};
+use crate::packet_arena::{PacketArena, PacketId};
+use crate::spec::{DatagramTraffic, FlowSpec};
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, Probe, UDP_HEADER};
@@ -18,8 +18,8 @@ const SHORTEST_BURST: Span = Span::from_millis(1);
 
 /// A flow of datagrams that nothing controls.
 pub struct DatagramFlow {
-    course: Course,
-    kind: Datagrams,
+    progress: FlowProgress,
+    kind: DatagramTraffic,
     /// Size of its IP packets.
     bytes: u32,
     last_node: u16,
@@ -36,26 +36,26 @@ struct Running {
 
 impl DatagramFlow {
     /// A flow that has not begun; `index` gives its addresses.
-    pub fn new(spec: FlowSpec, kind: Datagrams, index: usize, shared: &Shared) -> Result<Self, SimError> {
+    pub fn new(spec: FlowSpec, kind: DatagramTraffic, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let bytes = check(&spec, kind).map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
-        Ok(Self { course: Course::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
+        Ok(Self { progress: FlowProgress::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
     }
 
-    fn side(&self, node: u16) -> Option<Side> {
+    fn side(&self, node: u16) -> Option<Role> {
         match node {
-            0 => Some(Side::Client),
-            node if node == self.last_node => Some(Side::Server),
+            0 => Some(Role::Client),
+            node if node == self.last_node => Some(Role::Server),
             _ => None,
         }
     }
 
     /// The way of what `node` sends, and whether that is what the flow is about and not answers.
-    fn leaving(&self, node: u16) -> Option<(Way, bool)> {
-        let way = match self.side(node)? {
-            Side::Client => Way::Up,
-            Side::Server => Way::Down,
+    fn leaving(&self, node: u16) -> Option<(PathDirection, bool)> {
+        let toward = match self.side(node)? {
+            Role::Client => PathDirection::ToServer,
+            Role::Server => PathDirection::ToClient,
         };
-        Some((way, self.course.data_way()? == way))
+        Some((toward, self.progress.data_direction()? == toward))
     }
 
     /// What UDP or ICMP carries.
@@ -66,20 +66,20 @@ impl DatagramFlow {
 }
 
 /// The size of its packets, or what is wrong with the flow.
-fn check(spec: &FlowSpec, kind: Datagrams) -> Result<u32, String> {
+fn check(spec: &FlowSpec, kind: DatagramTraffic) -> Result<u32, String> {
     let packet = match kind {
-        Datagrams::Constant { rate, .. } if rate.is_zero() => {
+        DatagramTraffic::Constant { rate, .. } if rate.is_zero() => {
             return Err(format!("datagrams at {rate}; allowed: a rate above zero"));
         }
-        Datagrams::Constant { bursts: Some((on, off)), .. } if on.min(off) < SHORTEST_BURST => {
+        DatagramTraffic::Constant { bursts: Some((on, off)), .. } if on.min(off) < SHORTEST_BURST => {
             return Err(format!("bursts of {on} with {off} between them; allowed: {SHORTEST_BURST} or more each"));
         }
-        Datagrams::Ping { interval, .. } if interval.is_zero() => {
+        DatagramTraffic::Ping { interval, .. } if interval.is_zero() => {
             return Err(format!("a ping each {interval}; allowed: an interval above zero"));
         }
-        Datagrams::Constant { packet, .. } | Datagrams::Ping { packet, .. } => packet,
+        DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. } => packet,
     };
-    if spec.visits.iter().any(|visit| visit.lasts.is_none()) {
+    if spec.visits.iter().any(|visit| visit.duration.is_none()) {
         return Err("datagrams are sent until somebody says when; allowed: visits that last for a time".to_owned());
     }
     let smallest = u64::from(IP_UDP_HEADER) + 1;
@@ -90,58 +90,58 @@ fn check(spec: &FlowSpec, kind: Datagrams) -> Result<u32, String> {
 }
 
 impl Flow for DatagramFlow {
-    fn course(&self) -> &Course {
-        &self.course
+    fn progress(&self) -> &FlowProgress {
+        &self.progress
     }
 
-    fn course_mut(&mut self) -> &mut Course {
-        &mut self.course
+    fn progress_mut(&mut self) -> &mut FlowProgress {
+        &mut self.progress
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        let (visit, _) = self.course.begin(now, shared);
-        let purpose = format!("flow/{}/bursts/{}", self.course.spec.name, self.course.visit());
-        let ends = self.course.ends().unwrap_or(now);
+        let (visit, _) = self.progress.begin(now, shared);
+        let purpose = format!("flow/{}/bursts/{}", self.progress.spec.name, self.progress.visit());
+        let ends = self.progress.ends().unwrap_or(now);
         self.running = Some(Running {
             schedule: Schedule::new(self.kind, now, ends, stream(shared.seed.0, shared.seed.1, &purpose)),
             asked: VecDeque::new(),
-            probe: Probe::new(shared.trace && visit.reported),
+            probe: Probe::new(shared.trace && visit.measured),
         });
         Ok(())
     }
 
     fn end_visit(&mut self, now: Time, shared: &Shared) {
         let Some(running) = self.running.take() else { return };
-        let told = Told {
+        let report = VisitReport {
             transport: match self.kind {
-                Datagrams::Constant { bursts: None, .. } => "cbr",
-                Datagrams::Constant { bursts: Some(_), .. } => "on-off",
-                Datagrams::Ping { .. } => "ping",
+                DatagramTraffic::Constant { bursts: None, .. } => "cbr",
+                DatagramTraffic::Constant { bursts: Some(_), .. } => "on-off",
+                DatagramTraffic::Ping { .. } => "ping",
             },
             connections: 0,
             handshake: None,
             record: &mut running.probe.record(),
             path: PathOutcome::default(),
             pep: None,
-            returned: Returned::default(),
+            reverse: ReverseReport::default(),
             credit: None,
             qlog: Vec::new(),
         };
-        self.course.end(now, shared, told);
+        self.progress.end(now, shared, report);
     }
 
     fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
         let Body::Filler(filler) = datagram.body else { return };
         let content = self.content() as usize;
-        let (Some(running), Some(progress)) = (&mut self.running, self.course.progress()) else { return };
+        let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else { return };
         // What is left of an earlier visit finds nobody.
-        if datagram.visit != self.course.visit() {
+        if datagram.visit != self.progress.visit() {
             return;
         }
-        match filler.carrier {
-            Carrier::Udp => progress.received(0, content, now),
-            Carrier::Echo => running.asked.push_back(filler),
-            Carrier::EchoReply => {
+        match filler.protocol {
+            FillerProtocol::Udp => progress.received(0, content, now),
+            FillerProtocol::Echo => running.asked.push_back(filler),
+            FillerProtocol::EchoReply => {
                 progress.received(0, content, now);
                 running.probe.record().sample(now, now.since(filler.sent));
             }
@@ -156,15 +156,20 @@ impl Flow for DatagramFlow {
         self.running.as_ref().filter(|_| own)?.schedule.due()
     }
 
-    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
-        let (way, own) = self.leaving(node)?;
+    fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<(PathDirection, Packet<PacketId>)> {
+        let (toward, own) = self.leaving(node)?;
         let (bytes, content) = (self.bytes, self.content());
         let running = self.running.as_mut()?;
         let filler = if own {
             let number = running.schedule.take(now)?;
-            let carrier = match self.kind {
-                Datagrams::Constant { .. } => Carrier::Udp,
-                Datagrams::Ping { .. } => Carrier::Echo,
+            let protocol = match self.kind {
+                DatagramTraffic::Constant { .. } => FillerProtocol::Udp,
+                DatagramTraffic::Ping { .. } => FillerProtocol::Echo,
             };
             let mut record = running.probe.record();
             record.packets_sent += 1;
@@ -173,14 +178,14 @@ impl Flow for DatagramFlow {
             if let Some(series) = &mut record.series {
                 series.sent.push((now, position));
             }
-            Filler { carrier, number, sent: now, bytes }
+            Filler { protocol, number, sent: now, bytes }
         } else {
-            Filler { carrier: Carrier::EchoReply, ..running.asked.pop_front()? }
+            Filler { protocol: FillerProtocol::EchoReply, ..running.asked.pop_front()? }
         };
-        let udp = filler.carrier == Carrier::Udp;
-        self.course.count_sent(
+        let udp = filler.protocol == FillerProtocol::Udp;
+        self.progress.count_sent(
             now,
-            way,
+            toward,
             ReturnBytes {
                 ip: u64::from(IP_HEADER),
                 udp: if udp { u64::from(UDP_HEADER) } else { 0 },
@@ -189,21 +194,21 @@ impl Flow for DatagramFlow {
                 ..ReturnBytes::default()
             },
         );
-        let (flow, visit) = (self.course.index as u32, self.course.visit());
+        let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let to = if node == 0 { self.last_node } else { 0 };
         let position = (filler.number + 1) as f64 * f64::from(content);
-        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Filler(filler) });
-        Some((way, Packet { bytes, ecn: Ecn::NotEct, payload }))
+        let payload = packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Filler(filler) });
+        Some((toward, Packet { bytes, ecn: Ecn::NotEct, payload }))
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {
-        self.course.into_results()
+        self.progress.into_results()
     }
 }
 
 /// When packets are sent.
 struct Schedule {
-    kind: Datagrams,
+    kind: DatagramTraffic,
     begun: Time,
     ends: Time,
     /// Packets sent.
@@ -234,9 +239,9 @@ impl Bursts {
 }
 
 impl Schedule {
-    fn new(kind: Datagrams, begun: Time, ends: Time, mut stream: Stream) -> Self {
+    fn new(kind: DatagramTraffic, begun: Time, ends: Time, mut stream: Stream) -> Self {
         let bursts = match kind {
-            Datagrams::Constant { bursts: Some((on, off)), .. } => {
+            DatagramTraffic::Constant { bursts: Some((on, off)), .. } => {
                 // In its long-run state: what is left of an exponential time is distributed as the whole is.
                 let sends = stream.chance(on.as_secs_f64() / (on + off).as_secs_f64());
                 let mut bursts = Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
@@ -274,10 +279,10 @@ impl Schedule {
     /// next packet when one ends is spent in the next, and the mean rate is the rate times the share of time in bursts.
     fn next(&mut self) -> Option<Time> {
         let offset = match self.kind {
-            Datagrams::Constant { rate, packet, .. } => {
+            DatagramTraffic::Constant { rate, packet, .. } => {
                 rate.time_for(Bytes::new(packet.get().saturating_mul(self.sent)))
             }
-            Datagrams::Ping { interval, .. } => interval * self.sent,
+            DatagramTraffic::Ping { interval, .. } => interval * self.sent,
         };
         let mut due = self.begun + offset;
         if let Some(bursts) = &mut self.bursts {
@@ -295,7 +300,7 @@ mod tests {
     use super::*;
     use bentpipe_units::Rate;
 
-    fn times(kind: Datagrams, seconds: u64, seed: u64) -> Vec<Time> {
+    fn times(kind: DatagramTraffic, seconds: u64, seed: u64) -> Vec<Time> {
         let ends = Time::from_secs(seconds);
         let mut schedule = Schedule::new(kind, Time::ZERO, ends, stream(seed, 0, "test"));
         let mut times = Vec::new();
@@ -306,15 +311,15 @@ mod tests {
         times
     }
 
-    fn constant(bursts: Option<(Span, Span)>) -> Datagrams {
-        Datagrams::Constant { rate: Rate::from_mbps(12), packet: Bytes::new(1500), bursts }
+    fn constant(bursts: Option<(Span, Span)>) -> DatagramTraffic {
+        DatagramTraffic::Constant { rate: Rate::from_mbps(12), packet: Bytes::new(1500), bursts }
     }
 
     #[test]
     fn a_constant_rate_is_exact_and_its_first_packet_leaves_at_once() {
         let times = times(constant(None), 10, 1);
         assert_eq!((times.len(), times[0], times[9_999]), (10_000, Time::ZERO, Time::from_millis(9_999)));
-        let odd = Datagrams::Constant { rate: Rate::from_mbps(7), packet: Bytes::new(1000), bursts: None };
+        let odd = DatagramTraffic::Constant { rate: Rate::from_mbps(7), packet: Bytes::new(1000), bursts: None };
         let expected = Rate::from_mbps(7).time_for(Bytes::new(8_000_000));
         assert_eq!(self::times(odd, 20, 1)[8_000].since_start(), expected, "rounding does not add up");
     }
@@ -355,7 +360,7 @@ mod tests {
     fn nothing_is_due_once_the_visit_has_ended() {
         let bursts = Some((SHORTEST_BURST, Span::from_secs(1_000_000)));
         assert!(times(constant(bursts), 1, 3).len() < 3);
-        let ping = Datagrams::Ping { interval: Span::MAX, packet: Bytes::new(84) };
+        let ping = DatagramTraffic::Ping { interval: Span::MAX, packet: Bytes::new(84) };
         assert_eq!(times(ping, 1, 1), [Time::ZERO]);
     }
 }

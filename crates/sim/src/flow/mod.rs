@@ -1,20 +1,20 @@
 //! Flows: a client, its server, and their visits one after the other, whatever they speak.
 
-mod course;
 mod datagrams;
+mod progress;
 mod quic;
-mod segments;
 mod tcp;
+mod tcp_acks;
 
-pub use course::{Course, FlowResults};
 pub use datagrams::DatagramFlow;
+pub use progress::{FlowProgress, FlowResults};
 pub use quic::QuicFlow;
 pub use tcp::TcpFlow;
 
-use crate::datagram::{Datagram, Way};
+use crate::datagram::{Datagram, PathDirection};
 use crate::error::SimError;
 use crate::hosts::Hosts;
-use crate::parcels::{Parcel, Parcels};
+use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{FlowSpec, Stack};
 use bentpipe_link::{Ecn, Packet, random};
 use bentpipe_quic::tls::SecretLog;
@@ -58,9 +58,9 @@ impl Shared {
 /// [`Flow::next_timeout`].
 pub trait Flow {
     /// Its visits.
-    fn course(&self) -> &Course;
+    fn progress(&self) -> &FlowProgress;
     /// Its visits, to count what happens to their packets.
-    fn course_mut(&mut self) -> &mut Course;
+    fn progress_mut(&mut self) -> &mut FlowProgress;
     /// Begins the next visit.
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError>;
     /// Ends the visit under way.
@@ -71,10 +71,10 @@ pub trait Flow {
     }
     /// Begins the next visit, ends the one under way, or neither, as is due.
     fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        if self.course().must_end(now) {
+        if self.progress().must_end(now) {
             self.end_visit(now, shared);
         }
-        if self.course().must_begin(now) {
+        if self.progress().must_begin(now) {
             self.begin_visit(now, shared)?;
         }
         self.release(now);
@@ -86,8 +86,13 @@ pub trait Flow {
     fn wake(&mut self, now: Time, node: u16);
     /// When [`Flow::wake`] is to be called for `node`.
     fn next_timeout(&self, node: u16) -> Option<Time>;
-    /// The next packet that leaves `node`, and its way. It is put among `parcels`.
-    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)>;
+    /// The next packet that leaves `node`, and its way. It is put among `packet_arena`.
+    fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<(PathDirection, Packet<PacketId>)>;
     /// A packet for another node passes `node`. False where it is held back there.
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
         let _ = (now, node, datagram);
@@ -95,7 +100,7 @@ pub trait Flow {
     }
     /// When [`Flow::act`] is to be called.
     fn next_deadline(&self) -> Option<Time> {
-        self.course().next_deadline()
+        self.progress().next_deadline()
     }
     /// What its finished visits left.
     fn into_results(self: Box<Self>) -> FlowResults;
@@ -105,7 +110,7 @@ pub trait Flow {
 pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow>, SimError> {
     Ok(match spec.stack.clone() {
         Stack::Quic(settings) => Box::new(QuicFlow::new(spec, *settings, index, shared)?),
-        Stack::Datagrams(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
+        Stack::DatagramTraffic(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
         Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
         Stack::Program(_) => {
             return Err(SimError::Spec(format!("flow `{}` is a program, which takes real time", spec.name)));

@@ -1,11 +1,11 @@
 //! One connection: both ends' TLS and HTTP, and between them a tape each way.
 
+use super::annotations::Annotations;
 use super::h2::Http2;
 use super::schedule::Schedule;
 use super::serial::Serial;
-use super::tape::Tape;
 use super::tls::{self, RECORD, RECORD_CONTENT, Tls};
-use super::{Note, Opening, Settings, Side, Version};
+use super::{ExchangeEvent, Opening, Role, Settings, Version};
 use bentpipe_units::Time;
 
 /// What an application says to the other.
@@ -41,12 +41,12 @@ enum Entry {
 pub(super) struct Connection {
     /// Whether it is the one of which the client notes that it is ready.
     first: bool,
-    /// Whether TCP is open at a side, in the order of [`Side::place`].
+    /// Whether TCP is open at a side, in the order of [`Role::place`].
     open: [bool; 2],
     tls: Option<Tls>,
     app: App,
     /// What each side writes.
-    tapes: [Tape<Entry>; 2],
+    annotations: [Annotations<Entry>; 2],
     /// Whether a side had nothing more to write when it was last asked, and nothing has happened since: it is asked after
     /// each segment, and most segments end within a record.
     dry: [bool; 2],
@@ -60,7 +60,7 @@ enum App {
 
 /// What reading has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct News {
+pub(super) struct ReadOutcome {
     /// At least one message.
     pub(super) any: bool,
     /// Tickets for later connections.
@@ -81,33 +81,33 @@ impl Connection {
             } else {
                 App::Serial(Serial::new(version, upload))
             },
-            tapes: [Tape::default(), Tape::default()],
+            annotations: [Annotations::default(), Annotations::default()],
             dry: [false; 2],
         }
     }
 
     /// TCP is open at `side`.
-    pub(super) fn opened(&mut self, side: Side, schedule: &mut Schedule) {
+    pub(super) fn opened(&mut self, side: Role, schedule: &mut Schedule) {
         let open = &mut self.open[side.place()];
-        if !*open && side == Side::Client && self.first && self.tls.is_none() {
-            schedule.note(Note::Ready);
+        if !*open && side == Role::Client && self.first && self.tls.is_none() {
+            schedule.event(ExchangeEvent::Ready);
         }
         *open = true;
         self.dry = [false; 2];
     }
 
     /// Whether its client waits for TCP or TLS before it can ask for anything.
-    pub(super) fn is_coming(&self) -> bool {
-        !self.open[Side::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Side::Client))
+    pub(super) fn is_connecting(&self) -> bool {
+        !self.open[Role::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Role::Client))
     }
 
     /// Whether its client can ask for an object now.
-    pub(super) fn takes(&self) -> bool {
+    pub(super) fn is_available(&self) -> bool {
         let place = match &self.app {
             App::Serial(serial) => serial.is_idle(),
-            App::Http2(http2) => http2.has_place(),
+            App::Http2(http2) => http2.has_room(),
         };
-        place && !self.is_coming()
+        place && !self.is_connecting()
     }
 
     /// The client asks for an object.
@@ -120,13 +120,13 @@ impl Connection {
     }
 
     /// Writes up to `room` bytes of `side`, and returns how many.
-    pub(super) fn write(&mut self, side: Side, room: u64, schedule: &Schedule) -> u64 {
+    pub(super) fn write(&mut self, side: Role, room: u64, schedule: &Schedule) -> u64 {
         if !self.open[side.place()] {
             return 0;
         }
         let mut written = 0;
         loop {
-            written += self.tapes[side.place()].write(room - written);
+            written += self.annotations[side.place()].write(room - written);
             if written == room || self.dry[side.place()] {
                 return written;
             }
@@ -134,11 +134,11 @@ impl Connection {
                 self.dry[side.place()] = true;
                 return written;
             };
-            self.tapes[side.place()].push(bytes, entry);
+            self.annotations[side.place()].push(bytes, entry);
         }
     }
 
-    fn next(&mut self, side: Side, schedule: &Schedule) -> Option<(u64, Entry)> {
+    fn next(&mut self, side: Role, schedule: &Schedule) -> Option<(u64, Entry)> {
         if let Some((bytes, message)) = self.tls.as_mut().and_then(|tls| tls.next(side)) {
             return Some((bytes, Entry::Tls(message)));
         }
@@ -161,16 +161,16 @@ impl Connection {
     }
 
     /// In all, `bytes` have arrived at `side`.
-    pub(super) fn read(&mut self, now: Time, side: Side, bytes: u64, schedule: &mut Schedule) -> News {
-        let mut news = News::default();
+    pub(super) fn read(&mut self, now: Time, side: Role, bytes: u64, schedule: &mut Schedule) -> ReadOutcome {
+        let mut news = ReadOutcome::default();
         let divisible = |entry: &Entry| matches!(entry, Entry::App(Message::Bare(_)));
-        while let Some((entry, length)) = self.tapes[side.other().place()].read(bytes, divisible) {
+        while let Some((entry, length)) = self.annotations[side.other().place()].read(bytes, divisible) {
             news.any = true;
             let message = match entry {
                 Entry::Tls(message) => {
                     news.tickets |= message == tls::Message::Tickets;
                     if self.first && message == tls::Message::ServerFlight {
-                        schedule.note(Note::Ready);
+                        schedule.event(ExchangeEvent::Ready);
                     }
                     if let Some(tls) = &mut self.tls {
                         tls.read(message);
@@ -196,16 +196,16 @@ impl Connection {
     }
 
     /// Whether `side` has more to write than the windows of HTTP/2 let it. While a record waits for TCP, they are not what holds it back.
-    pub(super) fn is_blocked(&self, side: Side) -> bool {
+    pub(super) fn is_blocked(&self, side: Role) -> bool {
         match &self.app {
             App::Serial(_) => false,
-            App::Http2(http2) => self.tapes[side.place()].pending() == 0 && http2.is_blocked(side),
+            App::Http2(http2) => self.annotations[side.place()].pending() == 0 && http2.is_blocked(side),
         }
     }
 
     /// Messages that were made and not read yet.
     #[cfg(test)]
     pub(super) fn messages_underway(&self) -> usize {
-        self.tapes.iter().map(Tape::len).sum()
+        self.annotations.iter().map(Annotations::len).sum()
     }
 }

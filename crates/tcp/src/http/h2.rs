@@ -6,7 +6,7 @@
 use super::connection::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::{Settings, Side};
+use super::{Role, Settings};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ pub(super) struct Http2 {
     upload: bool,
     stream_window: u64,
     connection_window: u64,
-    /// Whether a side, in the order of [`Side::place`], has sent what it begins with.
+    /// Whether a side, in the order of [`Role::place`], has sent what it begins with.
     begun: [bool; 2],
     /// Acknowledgements and windows that a side returns.
     control: [VecDeque<Message>; 2],
@@ -108,22 +108,22 @@ impl Http2 {
     }
 
     /// Whether another stream may be opened.
-    pub(super) fn has_place(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.open < MAX_STREAMS
     }
 
     /// Opens a stream.
     pub(super) fn begin(&mut self, object: usize) {
         self.open += 1;
-        self.heads[Side::Client.place()].push_back(object);
+        self.heads[Role::Client.place()].push_back(object);
     }
 
-    fn data_side(&self) -> Side {
-        if self.upload { Side::Client } else { Side::Server }
+    fn data_side(&self) -> Role {
+        if self.upload { Role::Client } else { Role::Server }
     }
 
     /// Whether `side` has content to send and no window for any of it.
-    pub(super) fn is_blocked(&self, side: Side) -> bool {
+    pub(super) fn is_blocked(&self, side: Role) -> bool {
         let streams = &self.sending.streams;
         side == self.data_side()
             && !streams.is_empty()
@@ -131,12 +131,12 @@ impl Http2 {
     }
 
     /// What `side` writes next, of at most `most` bytes, and its bytes.
-    pub(super) fn next(&mut self, side: Side, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+    pub(super) fn next(&mut self, side: Role, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
         let place = side.place();
         if !self.begun[place] {
             let frames = match side {
-                Side::Client => PREFACE + CLIENT_SETTINGS,
-                Side::Server => SERVER_SETTINGS,
+                Role::Client => PREFACE + CLIENT_SETTINGS,
+                Role::Server => SERVER_SETTINGS,
             };
             let bytes = frames + if self.connection_window > INITIAL_WINDOW { WINDOW_UPDATE } else { 0 };
             self.begun[place] = bytes <= most;
@@ -152,10 +152,10 @@ impl Http2 {
         }
         if let Some(object) = self.heads[place].front().copied() {
             let (bytes, message) = match (side, self.coded[place]) {
-                (Side::Client, false) => (FIRST_REQUEST, Message::Request(object)),
-                (Side::Client, true) => (REQUEST, Message::Request(object)),
-                (Side::Server, false) => (FIRST_RESPONSE, Message::Response(object)),
-                (Side::Server, true) => (RESPONSE, Message::Response(object)),
+                (Role::Client, false) => (FIRST_REQUEST, Message::Request(object)),
+                (Role::Client, true) => (REQUEST, Message::Request(object)),
+                (Role::Server, false) => (FIRST_RESPONSE, Message::Response(object)),
+                (Role::Server, true) => (RESPONSE, Message::Response(object)),
             };
             if bytes > most {
                 return None;
@@ -177,7 +177,7 @@ impl Http2 {
     }
 
     /// `side` has read a message.
-    pub(super) fn read(&mut self, now: Time, side: Side, message: Message, schedule: &mut Schedule) {
+    pub(super) fn read(&mut self, now: Time, side: Role, message: Message, schedule: &mut Schedule) {
         match message {
             Message::Begin => {
                 self.control[side.place()].push_back(Message::SettingsAck);
@@ -190,7 +190,7 @@ impl Http2 {
                 if self.upload && schedule.bytes(object) > 0 {
                     self.receiving.push(Receiving { object, got: 0, unreturned: 0 });
                 } else {
-                    self.heads[Side::Server.place()].push_back(object);
+                    self.heads[Role::Server.place()].push_back(object);
                 }
             }
             Message::Response(object) if self.upload || schedule.bytes(object) == 0 => {
@@ -211,7 +211,7 @@ impl Http2 {
     /// `side` has read content. Once more than half of a window was used up, it is given back, as Chrome does
     /// (`SpdySession::IncreaseRecvWindowSize`, `SpdyStream::IncreaseRecvWindowSize`); what Chrome gives back by time, after 5 s, is
     /// not played.
-    fn content(&mut self, now: Time, side: Side, object: usize, content: u64, schedule: &mut Schedule) {
+    fn content(&mut self, now: Time, side: Role, object: usize, content: u64, schedule: &mut Schedule) {
         let Some(place) = self.receiving.iter().position(|stream| stream.object == object) else { return };
         let stream = &mut self.receiving[place];
         stream.got += content;
@@ -232,7 +232,7 @@ impl Http2 {
         if all {
             self.receiving.swap_remove(place);
             if self.upload {
-                self.heads[Side::Server.place()].push_back(object);
+                self.heads[Role::Server.place()].push_back(object);
             } else {
                 self.ended(now, object, schedule);
             }

@@ -3,19 +3,19 @@
 //! An [`Exchange`] plays both ends at once: it knows what each byte that it asks to be written means, and reads it from the
 //! count of bytes that arrived in order at the other end. Proxies in between see counts alone.
 
+mod annotations;
 mod connection;
+mod flow_control;
 mod h2;
 mod page;
 mod schedule;
 mod serial;
-mod tape;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod windows;
 
+pub use crate::http::flow_control::{FlowControlPreset, FlowControlPresetName, UnknownPreset, presets};
 pub use crate::http::page::{PageObject, page};
-pub use crate::http::windows::{Preset, UnknownWindows, WindowsName, presets};
 
 use crate::http::connection::Connection;
 use crate::http::schedule::Schedule;
@@ -74,14 +74,14 @@ pub struct Object {
 
 /// One end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// The one that asks.
     Client,
     /// The one that answers.
     Server,
 }
 
-impl Side {
+impl Role {
     /// Its place where both sides have one.
     const fn place(self) -> usize {
         match self {
@@ -100,7 +100,7 @@ impl Side {
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Note {
+pub enum ExchangeEvent {
     /// TLS (or, without it, TCP) is ready at the client, on the first connection.
     Ready,
     /// It was asked for.
@@ -118,7 +118,7 @@ pub enum Note {
 /// * [`Exchange::on_open`] when TCP is open at one side, [`Exchange::on_received`] when more bytes have arrived in order there.
 /// * [`Exchange::to_write`] says how many bytes one side of a connection writes now; ask whenever its send buffer has room, after each event
 ///   on any connection until it says none.
-/// * [`Exchange::poll_note`] tells what was achieved.
+/// * [`Exchange::poll_event`] tells what was achieved.
 ///
 /// # What is chosen
 /// * Connection 0 is opened at once. With HTTP/1.1 and [`Version::Raw`] another one is opened for each object that may be asked for and
@@ -168,29 +168,29 @@ impl Exchange {
     }
 
     /// TCP is open at `side` of `connection`.
-    pub fn on_open(&mut self, now: Time, connection: usize, side: Side) {
+    pub fn on_open(&mut self, now: Time, connection: usize, side: Role) {
         if let Some(found) = self.connections.get_mut(connection) {
             found.opened(side, &mut self.schedule);
         }
-        if side == Side::Client {
+        if side == Role::Client {
             self.handle_timeout(now);
         }
     }
 
     /// In all, `bytes` have arrived in order at `side` of `connection`.
-    pub fn on_received(&mut self, now: Time, connection: usize, side: Side, bytes: u64) {
+    pub fn on_received(&mut self, now: Time, connection: usize, side: Role, bytes: u64) {
         let Some(found) = self.connections.get_mut(connection) else { return };
         let news = found.read(now, side, bytes, &mut self.schedule);
         self.ticket |= news.tickets;
         // Most segments end within a record, and change nothing. What is due is the client's to do: done on the occasion of something
         // at the server, it would leave `next_timeout` before anybody has asked the client what it writes.
-        if news.any && side == Side::Client {
+        if news.any && side == Role::Client {
             self.handle_timeout(now);
         }
     }
 
     /// Bytes that `side` writes to `connection` now, at most `room`.
-    pub fn to_write(&mut self, _now: Time, connection: usize, side: Side, room: u64) -> u64 {
+    pub fn to_write(&mut self, _now: Time, connection: usize, side: Role, room: u64) -> u64 {
         self.connections.get_mut(connection).map_or(0, |found| found.write(side, room, &self.schedule))
     }
 
@@ -198,7 +198,7 @@ impl Exchange {
     pub fn handle_timeout(&mut self, now: Time) {
         self.schedule.advance(now);
         if self.schedule.waiting() > 0 {
-            self.hand_out();
+            self.assign_objects();
         }
     }
 
@@ -208,12 +208,12 @@ impl Exchange {
     }
 
     /// What was achieved.
-    pub fn poll_note(&mut self) -> Option<Note> {
-        self.schedule.poll_note()
+    pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
+        self.schedule.poll_event()
     }
 
     /// Whether `side` of `connection` has more to write than its windows (not TCP's) let it.
-    pub fn is_blocked(&self, connection: usize, side: Side) -> bool {
+    pub fn is_blocked(&self, connection: usize, side: Role) -> bool {
         self.connections.get(connection).is_some_and(|found| found.is_blocked(side))
     }
 
@@ -224,9 +224,9 @@ impl Exchange {
     }
 
     /// Gives objects to connections that can take them, and adds connections for those that remain.
-    fn hand_out(&mut self) {
+    fn assign_objects(&mut self) {
         for connection in &mut self.connections {
-            while connection.takes() {
+            while connection.is_available() {
                 let Some(object) = self.schedule.take() else { return };
                 connection.begin(object);
             }
@@ -235,7 +235,7 @@ impl Exchange {
             Version::H2 => 1,
             Version::H1 | Version::Raw => self.settings.connections.max(1),
         };
-        let coming = self.connections.iter().filter(|connection| connection.is_coming()).count();
+        let coming = self.connections.iter().filter(|connection| connection.is_connecting()).count();
         let wanted = self.schedule.waiting().saturating_sub(coming).min(most.saturating_sub(self.connections.len()));
         let opening = match self.opening {
             Opening::Full if self.ticket => Opening::Resumed,

@@ -1,6 +1,6 @@
 //! Which objects may be asked for: after what they depend on, and a delay.
 
-use super::{Note, Object};
+use super::{ExchangeEvent, Object};
 use bentpipe_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -20,7 +20,7 @@ pub(super) struct Schedule {
     /// Objects that wait for a time.
     delayed: BinaryHeap<Reverse<(Time, usize)>>,
     ready: VecDeque<usize>,
-    notes: VecDeque<Note>,
+    events: VecDeque<ExchangeEvent>,
     begun: bool,
 }
 
@@ -37,7 +37,7 @@ impl Schedule {
             bytes.push(object.bytes.get());
             delays.push(object.delay);
         }
-        break_circles(&mut after);
+        break_cycles(&mut after);
         let missing = after.iter().map(Vec::len).collect();
         let mut dependents = vec![Vec::new(); count];
         for (index, on) in after.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Schedule {
             dependents,
             delayed: BinaryHeap::new(),
             ready: VecDeque::new(),
-            notes: VecDeque::new(),
+            events: VecDeque::new(),
             begun: false,
         }
     }
@@ -94,7 +94,7 @@ impl Schedule {
     /// Takes the object that has been ready longest: it is asked for now.
     pub(super) fn take(&mut self) -> Option<usize> {
         let object = self.ready.pop_front()?;
-        self.notes.push_back(Note::Started(object));
+        self.events.push_back(ExchangeEvent::Started(object));
         Some(object)
     }
 
@@ -106,18 +106,18 @@ impl Schedule {
     /// Content of an object has arrived.
     pub(super) fn received(&mut self, object: usize, bytes: u64) {
         // What is not polled between two records is one note.
-        if let Some(Note::Received(last, sum)) = self.notes.back_mut()
+        if let Some(ExchangeEvent::Received(last, sum)) = self.events.back_mut()
             && *last == object
         {
             *sum += bytes;
             return;
         }
-        self.notes.push_back(Note::Received(object, bytes));
+        self.events.push_back(ExchangeEvent::Received(object, bytes));
     }
 
     /// The client knows an object to be complete.
     pub(super) fn ended(&mut self, now: Time, object: usize) {
-        self.notes.push_back(Note::Ended(object));
+        self.events.push_back(ExchangeEvent::Ended(object));
         for index in self.dependents.get(object).into_iter().flatten() {
             self.missing[*index] -= 1;
             if self.missing[*index] == 0 {
@@ -128,18 +128,18 @@ impl Schedule {
     }
 
     /// Adds a note.
-    pub(super) fn note(&mut self, note: Note) {
-        self.notes.push_back(note);
+    pub(super) fn event(&mut self, event: ExchangeEvent) {
+        self.events.push_back(event);
     }
 
     /// The oldest note.
-    pub(super) fn poll_note(&mut self) -> Option<Note> {
-        self.notes.pop_front()
+    pub(super) fn poll_event(&mut self) -> Option<ExchangeEvent> {
+        self.events.pop_front()
     }
 }
 
 /// Follows the dependencies from those without any (Kahn 1962); wherever that leaves some, the first of these loses its own.
-fn break_circles(after: &mut [Vec<usize>]) {
+fn break_cycles(after: &mut [Vec<usize>]) {
     let mut missing: Vec<usize> = after.iter().map(Vec::len).collect();
     let mut dependents = vec![Vec::new(); after.len()];
     for (index, on) in after.iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::connection::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::{Side, Version};
+use super::{Role, Version};
 use bentpipe_units::Time;
 
 /// Header of a request as a browser sends it for a part of a page: 470 bytes. The fields are those of Chrome 130 on Linux, without
@@ -48,12 +48,12 @@ const RAW_RESPONSE: u64 = 1;
 pub(super) struct Serial {
     raw: bool,
     upload: bool,
-    work: Option<Work>,
+    work: Option<ActiveExchange>,
 }
 
 /// The exchange under way.
 #[derive(Debug)]
-struct Work {
+struct ActiveExchange {
     object: usize,
     /// Whether the request waits to be written, and the response.
     request: bool,
@@ -77,37 +77,37 @@ impl Serial {
 
     /// Begins an exchange.
     pub(super) fn begin(&mut self, object: usize) {
-        self.work = Some(Work { object, request: true, response: false, content: 0, got: 0 });
+        self.work = Some(ActiveExchange { object, request: true, response: false, content: 0, got: 0 });
     }
 
     /// What `side` writes next, of at most `most` bytes of content, and its bytes.
-    pub(super) fn next(&mut self, side: Side, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+    pub(super) fn next(&mut self, side: Role, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
         let (raw, upload) = (self.raw, self.upload);
         let work = self.work.as_mut()?;
         let head = match side {
-            Side::Client if work.request => {
+            Role::Client if work.request => {
                 Some((if raw { RAW_REQUEST } else { H1_REQUEST.len() as u64 }, Message::Request(work.object)))
             }
-            Side::Server if work.response => {
+            Role::Server if work.response => {
                 Some((if raw { RAW_RESPONSE } else { H1_RESPONSE.len() as u64 }, Message::Response(work.object)))
             }
-            Side::Client | Side::Server => None,
+            Role::Client | Role::Server => None,
         };
         if let Some((bytes, message)) = head {
             if bytes > most {
                 return None;
             }
             match side {
-                Side::Client => {
+                Role::Client => {
                     work.request = false;
                     work.content = if upload { schedule.bytes(work.object) } else { 0 };
                 }
-                Side::Server => work.response = false,
+                Role::Server => work.response = false,
             }
             return Some((bytes, message));
         }
         // Between the request and its arrival, `content` is the client's; afterwards, of a download, the server's.
-        let writer = if upload { Side::Client } else { Side::Server };
+        let writer = if upload { Role::Client } else { Role::Server };
         let bytes = work.content.min(most).min(RECORD_CONTENT);
         if side != writer || bytes == 0 {
             return None;

@@ -11,7 +11,7 @@
 //! said where it is chosen: one key share (X25519), certificates with ECDSA keys, and the extensions that browsers send. Hybrid
 //! post-quantum key shares, which would add about 1.1 kB to each hello, are not counted.
 
-use super::{Opening, Side};
+use super::{Opening, Role};
 
 /// What a record adds to what it carries: 5 bytes of header, the inner content type, the tag of the cipher (RFC 8446 §5.2).
 pub(super) const RECORD: u64 = 5 + 1 + 16;
@@ -96,7 +96,7 @@ pub(super) enum Message {
 pub(super) struct Tls {
     opening: Opening,
     alpn: u64,
-    /// What each side writes next, in the order of [`Side::place`].
+    /// What each side writes next, in the order of [`Role::place`].
     next: [Option<Message>; 2],
     /// What each side may send as application data.
     may: [Allowance; 2],
@@ -119,7 +119,7 @@ impl Tls {
     }
 
     /// The message that `side` writes now, and its bytes, records included.
-    pub(super) fn next(&mut self, side: Side) -> Option<(u64, Message)> {
+    pub(super) fn next(&mut self, side: Role) -> Option<(u64, Message)> {
         let message = self.next[side.place()].take()?;
         match message {
             Message::ClientHello if self.opening == Opening::EarlyData => {
@@ -144,7 +144,7 @@ impl Tls {
     }
 
     /// The most that `side` may put into a record of application data now.
-    pub(super) fn allowance(&self, side: Side) -> u64 {
+    pub(super) fn allowance(&self, side: Role) -> u64 {
         match self.may[side.place()] {
             // Whatever the handshake has to say goes first; early data ends with the client's Finished.
             _ if self.next[side.place()].is_some() => 0,
@@ -155,7 +155,7 @@ impl Tls {
     }
 
     /// Whether `side` can send a request as soon as it wants to.
-    pub(super) fn is_ready(&self, side: Side) -> bool {
+    pub(super) fn is_ready(&self, side: Role) -> bool {
         match self.may[side.place()] {
             Allowance::Nothing => self.next[side.place()].is_some_and(|next| match next {
                 Message::ClientHello => self.opening == Opening::EarlyData,
@@ -167,7 +167,7 @@ impl Tls {
     }
 
     /// `side` has put `content` bytes into a record of application data.
-    pub(super) fn sent(&mut self, side: Side, content: u64) {
+    pub(super) fn sent(&mut self, side: Role, content: u64) {
         if let Allowance::Early(left) = &mut self.may[side.place()] {
             *left = left.saturating_sub(content);
         }
@@ -225,30 +225,30 @@ mod tests {
         for opening in [Opening::Full, Opening::Resumed, Opening::EarlyData] {
             let mut tls = Tls::new(opening, true);
             let early = opening == Opening::EarlyData;
-            assert_eq!(tls.is_ready(Side::Client), early);
-            assert!(tls.next(Side::Client).is_some());
-            assert_eq!(tls.allowance(Side::Client) > 0, early);
-            assert!(tls.next(Side::Server).is_none(), "the server speaks second");
+            assert_eq!(tls.is_ready(Role::Client), early);
+            assert!(tls.next(Role::Client).is_some());
+            assert_eq!(tls.allowance(Role::Client) > 0, early);
+            assert!(tls.next(Role::Server).is_none(), "the server speaks second");
             tls.read(Message::ClientHello);
-            assert!(tls.next(Side::Server).is_some());
-            assert_eq!(tls.allowance(Side::Server) > 0, early);
+            assert!(tls.next(Role::Server).is_some());
+            assert_eq!(tls.allowance(Role::Server) > 0, early);
             tls.read(Message::ServerFlight);
-            assert!(tls.is_ready(Side::Client) && tls.allowance(Side::Client) == 0);
-            assert!(tls.next(Side::Client).is_some());
-            assert_eq!(tls.allowance(Side::Client), RECORD_CONTENT);
+            assert!(tls.is_ready(Role::Client) && tls.allowance(Role::Client) == 0);
+            assert!(tls.next(Role::Client).is_some());
+            assert_eq!(tls.allowance(Role::Client), RECORD_CONTENT);
             tls.read(Message::ClientFinished);
-            assert_eq!(tls.next(Side::Server).map(|(_, message)| message), Some(Message::Tickets));
-            assert_eq!(tls.allowance(Side::Server), RECORD_CONTENT);
+            assert_eq!(tls.next(Role::Server).map(|(_, message)| message), Some(Message::Tickets));
+            assert_eq!(tls.allowance(Role::Server), RECORD_CONTENT);
         }
     }
 
     #[test]
     fn early_data_has_a_limit() {
         let mut tls = Tls::new(Opening::EarlyData, true);
-        tls.next(Side::Client);
-        tls.sent(Side::Client, EARLY_DATA - 10);
-        assert_eq!(tls.allowance(Side::Client), 10);
-        tls.sent(Side::Client, 11);
-        assert_eq!(tls.allowance(Side::Client), 0);
+        tls.next(Role::Client);
+        tls.sent(Role::Client, EARLY_DATA - 10);
+        assert_eq!(tls.allowance(Role::Client), 10);
+        tls.sent(Role::Client, 11);
+        assert_eq!(tls.allowance(Role::Client), 0);
     }
 }

@@ -1,16 +1,16 @@
 //! The receiver of a connection: what arrives is put in order, acknowledged in time, and let in as far as there is room.
 
+mod ack_timing;
 mod reassembly;
-mod timing;
 mod window;
 
 use crate::segment::Segment;
 use crate::settings::Settings;
+use ack_timing::AckTiming;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use reassembly::{Arrival, Reassembly};
-use timing::Timing;
-use window::Window;
+use window::ReceiveWindow;
 
 /// Position of the first byte of data: the SYN has 0.
 const FIRST: u64 = 1;
@@ -19,14 +19,14 @@ const RANGES: u64 = 64;
 
 /// One direction's receiving end.
 ///
-/// Order of calls: [`Self::open`] when the handshake is over; then for each segment [`Self::on_stamp`], [`Self::on_cwr`]
+/// Order of calls: [`Self::open`] when the handshake is over; then for each segment [`Self::on_timestamp`], [`Self::on_cwr`]
 /// where it has CWR, and [`Self::on_data`] where it has payload or FIN; [`Self::fill`] into each that leaves.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     open: bool,
     data: Reassembly,
-    timing: Timing,
-    window: Window,
+    ack_timing: AckTiming,
+    window: ReceiveWindow,
     consumed: u64,
     /// Whether marks are believed and answered (RFC 3168).
     ecn: bool,
@@ -45,13 +45,13 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver that waits for the handshake.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let window = Window::new(settings);
+        let window = ReceiveWindow::new(settings);
         let segment = u64::from(settings.segment).max(1);
         let most = (window.largest_limit() / segment).max(RANGES);
         Self {
             open: false,
             data: Reassembly::new(FIRST, usize::try_from(most).unwrap_or(usize::MAX)),
-            timing: Timing::new(settings.ack, segment),
+            ack_timing: AckTiming::new(settings.ack, segment),
             window,
             consumed: 0,
             ecn: settings.ecn,
@@ -80,10 +80,10 @@ impl Receiver {
 
     /// Notes the timestamp to echo. For every segment that is acceptable, a SYN and a pure acknowledgement included: echoes in
     /// what they let the peer send are what this side, or the other, measures round trips with.
-    pub(crate) fn on_stamp(&mut self, segment: &Segment) {
+    pub(crate) fn on_timestamp(&mut self, segment: &Segment) {
         // RFC 7323 §4.3 (2): the oldest segment that the next acknowledgement covers counts.
-        if segment.seq <= self.last_ack && segment.stamp >= self.recent {
-            self.recent = segment.stamp;
+        if segment.seq <= self.last_ack && segment.timestamp >= self.recent {
+            self.recent = segment.timestamp;
         }
     }
 
@@ -92,26 +92,26 @@ impl Receiver {
         if !self.open || (segment.len == 0 && !segment.flags.fin) {
             return;
         }
-        self.on_stamp(segment);
+        self.on_timestamp(segment);
         self.measure(now, segment);
         if self.ecn && ecn == Ecn::Ce && !self.marked {
             self.marked = true;
-            self.timing.hurry();
+            self.ack_timing.ack_now();
         }
         let bytes = u64::from(segment.len);
         let idle = self.idle();
         let (had_gap, repeated) = (self.data.has_gap(), self.data.repeated());
         let edge = self.window.accepts_before();
         let arrival = self.data.take(segment.seq, bytes, segment.flags.fin, edge);
-        let twice = self.data.repeated() > repeated;
-        if twice {
+        let duplicate = self.data.repeated() > repeated;
+        if duplicate {
             // The sender has timed out, or believes in a loss: it is told at once for a while, as Linux does.
-            self.timing.begin_quick();
+            self.ack_timing.enter_quick_ack();
         }
-        if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !twice {
-            self.timing.on_arrival(now, bytes, idle);
+        if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !duplicate {
+            self.ack_timing.on_arrival(now, bytes, idle);
         } else {
-            self.timing.on_urgent(now, bytes, idle);
+            self.ack_timing.on_urgent(now, bytes, idle);
         }
     }
 
@@ -153,7 +153,7 @@ impl Receiver {
         self.consumed += bytes;
         self.window.on_consumed(now, self.consumed);
         if !self.data.finished() && self.window.wants_update(self.data.next(), FIRST + self.consumed) {
-            self.timing.hurry();
+            self.ack_timing.ack_now();
         }
     }
 
@@ -169,17 +169,17 @@ impl Receiver {
 
     /// Whether an acknowledgement is due now.
     pub(crate) fn wants_ack(&self, now: Time) -> bool {
-        self.timing.is_due(now)
+        self.ack_timing.is_due(now)
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.timing.next_timeout()
+        self.ack_timing.next_timeout()
     }
 
     /// Does what is due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
-        self.timing.handle_timeout(now);
+        self.ack_timing.handle_timeout(now);
     }
 
     /// Writes acknowledgement, window, echo, SACK blocks and ECE into a segment that leaves, which counts as the
@@ -198,7 +198,7 @@ impl Receiver {
         segment.flags.ece |= self.marked;
         self.data.tell(&mut segment.sack);
         self.last_ack = segment.ack;
-        self.timing.on_acknowledged();
+        self.ack_timing.on_acknowledged();
     }
 
     /// A sender that has been silent for longer than its timeout may have begun anew. Linux's timeout is the round trip and
@@ -209,7 +209,7 @@ impl Receiver {
 
     /// Round trips from echoes, of full segments only: a short one may have waited for its application.
     fn measure(&mut self, now: Time, segment: &Segment) {
-        let full = u64::from(segment.len) >= self.timing.full();
+        let full = u64::from(segment.len) >= self.ack_timing.full();
         if full && segment.echo > Time::ZERO && segment.echo != self.last_echo && segment.echo <= now {
             self.last_echo = segment.echo;
             self.window.on_rtt(now.since(segment.echo));

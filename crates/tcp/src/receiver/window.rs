@@ -21,7 +21,7 @@ pub(super) fn scale(settings: &Settings) -> u8 {
 
 /// The window of one direction. Positions as in [`crate::Segment`].
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct ReceiveWindow {
     scale: u8,
     /// Per thousand of the buffer.
     share: u64,
@@ -46,7 +46,7 @@ pub(super) struct Window {
     taken: u64,
 }
 
-impl Window {
+impl ReceiveWindow {
     pub(super) fn new(settings: &Settings) -> Self {
         let largest = settings.receive_buffer.get();
         let buffer = if settings.autotune { settings.receive_buffer_start.get().min(largest) } else { largest };
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn data_that_is_not_taken_closes_the_window_and_taking_it_opens_it_again() {
-        let mut window = Window::new(&fixed(64_000));
+        let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         assert_eq!(window.advertise(1, 1), 64_000);
         assert_eq!(window.advertise(10_001, 1), 54_000);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_edge_that_could_move_by_less_than_a_segment_stays() {
-        let mut window = Window::new(&fixed(64_000));
+        let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         window.advertise(1, 1);
         assert_eq!(window.advertise(10_001, 1448), 54_000);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn no_update_is_sent_while_the_window_is_wide() {
-        let mut window = Window::new(&fixed(64_000));
+        let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         window.advertise(1, 1);
         assert!(!window.wants_update(20_001, 20_001));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_buffer_smaller_than_a_segment_still_opens() {
-        let mut window = Window::new(&fixed(100));
+        let mut window = ReceiveWindow::new(&fixed(100));
         window.open(Time::ZERO, 1);
         assert_eq!(window.advertise(101, 1), 0);
         assert!(!window.wants_update(101, 50));
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_buffer_grows_ahead_of_a_sender_that_doubles_and_no_further_than_its_largest() {
         let settings = Settings::default();
-        let mut window = Window::new(&settings);
+        let mut window = ReceiveWindow::new(&settings);
         let rtt = Span::from_millis(600);
         window.open(Time::ZERO, 1);
         window.on_rtt(rtt);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_buffer_stays_where_the_application_takes_little() {
-        let mut window = Window::new(&Settings::default());
+        let mut window = ReceiveWindow::new(&Settings::default());
         window.open(Time::ZERO, 1);
         window.on_rtt(Span::from_millis(100));
         for n in 1..1000u64 {
@@ -272,7 +272,7 @@ mod tests {
             bytes in 100u64..10_000_000,
             steps in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), 1..60),
         ) {
-            let mut window = Window::new(&fixed(bytes));
+            let mut window = ReceiveWindow::new(&fixed(bytes));
             let unit = 1 << window.scale;
             window.open(Time::ZERO, 1);
             let (mut next, mut consumed, mut promised) = (1u64, 1u64, window.edge);

@@ -47,7 +47,7 @@ pub(crate) struct Outgoing {
 
 /// What keeps the next segment from leaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
+enum SendLimit {
     /// The congestion window.
     Congestion,
     /// The pacer.
@@ -96,7 +96,7 @@ pub(crate) struct Sender {
     end: u64,
     /// A FIN follows.
     finishing: bool,
-    limit: Limit,
+    limit: SendLimit,
     /// Whether the peer's window alone held data back when the probe was last told.
     held_back: bool,
     /// Whether something was sent or acknowledged since sending last stopped.
@@ -177,7 +177,7 @@ impl Sender {
             window_from: opening.seq,
             end: 1,
             finishing: false,
-            limit: Limit::Application,
+            limit: SendLimit::Application,
             held_back: false,
             changed: false,
             settled: false,
@@ -194,7 +194,7 @@ impl Sender {
             counts: Counts::default(),
             newly: Vec::new(),
         };
-        sender.tell(now);
+        sender.report(now);
         sender
     }
 
@@ -246,7 +246,7 @@ impl Sender {
     }
 
     /// Tells the probe how things stand.
-    fn tell(&self, now: Time) {
+    fn report(&self, now: Time) {
         if let Some(probe) = &self.probe {
             probe.state(now, self.controller.as_ref(), self.in_flight());
         }

@@ -26,7 +26,7 @@ pub(crate) struct Rack {
 
 /// What the reordering window depends on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub(crate) struct ReorderingInputs {
     /// Smallest round trip.
     pub(crate) min_rtt: Span,
     /// Smoothed round trip.
@@ -89,7 +89,7 @@ impl Rack {
     }
 
     /// How much later than another a segment may arrive that was sent before it (RACK.reo_wnd).
-    pub(crate) fn reordering_window(&self, now: &Circumstances) -> Span {
+    pub(crate) fn reordering_window(&self, now: &ReorderingInputs) -> Span {
         if !self.reordering_seen && (now.in_recovery || now.sacked >= DUP_THRESH) {
             return Span::ZERO;
         }
@@ -106,20 +106,24 @@ impl Rack {
 mod tests {
     use super::*;
 
-    const QUIET: Circumstances =
-        Circumstances { min_rtt: Span::from_millis(400), srtt: Span::from_millis(500), in_recovery: false, sacked: 1 };
+    const QUIET: ReorderingInputs = ReorderingInputs {
+        min_rtt: Span::from_millis(400),
+        srtt: Span::from_millis(500),
+        in_recovery: false,
+        sacked: 1,
+    };
 
     #[test]
     fn three_segments_beyond_a_gap_or_a_recovery_end_the_wait_where_nothing_was_ever_reordered() {
         let mut rack = Rack::new();
         assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(100));
-        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::ZERO);
-        assert_eq!(rack.reordering_window(&Circumstances { in_recovery: true, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&ReorderingInputs { in_recovery: true, ..QUIET }), Span::ZERO);
         rack.reached(3000, false);
         rack.reached(2000, true);
-        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
         rack.reached(2000, false);
-        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::from_millis(100));
+        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::from_millis(100));
     }
 
     #[test]

@@ -74,10 +74,10 @@ mod tests {
             let mut floor = 0;
             for (start, length, forget) in steps {
                 let (start, end) = (floor + start, floor + start + length);
-                let mut told = BTreeSet::new();
-                let joined = ranges.insert(start, end, |a, b| told.extend(a..b));
+                let mut summary = BTreeSet::new();
+                let joined = ranges.insert(start, end, |a, b| summary.extend(a..b));
                 let expected: BTreeSet<u64> = (start..end).filter(|at| !model.contains(at)).collect();
-                prop_assert_eq!(&told, &expected);
+                prop_assert_eq!(&summary, &expected);
                 model.extend(start..end);
                 prop_assert!((joined.0..joined.1).all(|at| model.contains(&at)) && joined.0 <= start && joined.1 >= end);
                 prop_assert!(!model.contains(&joined.1) && (joined.0 == 0 || !model.contains(&(joined.0 - 1))));

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use super::prr::Prr;
-use super::rack::Circumstances;
+use super::rack::ReorderingInputs;
 use super::scoreboard::State;
 use bentpipe_congestion::Adjust;
 use bentpipe_units::{Bytes, Span, Time};
@@ -102,14 +102,14 @@ impl Sender {
                 self.rack.due = Some(deadline);
                 break;
             }
-            self.lose(now, index);
+            self.mark_lost(now, index);
             any = true;
         }
         any
     }
 
     fn reordering_window(&self) -> Span {
-        self.rack.reordering_window(&Circumstances {
+        self.rack.reordering_window(&ReorderingInputs {
             min_rtt: self.rto.min_rtt().unwrap_or_default(),
             srtt: self.rto.srtt().unwrap_or_default(),
             in_recovery: self.recovery.is_some(),
@@ -118,7 +118,7 @@ impl Sender {
     }
 
     /// Declares a segment lost, in the ledger too.
-    fn lose(&mut self, now: Time, index: u64) {
+    fn mark_lost(&mut self, now: Time, index: u64) {
         let Some(segment) = self.board.get(index).copied() else { return };
         // A probe that sent the segment again left the original in flight.
         let original = self.board.original(index).map(|packet| packet.number);
@@ -131,7 +131,7 @@ impl Sender {
                 }
             }
         }
-        self.board.lose(index);
+        self.board.mark_lost(index);
     }
 
     /// Tells the controller of what was declared lost, and begins to repair it. `delivered`: bytes that the acknowledgement newly covers which
@@ -139,7 +139,7 @@ impl Sender {
     pub(super) fn on_losses(&mut self, now: Time, delivered: u64) {
         let undo = self.undo(false);
         let before = self.controller.window();
-        self.tell_losses(now, false);
+        self.notify_losses(now, false);
         self.tlp.cancel();
         if self.recovery.is_none() {
             self.recovery = Some(Recovery { until: self.nxt, timeout: false });
@@ -154,7 +154,7 @@ impl Sender {
         Undo { first: None, open: 0, timeout, from: self.una, until: self.nxt, window, ssthresh }
     }
 
-    fn tell_losses(&mut self, now: Time, persistent: bool) {
+    fn notify_losses(&mut self, now: Time, persistent: bool) {
         let Self { ledger, controller, probe, .. } = self;
         ledger.loss(now, persistent, |loss| {
             controller.on_loss(loss);
@@ -205,16 +205,16 @@ impl Sender {
         while let Some((index, segment)) = self.board.oldest()
             && segment.sent_at + patience <= now
         {
-            self.lose(now, index);
+            self.mark_lost(now, index);
         }
-        self.lose(now, first);
+        self.mark_lost(now, first);
         self.tlp.cancel();
         self.rack.due = None;
         self.prr = None;
         self.recovery = Some(Recovery { until: self.nxt, timeout: true });
         self.controller.on_timeout(now);
         if timeouts == 1 {
-            self.tell_losses(now, true);
+            self.notify_losses(now, true);
             self.cwr = true;
         } else {
             // The same segment, timed out again: window and threshold stay (RFC 5681 §3.1).
@@ -230,7 +230,7 @@ impl Sender {
         if self.recovery.is_some_and(|recovery| self.una >= recovery.until) {
             // What was declared lost has arrived before it could be sent again.
             if self.undo.is_some_and(|undo| undo.is_idle()) {
-                self.take_back(now);
+                self.revert_recovery(now);
             }
             self.recovery = None;
             self.rack.recovered();
@@ -238,7 +238,7 @@ impl Sender {
     }
 
     /// The last recovery was for nothing.
-    pub(super) fn take_back(&mut self, now: Time) {
+    pub(super) fn revert_recovery(&mut self, now: Time) {
         let Some(undo) = self.undo.take() else { return };
         while let Some(index) = self.board.first_lost() {
             match self.board.take_original(index) {
@@ -267,7 +267,7 @@ impl Sender {
     }
 
     /// Whether a recovery can still be taken back, and the acknowledgement of a segment sent again does so.
-    pub(super) fn is_needless(&self, echo: Time) -> bool {
+    pub(super) fn is_spurious(&self, echo: Time) -> bool {
         echo > Time::ZERO && self.undo.is_some_and(|undo| undo.is_answered_by(echo))
     }
 }

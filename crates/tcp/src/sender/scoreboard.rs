@@ -208,7 +208,7 @@ impl Scoreboard {
     }
 
     /// Notes that the segment's last transmission is lost.
-    pub(crate) fn lose(&mut self, index: u64) {
+    pub(crate) fn mark_lost(&mut self, index: u64) {
         if let Some(segment) = self.get_mut(index) {
             segment.state = State::Lost;
             self.lost.insert(index);
@@ -284,7 +284,7 @@ mod tests {
         for _ in 0..3 {
             ledger.send(Time::ZERO, Bytes::new(100));
         }
-        board.lose(0);
+        board.mark_lost(0);
         assert_eq!(board.oldest().map(|(index, _)| index), Some(1));
         board.sent_again(0, &ledger.send(Time::from_millis(9), Bytes::new(100)));
         board.pop(201);

@@ -1,7 +1,7 @@
 //! What goes out next, and what holds it back.
 
 use super::tlp::Tlp;
-use super::{Limit, Outgoing, Sender};
+use super::{Outgoing, SendLimit, Sender};
 use bentpipe_congestion::{Adjust, Packet};
 use bentpipe_units::{Bytes, Time};
 
@@ -29,13 +29,13 @@ impl Sender {
             return Time::MAX;
         }
         let never = Time::MAX;
-        let release = if self.limit == Limit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
+        let release = if self.limit == SendLimit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
         let loss = self.tlp.due.unwrap_or(never).min(self.rack.due.unwrap_or(never));
         let silence = self.rto_due.unwrap_or(never).min(self.persist_due.unwrap_or(never));
         release.min(loss).min(silence)
     }
 
-    fn next(&mut self, now: Time) -> Result<Outgoing, Limit> {
+    fn next(&mut self, now: Time) -> Result<Outgoing, SendLimit> {
         if self.tlp.wanted
             && let Some(outgoing) = self.send_probe(now)
         {
@@ -44,26 +44,26 @@ impl Sender {
         if let Some(index) = self.board.first_lost() {
             let bytes = self.board.get(index).map_or(Bytes::ZERO, |segment| segment.bytes());
             if self.is_full(bytes) {
-                return Err(Limit::Congestion);
+                return Err(SendLimit::Congestion);
             }
             if self.pacer.blocked(now).is_some() {
-                return Err(Limit::Pacing);
+                return Err(SendLimit::Pacing);
             }
-            return self.send_again(now, index).ok_or(Limit::Application);
+            return self.send_again(now, index).ok_or(SendLimit::Application);
         }
         let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
         let Some((len, fin)) = self.unsent() else {
             // A window that is full was in use, whatever the application does next.
-            return Err(if self.is_full(segment) { Limit::Congestion } else { Limit::Application });
+            return Err(if self.is_full(segment) { SendLimit::Congestion } else { SendLimit::Application });
         };
         self.restart_after_idleness(now);
         let bytes = Bytes::new(u64::from(len.max(1)));
         if self.is_full(bytes) {
-            return Err(Limit::Congestion);
+            return Err(SendLimit::Congestion);
         }
-        let (len, fin) = self.within_window(len, fin).ok_or(Limit::Peer)?;
+        let (len, fin) = self.within_window(len, fin).ok_or(SendLimit::Peer)?;
         if self.pacer.blocked(now).is_some() {
-            return Err(Limit::Pacing);
+            return Err(SendLimit::Pacing);
         }
         Ok(self.send_new(now, len, fin))
     }
@@ -232,28 +232,28 @@ impl Sender {
     }
 
     /// Nothing more goes out for now.
-    fn stop(&mut self, now: Time, limit: Limit) {
+    fn stop(&mut self, now: Time, limit: SendLimit) {
         self.limit = limit;
         // The pacer alone lets more go by itself.
-        self.settled = limit != Limit::Pacing;
-        if matches!(limit, Limit::Application | Limit::Peer) && self.in_flight() < self.controller.window() {
+        self.settled = limit != SendLimit::Pacing;
+        if matches!(limit, SendLimit::Application | SendLimit::Peer) && self.in_flight() < self.controller.window() {
             self.ledger.run_dry();
         }
-        if limit != Limit::Peer || !self.board.is_empty() {
+        if limit != SendLimit::Peer || !self.board.is_empty() {
             self.persist_due = None;
         } else if self.persist_due.is_none() {
             self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
         }
         if let Some(probe) = &self.probe
-            && (self.held_back || limit == Limit::Peer)
+            && (self.held_back || limit == SendLimit::Peer)
         {
             // Also while it lasts, so that what is counted is never far behind.
-            self.held_back = limit == Limit::Peer;
+            self.held_back = limit == SendLimit::Peer;
             probe.held_back(self.held_back, now);
         }
         if std::mem::take(&mut self.changed) {
             self.schedule_probe(now);
-            self.tell(now);
+            self.report(now);
         }
     }
 }

@@ -231,7 +231,7 @@ impl Pair {
     pub fn finish(&mut self, until: Time) -> bool {
         let over = |pair: &Self| pair.ends.iter().all(|end| end.end().is_some());
         while !over(self) && self.step(until) {}
-        self.ends.iter().all(|end| end.end() == Some(bentpipe_tcp::End::Closed))
+        self.ends.iter().all(|end| end.end() == Some(bentpipe_tcp::CloseReason::Closed))
     }
 
     /// Data that the server sent, in order.
