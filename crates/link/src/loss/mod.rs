@@ -4,6 +4,7 @@
 //! describe it in the book. `model.rs` says what a model implements.
 
 mod bernoulli;
+mod blockage;
 pub mod bursts;
 pub mod config;
 mod fields;
@@ -21,6 +22,7 @@ mod trace;
 
 registry::loss_models! {
     bernoulli::Bernoulli,
+    blockage::Blockage,
     gilbert_elliott::GilbertElliott,
     long_burst::LongBurst,
     periodic::Periodic,
