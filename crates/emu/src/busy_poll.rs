@@ -1,38 +1,42 @@
-//! When a thread with real-time priority sleeps, so that it is punctual and the machine's other programs still run.
+//! Decides when a real-time thread sleeps, so that it is punctual and other programs still run.
 //!
-//! Sleeping until a deadline costs the time that the machine takes to wake a thread; looking at the clock instead costs a processor. So a thread spins before deadlines, within a budget. And it
-//! never works on and on: a kernel that sees others starve takes the processor away from real-time threads for 50 ms of each second (`fair_server`, or `sched_rt_runtime_us` before Linux
-//! 6.12), which a short sleep now and then avoids.
+//! Sleeping until a deadline costs the wake-up latency; busy-polling the clock costs a CPU. So a
+//! thread busy-polls before deadlines, within a budget. It also never runs without pause: to
+//! protect other threads, the kernel takes the CPU from real-time threads for 50 ms of each second
+//! (`fair_server`, or `sched_rt_runtime_us` before Linux 6.12), which occasional short sleeps
+//! avoid.
 
 use bentpipe_units::{Span, Time};
 
-/// A thread may spin as long as it has slept; of sleep that was not used, so much is kept.
+/// A thread may busy-poll for as long as it has slept. Limit of the unused budget.
 const MAX_BUDGET: Span = Span::from_millis(5);
-/// Of the processor time that it uses, a thread owes a twelfth to others: somewhat more than the twentieth that the kernel keeps for them. It is paid in breaths.
+/// A thread yields one twelfth of its CPU time to others in forced sleeps: somewhat more than the
+/// twentieth that the kernel reserves.
 const FORCED_SLEEP_DIVISOR: u64 = 12;
 const MIN_FORCED_SLEEP: Span = Span::from_micros(60);
 const MAX_FORCED_SLEEP: Span = Span::from_millis(1);
-/// How often it is looked at how much it has used: short sleeps are mostly falling asleep and waking up, which others have nothing of, so that only the kernel's books tell.
+/// How often the CPU time is checked. In short sleeps, falling asleep and waking up dominate and
+/// leave nothing to others, so only the kernel's accounting counts.
 const LOOK: Span = Span::from_micros(500);
 
-/// What to do where nothing is due yet.
+/// What to do while nothing is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// Look again at once.
+    /// Poll again at once.
     BusyPoll,
-    /// Sleep so long, or until something comes in.
+    /// Sleep for this long, or until input arrives.
     Sleep(Span),
 }
 
-/// The budget of one thread.
+/// The busy-poll budget of one thread.
 #[derive(Debug)]
 pub struct BusyPollBudget {
     /// How long before a deadline to stop sleeping.
     busy_poll: Span,
     budget: Span,
-    /// When the time began that is not yet in the budget.
+    /// Time up to which the budget is accounted for.
     accounted_until: Time,
-    /// Time that others should have had, when that was looked at, and how much processor time it had used then.
+    /// Time owed to other threads.
     debt: Span,
     checked_at: Time,
     used: Span,
@@ -40,7 +44,7 @@ pub struct BusyPollBudget {
 }
 
 impl BusyPollBudget {
-    /// For a thread that begins at `now`, having used so much processor time.
+    /// The budget of a thread that starts at `now`, having used `used` CPU time.
     pub fn new(busy_poll: Span, now: Time, used: Span) -> Self {
         Self {
             busy_poll,
@@ -53,13 +57,14 @@ impl BusyPollBudget {
         }
     }
 
-    /// Work was done.
+    /// Accounts for work done until `now`.
     pub fn work(&mut self, now: Time) {
         self.settle(now);
         self.polling = false;
     }
 
-    /// A sleep that is due whatever there is to do: how long. `used` tells how much processor time the thread has used.
+    /// How long the thread must sleep now, whatever is due; `None` if it need not. `used` returns
+    /// its CPU time.
     pub fn forced_sleep(&mut self, now: Time, used: impl FnOnce() -> Span) -> Option<Span> {
         let passed = now.since(self.checked_at);
         if passed < LOOK {
@@ -74,7 +79,7 @@ impl BusyPollBudget {
         (self.debt >= MIN_FORCED_SLEEP).then_some(self.debt)
     }
 
-    /// What to do at `now`, where the next packet is due in `due`.
+    /// What to do at `now` if the next packet is due after `due`.
     pub fn idle(&mut self, now: Time, due: Span) -> Idle {
         self.settle(now);
         let early = if self.budget.is_zero() { Span::ZERO } else { self.busy_poll };
@@ -82,7 +87,7 @@ impl BusyPollBudget {
         if self.polling { Idle::BusyPoll } else { Idle::Sleep(due.saturating_sub(early)) }
     }
 
-    /// It has slept, until `now`.
+    /// Accounts for a sleep that ended at `now`.
     pub fn slept(&mut self, now: Time) {
         self.budget = (self.budget + now.since(self.accounted_until)).min(MAX_BUDGET);
         self.accounted_until = now;
@@ -136,7 +141,8 @@ mod tests {
 
     #[test]
     fn what_work_leaves_is_shared_between_spin_and_sleep() {
-        // Of each 24 us, work takes 12: at 500 Mbps on a slow machine. The rest is not all spun away.
+        // Of each 24 us, work takes 12: at 500 Mbps on a slow machine. The rest is not all spun
+        // away.
         let mut pace = BusyPollBudget::new(SPIN, Time::ZERO, Span::ZERO);
         let (mut now, mut slept) = (Time::ZERO, Span::ZERO);
         let half = Span::from_micros(12);
@@ -157,7 +163,8 @@ mod tests {
         assert!((0.2..0.3).contains(&share), "{share}");
     }
 
-    /// How long a thread sleeps of its time, that works 4 us and then sleeps so long of its own accord, of which so much is its own.
+    /// How long a thread sleeps of its time, that works 4 us and then sleeps so long of its own
+    /// accord, of which so much is its own.
     fn share_for_others(nap: Span, own: Span) -> f64 {
         let mut pace = BusyPollBudget::new(Span::ZERO, Time::ZERO, Span::ZERO);
         let work = Span::from_micros(4);

@@ -1,6 +1,8 @@
-//! Captures: what enters the path and what leaves it, at either end, as pcapng files (draft-ietf-opsawg-pcapng) that Wireshark and tshark open.
+//! Packet captures at either end of the path, as pcapng files (draft-ietf-opsawg-pcapng) for
+//! Wireshark and tshark.
 //!
-//! The threads of the path put copies into a bounded queue and never wait; a thread of its own completes checksums and writes. What does not fit is counted.
+//! The threads of the path put copies into a bounded queue and never block. A separate thread
+//! completes checksums and writes the file. Packets that do not fit are counted.
 
 use crate::EmuError;
 use crate::clock::{Clock, pause};
@@ -20,24 +22,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-/// Packets that wait to be written at most, and their bytes: 100 ms of the most small packets there can be, half a second of 1 Gbps.
+/// Limits of the queue, in packets and bytes: 100 ms at the highest rate of small packets, half a
+/// second at 1 Gbps.
 const MAX_QUEUED_PACKETS: usize = 1 << 16;
 const MAX_QUEUED_BYTES: u64 = 64_000_000;
-/// How often what waits is written. The queue is asked, since a thread that waits for it would have to be woken for each packet.
+/// How often the queue is written. The writer polls, because waking it for each packet would cost
+/// the path more.
 const PERIOD: Span = Span::from_millis(20);
 
-/// Which captures to make. None, where nothing is said.
+/// Which captures to make. Default: none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureConfig {
-    /// What the server's interface sends and receives.
+    /// File for the packets that the server's interface sends and receives.
     pub server: Option<PathBuf>,
-    /// What the clients' interfaces send and receive, each an interface of its own.
+    /// File for the packets that the clients' interfaces send and receive, with one capture
+    /// interface per client.
     pub clients: Option<PathBuf>,
-    /// What the path lost, each packet with the cause as a comment; interface 0 is the forward direction.
+    /// File for the packets that the path loses, each with the cause as a comment. Interface 0 is
+    /// the forward direction.
     pub lost: Option<PathBuf>,
-    /// Bytes of each packet that are written.
+    /// Bytes to write of each packet.
     pub snap_length: Bytes,
-    /// How large each file may become; what comes after is counted and not written.
+    /// Maximum size of each file. Further packets are counted, but not written.
     pub most: Bytes,
 }
 
@@ -47,31 +53,31 @@ impl Default for CaptureConfig {
     }
 }
 
-/// What became of a capture.
+/// Result of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureReport {
-    /// The file.
+    /// The capture file.
     pub file: PathBuf,
-    /// Packets in it.
+    /// Packets written.
     pub packets: u64,
-    /// Packets that it lacks: the file was full, or was written too slowly.
+    /// Packets not written because the file was full or the disk too slow.
     pub missed: u64,
-    /// What ended it before its time.
+    /// The error that ended the capture early, if any.
     pub error: Option<String>,
 }
 
-/// What is said of a packet.
+/// What happened to a packet.
 #[derive(Debug, Clone, Copy)]
 pub enum PacketEvent {
-    /// It enters the path: its host sends it.
+    /// Its host sends it, and it enters the path.
     Sent,
-    /// It has been on the path so long, and is received.
+    /// It is received after this long on the path.
     Received(Span),
-    /// The path lost it, after so long.
+    /// The path loses it after this long.
     Lost(DropCause, Span),
 }
 
-/// A packet behind its `virtio_net_hdr`, as it was at `at`.
+/// A packet with its `virtio_net_hdr`, as captured at `at`.
 struct CapturedPacket {
     at: Time,
     interface: u32,
@@ -79,7 +85,7 @@ struct CapturedPacket {
     whole: Box<[u8]>,
 }
 
-/// Where a thread of the path puts copies.
+/// Where a thread of the path captures packets.
 #[derive(Clone)]
 pub struct Tap {
     queue: SyncSender<CapturedPacket>,
@@ -88,7 +94,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// A packet is seen. Where there is no room for a copy, it is counted.
+    /// Captures a packet. Counts it if the queue is full.
     pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
         if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
@@ -102,14 +108,14 @@ impl Tap {
     }
 }
 
-/// The thread that writes one file; it ends when all taps are gone.
+/// The thread that writes one file. Ends when all taps are dropped.
 #[derive(Debug)]
 pub struct CaptureWriter {
     thread: JoinHandle<CaptureReport>,
 }
 
 impl CaptureWriter {
-    /// Makes the file, with so many interfaces, which are called `name` and numbered where there are several.
+    /// Creates the file, with one interface for each name.
     pub fn start(file: &Path, name: &[String], capture: &CaptureConfig, clock: Clock) -> Result<(Self, Tap), EmuError> {
         let failed = |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
         let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
@@ -131,7 +137,7 @@ impl CaptureWriter {
         Ok((Self { thread: thread.map_err(|error| EmuError::system("a thread", error))? }, tap))
     }
 
-    /// Waits until everything is written. Call when all taps are gone.
+    /// Waits until everything is written. Call after dropping all taps.
     pub fn finish(self) -> Option<CaptureReport> {
         self.thread.join().ok()
     }
@@ -156,7 +162,7 @@ impl Output {
                     Ok(captured) => batch.push(captured),
                     Err(error) => break error == TryRecvError::Disconnected,
                 }
-                // What comes while it is taken waits for the next batch.
+                // What arrives meanwhile belongs to the next batch.
                 if batch.len() == MAX_QUEUED_PACKETS {
                     break false;
                 }
@@ -179,7 +185,7 @@ impl Output {
 
     fn write(&mut self, captured: CapturedPacket) {
         let CapturedPacket { at, interface, event, mut whole } = captured;
-        // The headers of a block, and of its options, beside the packet.
+        // Overhead of a block and its options.
         const AROUND: u64 = 96;
         let length = whole.len() - HEADER;
         let kept = length.min(self.snap_length);
@@ -191,7 +197,7 @@ impl Output {
         self.room -= cost;
         gso::complete(&mut whole);
         let mut options = Vec::with_capacity(2);
-        // Flags: 1 is received, 2 is sent (pcapng §4.3.1).
+        // Flags (pcapng §4.3.1): 1 is received, 2 is sent.
         let (direction, comment) = match event {
             PacketEvent::Sent => (2, None),
             PacketEvent::Received(after) => (1, Some(format!("after {after}"))),
@@ -225,7 +231,8 @@ fn cause_name(cause: DropCause) -> Cow<'static, str> {
     }
 }
 
-/// The beginning of a file: its section, and its interfaces, of IP packets without any header before, with nanoseconds.
+/// Writes the beginning of a file: section, and interfaces for raw IP packets with nanosecond
+/// timestamps.
 fn head(file: File, names: &[String]) -> Result<Writer, PcapError> {
     let mut writer = PcapNgWriter::new(BufWriter::new(file))?;
     for name in names {

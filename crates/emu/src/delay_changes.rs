@@ -1,26 +1,28 @@
-//! Ways that change while they are used: what an orbit does to a hop, computed before the run.
+//! Delays that change during an emulation, such as those of an orbit computed in advance.
 
 use crate::{EmuError, PathSpec};
 use bentpipe_units::{LinearDelay, Time};
 
-/// From a time on, a delay as a straight line over time.
+/// A new delay, and the time from which it holds.
 pub type DelayChange = (Time, LinearDelay);
 
-/// How the delays of one terminal over one hop change. They replace the delay of the hop's own models for that terminal; packets get the delay in force when they
-/// leave the transmitter, and none overtakes another on the way to the same terminal.
+/// The delay changes of one terminal over one hop.
+///
+/// They replace the delay of the hop's models for that terminal. A packet gets the delay in force
+/// when it leaves the transmitter, and packets to one terminal never overtake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DelayChanges {
-    /// Which hop of [`PathSpec::hops`].
+    /// Index in [`PathSpec::hops`].
     pub hop: usize,
-    /// Which terminal.
+    /// Index of the terminal.
     pub terminal: usize,
-    /// Towards the client, in the order of time; before the first, the hop's own delay.
+    /// Towards the client, in ascending time. The hop's own delay holds before the first.
     pub forward: Vec<DelayChange>,
-    /// Towards the server.
+    /// Towards the server, likewise.
     pub reverse: Vec<DelayChange>,
 }
 
-/// Refuses motions of what is not there, or that cannot be.
+/// Checks that hops and terminals exist and that times ascend.
 pub fn check(motions: &[DelayChanges], spec: &PathSpec, terminals: usize) -> Result<(), EmuError> {
     for motion in motions {
         let refused = |what: String, allowed: String| Err(EmuError::Spec { what, allowed });

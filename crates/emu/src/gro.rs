@@ -1,8 +1,10 @@
-//! Packets of one flow that are due together, put together again before they are handed over: what a network card's driver does (GRO).
+//! Generic receive offload (GRO): merges packets of one flow that are due together into a
+//! super-packet, like a network driver.
 //!
-//! Handing a packet to the kernel costs 3 to 4 us, most of it for the way through the kernel and little for bytes; at high rates that is what limits the emulator. A super-packet takes the
-//! way once, and the kernel gives datagrams to a socket one by one unless it asked for more (`UDP_GRO`). The rules of what may be joined are the kernel's own (`tcp_gro_receive`,
-//! `inet_gro_receive`): nothing that a receiver could tell apart.
+//! Delivering a packet to the kernel costs 3 to 4 us, nearly independent of its size, which limits
+//! the emulator at high rates. A super-packet pays that once, and the kernel splits datagrams again
+//! unless the socket asks for more (`UDP_GRO`). The merging rules are those of the kernel
+//! (`tcp_gro_receive`, `inet_gro_receive`), so receivers cannot tell the difference.
 
 use crate::gso::{
     GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, HEADER, NEEDS_CSUM, TCP, UDP, complete_ipv4, ends, pseudo_header,
@@ -10,36 +12,37 @@ use crate::gso::{
 use bentpipe_units::{Span, Time};
 use std::io::IoSlice;
 
-/// Packets in a super-packet at most: those of 64 kB at the usual size, and well under the 128 of the kernel's own for UDP (`UDP_MAX_SEGMENTS`).
+/// Maximum number of packets in a super-packet: 64 kB at the usual size, and below the kernel's 128
+/// for UDP (`UDP_MAX_SEGMENTS`).
 pub const MAX_PACKETS: usize = 64;
-/// The largest IP packet.
+/// Size of the largest IP packet.
 const LARGEST: usize = 65_535;
 
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 const ECE: u8 = 0x40;
 
-/// What of a packet decides whether others go with it.
+/// The properties of a packet that decide whether it can be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MergeKey {
     v4: bool,
     protocol: u8,
-    /// Length of the IP header, and of both headers.
+    /// Length of the IP header, and of all headers.
     transport: usize,
     headers: usize,
-    /// Bytes behind them.
+    /// Length of the payload.
     payload: usize,
 }
 
 impl MergeKey {
-    /// Of a packet behind its `virtio_net_hdr` that may be one of several; none of any other.
+    /// The key of a packet with its `virtio_net_hdr`; `None` if it cannot be merged.
     fn of(whole: &[u8]) -> Option<Self> {
         let (offload, packet) = whole.split_first_chunk::<HEADER>()?;
         if offload[0] != NEEDS_CSUM || offload[1] != GSO_NONE {
             return None;
         }
         let (v4, transport, protocol) = match packet.first()? >> 4 {
-            // No options, and no fragment.
+            // No options, and not a fragment.
             4 if packet[0] == 0x45 && u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff == 0 => {
                 (true, 20, *packet.get(9)?)
             }
@@ -58,7 +61,7 @@ impl MergeKey {
         (fits && sums_here).then_some(Self { v4, protocol, transport, headers, payload })
     }
 
-    /// Whether a packet of the same shape goes on where `sequence` says, with everything else as in `first`.
+    /// True if `next` continues `first` at `sequence` with the same headers otherwise.
     fn can_follow(&self, first: &[u8], next: &[u8], sequence: u32) -> bool {
         let (first, next) = (&first[HEADER..], &next[HEADER..]);
         let same = |from: usize, to: usize| first.get(from..to) == next.get(from..to);
@@ -82,53 +85,53 @@ fn number(packet: &[u8], at: usize) -> u32 {
     packet.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// When a packet was due, and when it entered the path.
+/// Deadline of a packet, and the time at which it entered the path.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketTimes {
     pub due: Time,
     pub entered: Time,
 }
 
-/// Packets for one terminal that are handed over at once.
+/// Packets for one terminal that are delivered together.
 #[derive(Debug)]
 pub struct SuperPacket {
-    /// How far apart their deadlines may be.
+    /// Maximum distance of their deadlines.
     window: Span,
-    /// Whether the kernel takes super-packets of UDP.
+    /// Whether the kernel accepts UDP super-packets.
     udp: bool,
     packets: Vec<Box<[u8]>>,
     times: Vec<PacketTimes>,
     terminal: usize,
-    /// Of the first, while more may follow.
+    /// Key of the first packet, while more may follow.
     open: Option<MergeKey>,
-    /// Payload of all.
+    /// Total payload.
     payload: usize,
 }
 
 impl SuperPacket {
-    /// An empty one, into which packets go whose deadlines are no further apart than `window`.
+    /// An empty super-packet for packets whose deadlines are at most `window` apart.
     pub fn new(window: Span, udp: bool) -> Self {
         let (packets, times) = (Vec::with_capacity(MAX_PACKETS), Vec::with_capacity(MAX_PACKETS));
         Self { window, udp, packets, times, terminal: 0, open: None, payload: 0 }
     }
 
-    /// For whom it is.
+    /// The terminal it is for.
     pub fn terminal(&self) -> usize {
         self.terminal
     }
 
-    /// Its packets, and when each was due and had entered.
+    /// The packets with their times.
     pub fn packets(&self) -> impl Iterator<Item = (PacketTimes, &[u8])> {
         self.times.iter().copied().zip(self.packets.iter().map(|packet| &**packet))
     }
 
-    /// Its packets in number, and the bytes of them.
+    /// Number of packets and bytes.
     pub fn size(&self) -> (u64, u64) {
         let bytes = self.packets.iter().map(|packet| (packet.len() - HEADER) as u64).sum();
         (self.packets.len() as u64, bytes)
     }
 
-    /// Takes a packet, or hands it back where it does not go with those there are: [`Self::clear`] then makes room.
+    /// Adds a packet, or returns it if it cannot be merged: [`Self::clear`] then makes room.
     pub fn push(&mut self, times: PacketTimes, terminal: usize, packet: Box<[u8]>) -> Result<(), Box<[u8]>> {
         let Some(first) = self.packets.first() else {
             self.terminal = terminal;
@@ -164,7 +167,7 @@ impl SuperPacket {
         self.packets.push(packet);
     }
 
-    /// Makes one packet of all; `write` gets its parts, one after the other. Nothing is written where there is nothing.
+    /// Merges the packets and passes the parts to `write` in order. Writes nothing if it is empty.
     pub fn write<E>(&mut self, write: impl FnOnce(&[IoSlice<'_>]) -> Result<(), E>) -> Result<(), E> {
         let [first, others @ ..] = &mut self.packets[..] else { return Ok(()) };
         let key = if others.is_empty() { None } else { MergeKey::of(first) };
@@ -179,19 +182,19 @@ impl SuperPacket {
         write(&parts[..=others.len().min(MAX_PACKETS - 1)])
     }
 
-    /// Empties it.
+    /// Removes all packets.
     pub fn clear(&mut self) {
         self.packets.clear();
         self.times.clear();
     }
 }
 
-/// Whether a packet ends what it belongs to.
+/// True if no packet may follow this one.
 fn ends_super_packet(packet: &[u8], key: &MergeKey) -> bool {
     key.protocol == TCP && packet[HEADER + key.transport + 13] & PSH != 0
 }
 
-/// Makes the headers of the first packet those of a super-packet with so much payload in all.
+/// Rewrites the headers of the first packet for a super-packet with this much payload.
 fn rewrite_headers(first: &mut [u8], key: &MergeKey, payload: usize, pushed: u8) {
     let (offload, packet) = first.split_at_mut(HEADER);
     let kind = match (key.protocol, key.v4) {
@@ -347,7 +350,8 @@ mod tests {
 
     #[test]
     fn packets_that_a_receiver_could_tell_apart_stay_apart() {
-        // What differs, as a byte of the IP packet: class of service, hop limit, source, port, sequence, acknowledgement, ECE, window, an option.
+        // What differs, as a byte of the IP packet: class of service, hop limit, source, port,
+        // sequence, acknowledgement, ECE, window, an option.
         for at in [1, 8, 15, 21, 24, 28, 35, 45] {
             let mut packets = segments(false, true, &[7; 200], 100);
             packets[1][HEADER + at] ^= 1;

@@ -1,25 +1,28 @@
-//! What a TUN device with `IFF_VNET_HDR` hands over, taken apart into the IP packets that a real interface would send.
+//! Generic segmentation offload (GSO): splits what a TUN device with `IFF_VNET_HDR` delivers into
+//! the IP packets that a real interface would send.
 //!
-//! The kernel's TCP hands over up to 64 kB at once and leaves cutting and checksums to the device (segmentation offload). A path must see
-//! packets of their true size, lose them one by one and delay them one by one; so they are cut here, as the kernel would (linux/net/ipv4/tcp_offload.c,
-//! RFC 9293 §3.1 for the fields). Checksums of TCP and UDP stay incomplete on the whole way: `VIRTIO_NET_HDR_F_NEEDS_CSUM`, with the sum of the pseudo-header
-//! in the field (virtio 1.2 §5.1.6.2), tells the receiving kernel that there is nothing to check, and nobody ever sums the payload.
+//! The kernel's TCP passes up to 64 kB at once and leaves segmentation and checksums to the device.
+//! A path must see packets of their true size and lose and delay each of them, so they are split
+//! here like in the kernel (linux/net/ipv4/tcp_offload.c, RFC 9293 §3.1 for the fields). TCP and
+//! UDP checksums stay incomplete along the path: `VIRTIO_NET_HDR_F_NEEDS_CSUM`, with the sum of the
+//! pseudo-header in the field (virtio 1.2 §5.1.6.2), tells the receiving kernel not to check, and
+//! nobody sums the payload.
 
 use bentpipe_link::Ecn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Length of `struct virtio_net_hdr`.
 pub const HEADER: usize = 10;
-/// The most that one read can return: the header, and the largest IP packet.
+/// Maximum size of one read: the header and the largest IP packet.
 pub const LARGEST: usize = HEADER + 65_535;
 
-/// Flag and types of a `virtio_net_hdr` (virtio 1.2 §5.1.6).
+/// Flags and types of a `virtio_net_hdr` (virtio 1.2 §5.1.6).
 pub const NEEDS_CSUM: u8 = 1;
 pub const GSO_NONE: u8 = 0;
 pub const GSO_TCPV4: u8 = 1;
 pub const GSO_TCPV6: u8 = 4;
 pub const GSO_UDP_L4: u8 = 5;
-/// Flag in the type: the super-packet's first segment carries CWR (RFC 3168 §6.1.2).
+/// Flag: the first segment carries CWR (RFC 3168 §6.1.2).
 const GSO_ECN: u8 = 0x80;
 
 /// Protocol numbers (RFC 9293, RFC 768).
@@ -28,16 +31,17 @@ pub const UDP: u8 = 17;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// Why something that was read is not carried.
+/// Why a packet is not carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejected {
-    /// It is not an IP packet whose lengths fit, or asks for an offload that was not offered.
+    /// Not an IP packet with consistent lengths, or an offload that was not offered.
     Malformed,
-    /// It is for a group of hosts, or for this link only: kernels say such things of their own accord, and a path carries none of it.
+    /// For a group of hosts or for this link only: kernels send such packets on their own, and a
+    /// path carries none.
     Local,
 }
 
-/// The `virtio_net_hdr`, in the byte order of the machine.
+/// The `virtio_net_hdr`, in native byte order.
 #[derive(Debug, Clone, Copy)]
 struct Offload {
     flags: u8,
@@ -60,7 +64,8 @@ impl Offload {
     }
 }
 
-/// Calls `each` with every packet in `read`, in order: a `virtio_net_hdr` that asks for a checksum at most, and an IP packet behind it.
+/// Calls `each` with every packet in `read`, in order: an IP packet with a `virtio_net_hdr` that
+/// requests a checksum at most.
 ///
 /// # Errors
 /// Nothing of it is carried.
@@ -86,7 +91,7 @@ fn is_carried(to: IpAddr) -> bool {
     }
 }
 
-/// Source and destination of an IP packet whose lengths fit.
+/// Source and destination of an IP packet with consistent lengths.
 pub fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match packet.first()? >> 4 {
         4 => {
@@ -128,7 +133,7 @@ pub fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Marks an IP packet CE. An IPv4 header gets its checksum anew.
+/// Marks an IP packet CE and updates the checksum of an IPv4 header.
 pub fn mark_ce(packet: &mut [u8]) {
     match packet {
         [first, second, ..] if *first >> 4 == 6 => *second |= 0x30,
@@ -141,16 +146,16 @@ pub fn mark_ce(packet: &mut [u8]) {
     }
 }
 
-/// A super-packet, and where in it things are.
+/// A super-packet to be split.
 struct GsoPacket<'a> {
     /// IP and transport headers.
     headers: &'a [u8],
     payload: &'a [u8],
-    /// Payload of each segment but the last.
+    /// Payload per segment, except the last.
     size: usize,
-    /// Where the transport header begins.
+    /// Offset of the transport header.
     transport: usize,
-    /// Where in it the checksum is.
+    /// Offset of its checksum.
     checksum: usize,
     protocol: u8,
     source: IpAddr,
@@ -215,7 +220,7 @@ impl<'a> GsoPacket<'a> {
         }
     }
 
-    /// Length, number and checksum of the IP header of segment number `index`.
+    /// Writes length, identification and checksum of the IP header of segment `index`.
     fn internet(&self, packet: &mut [u8], index: usize) {
         let length = packet.len();
         match self.source {
@@ -230,7 +235,7 @@ impl<'a> GsoPacket<'a> {
     }
 }
 
-/// Puts the checksum into an IPv4 header of so many bytes (RFC 791 §3.1).
+/// Writes the checksum of an IPv4 header of `header` bytes (RFC 791 §3.1).
 pub fn complete_ipv4(packet: &mut [u8], header: usize) {
     let Some(header) = packet.get_mut(..header).filter(|header| header.len() >= 20) else { return };
     header[10..12].fill(0);
@@ -238,13 +243,13 @@ pub fn complete_ipv4(packet: &mut [u8], header: usize) {
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Completes the checksum of a packet behind its `virtio_net_hdr`, where that was left to somebody else.
+/// Completes the checksum of a packet with its `virtio_net_hdr`, if that was left to the receiver.
 pub fn complete(whole: &mut [u8]) {
     let Some((header, packet)) = whole.split_first_chunk_mut::<HEADER>() else { return };
     let Offload { flags, checksum_start, checksum_offset, .. } = Offload::read(header);
     let Some(segment) = packet.get_mut(checksum_start..).filter(|_| flags & NEEDS_CSUM != 0) else { return };
     let odd = segment.chunks_exact(2).remainder().first().map_or(0, |last| u32::from(*last) << 8);
-    // Zero would say that a datagram has none (RFC 768); as a sum it is the same as 0xffff.
+    // Zero would mean that a datagram has no checksum (RFC 768); as a sum it equals 0xffff.
     let checksum = match !fold(sum(segment) + odd) {
         0 => 0xffff,
         other => other,
@@ -255,18 +260,19 @@ pub fn complete(whole: &mut [u8]) {
     }
 }
 
-/// The one's complement sum over the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), not inverted: where the checksum's field starts from.
+/// The one's complement sum over the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), not inverted:
+/// the initial value of the checksum field.
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: usize) -> u16 {
     let addresses = match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => sum(&source.octets()) + sum(&destination.octets()),
         (IpAddr::V6(source), IpAddr::V6(destination)) => sum(&source.octets()) + sum(&destination.octets()),
-        // Ends of one packet are of one family.
+        // Both addresses of a packet are of one family.
         _ => 0,
     };
     fold(addresses + u32::from(protocol) + length as u32)
 }
 
-/// The sum of 16-bit words; a last byte alone is left out.
+/// The sum of 16-bit words. Ignores an odd last byte.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
 }
@@ -383,7 +389,8 @@ pub(crate) mod tests {
 
     #[test]
     fn the_partial_checksum_becomes_right_once_the_segment_is_summed() {
-        // A kernel completes it by summing from checksum_start to the end, the field included, and inverting.
+        // A kernel completes it by summing from checksum_start to the end, the field included, and
+        // inverting.
         for (v6, tcp) in [(false, false), (false, true), (true, false), (true, true)] {
             for segment in cut(&super_packet(v6, tcp, &[7; 3000], 1400)) {
                 let packet = &segment[HEADER..];

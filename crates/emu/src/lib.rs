@@ -1,16 +1,20 @@
-//! The wall clock: an emulated satellite path between network namespaces, and real programs behind it.
+//! The wall clock: an emulated satellite path between network namespaces, and real programs behind
+//! it.
 //!
-//! A [`Testbed`] is one network namespace for each client and one for the server, each with a TUN device. An [`Emulator`] carries packets between them through
-//! the links of [`bentpipe_link`], which are the very objects of the simulator, under a clock that runs by itself. [`Program`]s run in the namespaces; a [`TcpForwarder`] lets clients
-//! reach a service outside.
+//! A [`Testbed`] is one network namespace for each client and one for the server, each with a TUN
+//! device. An [`Emulator`] carries packets between them through the links of [`bentpipe_link`],
+//! which are the very objects of the simulator, under a clock that runs by itself. [`Program`]s run
+//! in the namespaces; a [`TcpForwarder`] lets clients reach a service outside.
 //!
-//! Nothing of the host is touched: no interface, route, firewall rule or name of it. Everything is held by file descriptors and processes, and gone with
-//! them. [`prepare`] says whether a process may do this, and moves it into a user namespace where it otherwise may not.
+//! Nothing of the host is touched: no interface, route, firewall rule or name of it. Everything is
+//! held by file descriptors and processes, and gone with them. [`prepare`] says whether a process
+//! may do this, and moves it into a user namespace where it otherwise may not.
 //!
 //! # Order of calls
 //!
-//! [`prepare`], while the process has one thread; [`Testbed::new`]; [`Emulator::start`], with which the time of the links begins; programs, before or after;
-//! [`Emulator::stop`], whose [`Report`] has an account of every packet and of how late packets left.
+//! [`prepare`], while the process has one thread; [`Testbed::new`]; [`Emulator::start`], with which
+//! the time of the links begins; programs, before or after; [`Emulator::stop`], whose [`Report`]
+//! has an account of every packet and of how late packets left.
 //!
 //! ```no_run
 //! use bentpipe_emu::{Emulator, Testbed, Hop, PathSpec, Program, Settings, prepare, server_addresses};

@@ -1,7 +1,8 @@
-//! One direction of the path: its links one after the other, driven by times that a wall clock says.
+//! One direction of the path: its links in series, driven by a real clock.
 //!
-//! A state machine without a clock. However late it is called, each link sees every packet at the very time at which the link before let it go, so that a
-//! thread that oversleeps delays packets, and changes neither what is lost nor the rate that follows.
+//! A state machine without a clock of its own. However late it is called, each link sees every
+//! packet at the exact time at which the previous link released it. A late thread delays packets,
+//! but changes neither losses nor rates.
 
 use crate::LinkReport;
 use crate::delay_changes::DelayChange;
@@ -10,45 +11,46 @@ use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext
 use bentpipe_units::{LinearDelay, Span, Time};
 use std::collections::VecDeque;
 
-/// What travels, and for or from which terminal.
+/// A payload with its terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addressed<P> {
-    /// The terminal's number.
+    /// Index of the terminal.
     pub terminal: usize,
-    /// What is carried.
+    /// The payload.
     pub payload: P,
 }
 
-/// A packet in a lane.
+/// A packet in a pipeline.
 pub type PipelinePacket<P> = Packet<Addressed<P>>;
 
-/// What a lane tells of a packet.
+/// What became of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome<P> {
-    /// It has come through.
+    /// It has passed all links.
     Out {
-        /// When it should have left.
+        /// Its deadline.
         at: Time,
-        /// It, with its terminal.
+        /// The packet, with its terminal.
         packet: PipelinePacket<P>,
     },
-    /// A link has lost it, and counted it.
+    /// A link has lost it and counted it.
     Lost(DropCause, PipelinePacket<P>),
 }
 
-/// A hop in one direction.
+/// The links of one hop in one direction.
 #[derive(Debug)]
 struct HopLinks<P> {
-    /// One that all terminals share, or one for each.
+    /// One link for all terminals, or one for each.
     links: Vec<Link<Addressed<P>>>,
     names: Vec<String>,
     shared: bool,
     has_delay_changes: bool,
-    /// Delays from some time on, by terminal, in the order of time.
+    /// Delay changes by terminal, in ascending time.
     delay_changes: VecDeque<(Time, usize, LinearDelay)>,
-    /// One for each link, where they are kept.
+    /// Series of each link, if recorded.
     series: Vec<LinkSeries>,
-    /// How long a packet that its links have sent is on the way at least, to its end and to that of the lane.
+    /// Minimum delay from the end of transmission to the end of the hop, and to that of the
+    /// pipeline.
     min_delay: Span,
     min_delay_after: Span,
 }
@@ -60,13 +62,15 @@ pub struct LinkPipeline<P> {
 }
 
 impl<P> LinkPipeline<P> {
-    /// A lane for so many terminals without a hop yet: what enters leaves at once.
+    /// A pipeline without hops: what enters leaves at once.
     pub fn new() -> Self {
         Self { stages: Vec::new() }
     }
 
-    /// Adds a hop behind those there are. Links are named as in simulations, `name` and `#terminal` where terminals do not share it, so that they draw from the same
-    /// random streams.
+    /// Appends a hop.
+    ///
+    /// Links have the same names as in simulations (`name`, or `name#terminal` if terminals do not
+    /// share it), so that they draw from the same random streams.
     pub fn push(&mut self, model: &DirectionModel, context: &LinkContext, terminals: usize, shared: bool) {
         let (copies, ports) = if shared { (1, terminals) } else { (terminals, 1) };
         let name = |copy| if shared { context.name.clone() } else { format!("{}#{copy}", context.name) };
@@ -86,8 +90,8 @@ impl<P> LinkPipeline<P> {
         });
     }
 
-    /// Adds a hop as [`Self::push`] does, whose delays change as `delay_changes` say, by terminal; where they say nothing, each terminal has the model's own. Without any it is the
-    /// same as [`Self::push`].
+    /// Appends a hop whose delays change as `delay_changes` say, by terminal. Other terminals keep
+    /// the model's delay.
     pub fn push_with_delay_changes(
         &mut self,
         model: &DirectionModel,
@@ -107,7 +111,7 @@ impl<P> LinkPipeline<P> {
         for (terminal, course) in delay_changes {
             for (index, (from, delay)) in course.iter().enumerate() {
                 all.push((*from, *terminal, *delay));
-                // A straight line is shortest at one of its ends; the last one goes on.
+                // A linear delay is shortest at one of its ends. The last one holds forever.
                 let until = course.get(index + 1).map_or(Time::from_nanos(u64::MAX / 2), |(next, _)| *next);
                 min_delay = min_delay.min(delay.at(*from)).min(delay.at(until));
             }
@@ -119,25 +123,28 @@ impl<P> LinkPipeline<P> {
             stage.delay_changes = all.into();
             stage.has_delay_changes = true;
             stage.min_delay = min_delay;
-            // The first delay of each terminal, so that its port is there.
+            // Sets the first delay of each terminal, which adds its port.
             stage.apply_delay_changes(Time::ZERO);
         }
     }
 
-    /// Keeps series of every link from now on.
+    /// Records series of every link from now on.
     pub fn keep_series(&mut self) {
         for stage in &mut self.stages {
             stage.series.resize_with(stage.links.len(), LinkSeries::default);
         }
     }
 
-    /// Takes a packet at `now`, which never runs backwards. What the first link refuses is told at once.
+    /// Accepts a packet at `now`, which never runs backwards. Returns it at once if the first link
+    /// refuses it.
     pub fn enqueue(&mut self, now: Time, packet: PipelinePacket<P>) -> Option<Outcome<P>> {
         self.enter(0, now, packet)
     }
 
-    /// When something comes out; perhaps an earlier time. What links lose is told of when [`Self::poll`] is called next, and not before. `None` while nothing comes out unless a packet
-    /// comes.
+    /// When the next packet leaves, or an earlier time. `None` if none leaves until a packet
+    /// enters.
+    ///
+    /// Ignores losses, which [`Self::poll`] returns when it is called next.
     pub fn next_output(&self) -> Option<Time> {
         let next = |stage: &HopLinks<P>| {
             let arrivals = stage.links.iter().filter_map(|link| link.next_arrival(stage.min_delay));
@@ -146,7 +153,8 @@ impl<P> LinkPipeline<P> {
         self.stages.iter().filter_map(next).min()
     }
 
-    /// Tells of the next packet that came out or was lost by `now`, in order of time. Call until `None`.
+    /// Returns the next packet that has left or was lost by `now`, in order of time. Call until
+    /// `None`.
     pub fn poll(&mut self, now: Time) -> Option<Outcome<P>> {
         loop {
             let (at, place, index) = self.first_due().filter(|(at, _, _)| *at <= now)?;
@@ -172,15 +180,15 @@ impl<P> LinkPipeline<P> {
         }
     }
 
-    /// Packets that wait in the queues of its links, and their bytes.
+    /// Packets and bytes in the queues of all links.
     pub fn waiting(&self) -> (u64, u64) {
         let links = self.stages.iter().flat_map(|stage| &stage.links);
         links.fold((0, 0), |(packets, bytes), link| (packets + link.queue_packets(), bytes + link.queue_bytes()))
     }
 
-    /// What each link has counted so far, its books brought up to `now`; without series, which [`Self::take_series`] hands out.
+    /// The counters of each link, advanced to `now`. [`Self::take_series`] returns the series.
     pub fn counters(&mut self, now: Time) -> Vec<LinkReport> {
-        // The ports of steered links share one account.
+        // The ports of links with external delays share one set of counters.
         let links = self.stages.iter_mut().flat_map(|stage| {
             let shared = stage.shared && !stage.has_delay_changes;
             stage.links.iter_mut().zip(&stage.names).map(move |(link, name)| (link, name, shared))
@@ -202,12 +210,12 @@ impl<P> LinkPipeline<P> {
             .collect()
     }
 
-    /// The series of each link, in the order of [`Self::counters`]; none where they were not kept.
+    /// The series of each link in the order of [`Self::counters`]; empty if not recorded.
     pub fn take_series(&mut self) -> Vec<LinkSeries> {
         self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.series)).collect()
     }
 
-    /// The earliest deadline, with the stage and the link that has it.
+    /// The earliest deadline, with its hop and link.
     fn first_due(&self) -> Option<(Time, usize, usize)> {
         let links =
             self.stages.iter().enumerate().flat_map(|(place, stage)| {
@@ -234,12 +242,12 @@ impl<P> LinkPipeline<P> {
 }
 
 impl<P> HopLinks<P> {
-    /// The link that carries a terminal's packets, and its port.
+    /// The link and the port of a terminal.
     fn place(&self, terminal: usize) -> (usize, usize) {
         if self.shared { (0, terminal) } else { (terminal, 0) }
     }
 
-    /// Gives links the delays in force at `at`. What has left a transmitter before a change keeps the delay of then.
+    /// Sets the delays in force at `at`. Packets that have left a transmitter keep their delay.
     fn apply_delay_changes(&mut self, at: Time) {
         while self.delay_changes.front().is_some_and(|(from, _, _)| *from <= at) {
             let Some((from, terminal, delay)) = self.delay_changes.pop_front() else { return };
@@ -249,7 +257,7 @@ impl<P> HopLinks<P> {
         }
     }
 
-    /// Notes how long the queue of link number `index` is.
+    /// Records the queue of link `index`.
     fn record_queue(&mut self, index: usize, at: Time) {
         if let Some(series) = self.series.get_mut(index) {
             series.queue(at, self.links[index].queue_bytes());
@@ -362,7 +370,8 @@ mod tests {
                 [0, 1, 2, 3, 4].map(|number| at(number, 0)),
                 [22_000, 120_000, 122_000, 172_000, 222_000].map(Some)
             );
-            // Each is sent 1 ms behind that of terminal 0; what is sent until 100 ms has the delay of before.
+            // Each is sent 1 ms behind that of terminal 0; what is sent until 100 ms has the delay
+            // of before.
             assert_eq!(at(0, 1), Some(23_000));
             assert_eq!(at(1, 1), Some(100_000 + 10_000 + 11_000));
             assert_eq!(at(2, 1), Some(102_000 + 29_800 + 11_000));

@@ -1,4 +1,4 @@
-//! What is noted of the packets of flows, which a port of the server tells apart.
+//! Counts the packets of flows, distinguished by the server's port.
 
 use crate::CaptureConfig;
 use crate::gso::ends;
@@ -12,16 +12,18 @@ const UDP: u8 = 17;
 const ACK: u8 = 0x10;
 const FIN_SYN_RST: u8 = 0x01 | 0x02 | 0x04;
 
-/// What an emulator notes, beside what its links count.
+/// What an emulator records in addition to the counters of its links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Monitor {
-    /// TCP or UDP ports of the server: what goes from and to each of them is one [`PortCounters`] of each direction's report, in this order.
+    /// TCP or UDP ports of the server. Each gets its [`PortCounters`] in the report of each
+    /// direction, in this order.
     pub ports: Vec<u16>,
-    /// Where a port stands in `ports` again, the next of its passages begins with the first packet after so long a silence.
+    /// If a port is listed several times, its next counters start with the first packet after this
+    /// long without any.
     pub silence: Span,
-    /// Whether links keep time series.
+    /// Whether to record time series of the links.
     pub series: bool,
-    /// Files of packets that cross.
+    /// Capture files.
     pub capture: CaptureConfig,
 }
 
@@ -36,11 +38,11 @@ pub struct LayerBytes {
     pub tcp: u64,
     /// TCP options.
     pub options: u64,
-    /// What is inside.
+    /// Payload.
     pub payload: u64,
 }
 
-/// The packets of one flow in one direction.
+/// Counters of one flow in one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortCounters {
     /// The server's port.
@@ -51,31 +53,31 @@ pub struct PortCounters {
     pub last: Option<Time>,
     /// Packets that entered the path.
     pub packets: u64,
-    /// Their bytes, IP headers included.
+    /// Bytes of these, including IP headers.
     pub bytes: u64,
-    /// The same bytes by layer.
+    /// These bytes by layer.
     pub layers: LayerBytes,
     /// Packets dropped by a policer.
     pub lost_policer: u64,
-    /// Packets dropped by a queue, full or managed.
+    /// Packets dropped by a queue: full, or by AQM.
     pub lost_queue: u64,
-    /// Packets taken by a loss process.
+    /// Packets lost by a loss process.
     pub lost_random: u64,
-    /// Packets that came through.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Of those, TCP segments and UDP datagrams with something inside.
+    /// Of these, TCP segments and UDP datagrams with payload.
     pub delivered_data: u64,
-    /// Bytes of all that came through.
+    /// Bytes of all packets delivered.
     pub delivered_bytes: u64,
-    /// TCP segments with an acknowledgement that entered the path.
+    /// TCP segments with the ACK flag that entered the path.
     pub acknowledging: u64,
-    /// Of those, segments that do nothing else.
+    /// Of these, pure ACKs.
     pub only_acknowledging: u64,
-    /// Of these, how many had so many bytes of options.
+    /// Number of pure ACKs by size of their options in bytes.
     pub option_bytes: BTreeMap<u32, u64>,
 }
 
-/// Where in a packet things are.
+/// The parts of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
     from: u16,
@@ -89,7 +91,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Of an IP packet without fragments that has TCP or UDP in it.
+    /// The parts of an unfragmented TCP or UDP packet.
     fn of(packet: &[u8]) -> Option<Self> {
         ends(packet)?;
         let (protocol, ip) = match packet.first()? >> 4 {
@@ -123,14 +125,14 @@ impl Parts {
     }
 }
 
-/// Notes the packets of flows in one direction.
+/// Counts the packets of flows in one direction.
 #[derive(Debug)]
 pub(crate) struct PortMonitor {
     ports: Vec<PortCounters>,
-    /// Which of them are under way: of those that share a port, one.
+    /// Which counters are active: one of those that share a port.
     current: Vec<bool>,
     silence: Span,
-    /// Whether the server's port is where packets come from.
+    /// True if the server's port is the source port.
     from_server: bool,
 }
 
@@ -143,7 +145,8 @@ impl PortMonitor {
         Self { ports, current, silence: monitor.silence, from_server }
     }
 
-    /// Goes on to the next passage of `port`, where there is one and the present one has been silent for long.
+    /// Switches to the next counters of `port`, if there are any and the present ones have been
+    /// idle for long enough.
     fn start_next(&mut self, now: Time, port: u16) {
         let Some(place) = self.place(port) else { return };
         let silent = self.ports[place].last.is_some_and(|last| now.since(last) > self.silence);
@@ -169,7 +172,7 @@ impl PortMonitor {
         Some((&mut self.ports[place], parts))
     }
 
-    /// A packet enters the path.
+    /// Counts a packet that enters the path.
     pub fn entered(&mut self, now: Time, packet: &[u8]) {
         if self.ports.len() > 1
             && let Some(parts) = Parts::of(packet)
@@ -196,7 +199,7 @@ impl PortMonitor {
         }
     }
 
-    /// A packet has come through.
+    /// Counts a delivered packet.
     pub fn delivered(&mut self, packet: &[u8]) {
         let Some((counters, parts)) = self.find(packet) else { return };
         counters.delivered += 1;
@@ -204,7 +207,7 @@ impl PortMonitor {
         counters.delivered_data += u64::from(parts.payload > 0);
     }
 
-    /// A packet is lost.
+    /// Counts a lost packet.
     pub fn lost(&mut self, cause: DropCause, packet: &[u8]) {
         let Some((counters, _)) = self.find(packet) else { return };
         match cause {

@@ -1,28 +1,29 @@
-//! Time series of a link, in bins, so that their size follows the run's length and not its packets.
+//! Time series of a link, in bins: their size depends on the duration, not on the number of
+//! packets.
 
 use bentpipe_link::DropCause;
 use bentpipe_units::{Span, Time};
 
-/// Drops of one link that are noted with their time; more are counted only.
+/// Maximum number of drops recorded with their time; all are counted.
 const MAX_DROPS: usize = 100_000;
-/// Bins of a series: 14 hours of the narrower. What comes later is not noted.
+/// Maximum number of bins: 14 hours of the narrower ones. Later data is not recorded.
 const MAX_BINS: u64 = 5_000_000;
 
-/// What happened on a link, over the time of the links. The bins are those of simulations.
+/// Time series of a link, with the same bins as in simulations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSeries {
-    /// Bytes delivered in each [`Self::THROUGHPUT_BIN`] from the beginning.
+    /// Bytes delivered in each [`Self::THROUGHPUT_BIN`] from the start.
     pub delivered: Vec<u64>,
-    /// The longest queue, bytes, in each [`Self::QUEUE_BIN`] that saw a change: number of the bin, bytes.
+    /// Largest queue in each [`Self::QUEUE_BIN`] with a change: number of the bin, bytes.
     pub queue: Vec<(u64, u64)>,
-    /// When packets were dropped, and why.
+    /// Time and cause of each drop.
     pub drops: Vec<(Time, DropCause)>,
 }
 
 impl LinkSeries {
-    /// Width of a bin of what was delivered.
+    /// Width of a throughput bin.
     pub const THROUGHPUT_BIN: Span = Span::from_millis(50);
-    /// Width of a bin of the queue.
+    /// Width of a queue bin.
     pub const QUEUE_BIN: Span = Span::from_millis(10);
 
     pub(crate) fn delivered(&mut self, at: Time, bytes: u32) {

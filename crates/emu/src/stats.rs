@@ -1,36 +1,38 @@
-//! What a path carries while it works, readable from any thread.
+//! Statistics of a running path, readable from any thread.
 
 use bentpipe_units::{Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One direction, since the emulation began.
+/// Statistics of one direction since the start of the emulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DirectionStats {
-    /// When the other figures were written down.
+    /// Time of the statistics.
     pub at: Time,
     /// IP packets read.
     pub packets_read: u64,
     /// Bytes of these.
     pub bytes_read: u64,
-    /// IP packets handed to the receiving side.
+    /// IP packets delivered to the receiving kernel.
     pub packets_written: u64,
     /// Bytes of these.
     pub bytes_written: u64,
-    /// Lost by the path's links.
+    /// Packets lost by the links.
     pub lost: u64,
-    /// Dropped by the emulator: for want of memory, or by the receiving kernel. What is dropped unread is known at the end only.
+    /// Packets dropped by the emulator at its memory limit, or by the receiving kernel. Packets
+    /// dropped unread are known only at the end.
     pub dropped: u64,
-    /// Packets that wait in queues of the links.
+    /// Packets in the queues of the links.
     pub queue_packets: u64,
     /// Bytes of these.
     pub queue_bytes: u64,
-    /// How long the last packet that was written had been on the path.
+    /// Path delay of the last packet delivered.
     pub delay: Span,
-    /// The sum of the delays of all packets written: with their number, the mean over any interval.
+    /// Sum of the path delays of all packets delivered: divided by their number, the mean over any
+    /// interval.
     pub delays: Span,
 }
 
-/// What both directions carry.
+/// Statistics of both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathStats {
     /// To the clients.
@@ -39,7 +41,10 @@ pub struct PathStats {
     pub reverse: DirectionStats,
 }
 
-/// Tells what a path carries, in any thread, while it works. Each direction writes its figures down every millisecond while packets pass, and twenty times a second while none do.
+/// Reads the statistics of a running path from any thread.
+///
+/// Each direction publishes them every millisecond while packets pass, and twenty times per second
+/// otherwise.
 #[derive(Debug, Clone)]
 pub struct StatsReader {
     pub(crate) forward: Arc<StatsCell>,
@@ -51,18 +56,18 @@ impl StatsReader {
         Self { forward: Arc::default(), reverse: Arc::default() }
     }
 
-    /// What was written down last.
+    /// The statistics published last.
     pub fn read(&self) -> PathStats {
         PathStats { forward: self.forward.read(), reverse: self.reverse.read() }
     }
 }
 
-/// Where a direction writes its figures down.
+/// Where a direction publishes its statistics.
 #[derive(Debug, Default)]
 pub(crate) struct StatsCell(Mutex<DirectionStats>);
 
 impl StatsCell {
-    /// Writes all figures down. The path never waits for who reads: those that are read at this very moment stay until the next time.
+    /// Publishes statistics. Never blocks: while a reader holds the lock, the previous ones stay.
     pub(crate) fn write(&self, now: &DirectionStats) {
         if let Ok(mut stats) = self.0.try_lock() {
             *stats = *now;

@@ -1,7 +1,8 @@
-//! A TCP port of the far side that leads to a service outside the namespaces.
+//! Forwards a TCP port of the server to a service outside the namespaces.
 //!
-//! Connections end at the far side and go on from there in the host's network, through sockets like any program's: what crosses the path is TCP between the client's kernel
-//! and that of the far side, and the host's configuration is not touched.
+//! Connections end at the server and continue in the host's network over ordinary sockets. What
+//! crosses the path is TCP between the client's kernel and that of the server; the host's
+//! configuration is not touched.
 
 use crate::{EmuError, Namespace};
 use std::io;
@@ -10,16 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Connections at the same time; more are closed at once, and counted. Each takes two threads and 32 kB.
+/// Maximum number of concurrent connections. More are closed at once and counted. Each takes two
+/// threads and 32 kB.
 const MAX_CONNECTIONS: usize = 256;
-/// How long the service may take to answer.
+/// How long the service may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A port at work. Dropped, it takes no more connections; those there are end with the namespaces.
+/// A forwarded TCP port. Dropping it stops accepting; open connections end with the namespaces.
 #[derive(Debug)]
 pub struct TcpForwarder {
     shared: Arc<Shared>,
-    /// How to wake the thread that waits for connections.
+    /// The namespace in which to wake the accepting thread.
     server: Namespace,
     address: SocketAddr,
 }
@@ -31,7 +33,7 @@ struct Shared {
     counts: Counts,
 }
 
-/// What a port counts while it works.
+/// Counters of a forwarded port.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) taken: AtomicU64,
@@ -51,26 +53,27 @@ impl Counts {
     }
 }
 
-/// What a [`TcpForwarder`] did.
+/// Report of a [`TcpForwarder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForwarderReport {
-    /// Connections taken.
+    /// Connections accepted.
     pub taken: u64,
-    /// Connections closed at once, since there were 256.
+    /// Connections closed at once because 256 were open.
     pub refused: u64,
-    /// Connections taken whose service could not be reached.
+    /// Connections accepted whose service could not be reached.
     pub failed: u64,
 }
 
 impl TcpForwarder {
-    /// Leads connections to `port` of `server` to `target`, a `host:port` that is looked up for each connection.
+    /// Leads connections to `port` of `server` to `target`, a `host:port` that is looked up for
+    /// each connection.
     ///
     /// # Errors
     /// A port that is taken, or a target that leads nowhere now.
     pub fn start(server: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
         let what = |error| EmuError::system(format!("forwarding port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
-        // Both families: IPV6_V6ONLY is off in a new namespace; without IPv6, IPv4 alone.
+        // Serves both families: IPV6_V6ONLY is off in a new namespace. IPv4 alone without IPv6.
         let bind =
             || TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
         let listener = server.inside(bind)?.map_err(what)?;
@@ -85,12 +88,12 @@ impl TcpForwarder {
         Ok(relay)
     }
 
-    /// The port, where 0 was asked for.
+    /// The port, chosen by the kernel if 0 was requested.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     pub fn report(&self) -> ForwarderReport {
         self.shared.counts.report()
     }
@@ -99,7 +102,7 @@ impl TcpForwarder {
 impl Drop for TcpForwarder {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // A connection of our own ends the wait for one.
+        // A connection of our own ends the blocking accept.
         let address = self.address;
         let _ = self.server.inside(|| TcpStream::connect_timeout(&address, Duration::from_secs(1)));
     }
@@ -111,7 +114,7 @@ fn take_all(listener: &TcpListener, shared: &Arc<Shared>, target: &str) {
             return;
         }
         let Ok(stream) = stream else {
-            // Too many files open, most likely: a connection that ends makes room.
+            // Probably too many open files: a closing connection makes room.
             crate::clock::pause(bentpipe_units::Span::from_millis(10));
             continue;
         };
@@ -149,7 +152,8 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Carries one connection until both directions have ended. An error only where the service could not be reached.
+/// Carries one connection until both directions have ended. Returns an error only if the service
+/// could not be reached.
 fn carry(near: &TcpStream, target: &str) -> io::Result<()> {
     let clients = connect(target)?;
     let _ = (near.set_nodelay(true), clients.set_nodelay(true));
@@ -162,7 +166,7 @@ fn carry(near: &TcpStream, target: &str) -> io::Result<()> {
     copied.inspect_err(|_| drop(near.shutdown(Shutdown::Both)))
 }
 
-/// One direction, until its end, which is passed on; after an error both directions end.
+/// Copies one direction until its end and passes the end on. After an error, both directions end.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) {
     match io::copy(&mut from, &mut to) {
         Ok(_) => drop(to.shutdown(Shutdown::Write)),

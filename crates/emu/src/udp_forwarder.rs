@@ -1,7 +1,9 @@
-//! A UDP port of the far side that leads to a service outside the namespaces: what a `TcpForwarder` is for TCP.
+//! Forwards a UDP port of the server to a service outside the namespaces: the counterpart of
+//! `TcpForwarder`.
 //!
-//! Each address that sends to the port gets a socket of its own in the host's network, connected to the service, as behind a network address translator (RFC 4787); what comes back goes to that
-//! address. Datagrams cross the path as they are; their ECN field ends at the port.
+//! Each client address gets a socket of its own in the host's network, connected to the service, as
+//! behind a NAT (RFC 4787); replies go back to that address. Datagrams cross the path unchanged;
+//! their ECN field ends at the port.
 
 use crate::clock::{Clock, pause};
 use crate::tcp_forwarder::Counts;
@@ -18,16 +20,17 @@ use std::thread::JoinHandle;
 
 /// Addresses at the same time; more are refused until one has been silent for [`IDLE_TIMEOUT`].
 const MAX_CLIENTS: usize = 256;
-/// After so long without a datagram either way, an address may lose its place to another: the least that RFC 4787 §4.3 allows.
+/// A client address may be replaced after this long without a datagram in either direction: the
+/// minimum of RFC 4787 §4.3.
 const IDLE_TIMEOUT: Span = Span::from_secs(120);
-/// How often the thread looks whether it is to stop.
+/// How often the thread checks whether to stop.
 const NAP_MS: u16 = 100;
-/// Datagrams that are taken from one socket before the others have their turn.
+/// Datagrams read from one socket before the others get their turn.
 const BATCH: usize = 64;
-/// Room for datagrams that wait: 50 ms at 300 Mbps. Where the host allows less, there is less.
+/// Requested socket buffer: 50 ms at 300 Mbps. The host may allow less.
 const SOCKET_BUFFER: usize = 2 << 20;
 
-/// A port at work. Dropped, it is closed.
+/// A forwarded UDP port. Dropping it closes it.
 #[derive(Debug)]
 pub struct UdpForwarder {
     shared: Arc<Shared>,
@@ -42,14 +45,15 @@ struct Shared {
 }
 
 impl UdpForwarder {
-    /// Leads datagrams to `port` of `server` to `target`, a `host:port` that is looked up for each address that sends.
+    /// Leads datagrams to `port` of `server` to `target`, a `host:port` that is looked up for each
+    /// address that sends.
     ///
     /// # Errors
     /// A port that is taken, or a target that leads nowhere now.
     pub fn start(server: &Namespace, port: u16, target: &str) -> Result<Self, EmuError> {
         let what = |error| EmuError::system(format!("forwarding UDP port {port} to {target}"), error);
         target.to_socket_addrs().map_err(what)?;
-        // Both families: IPV6_V6ONLY is off in a new namespace; without IPv6, IPv4 alone.
+        // Serves both families: IPV6_V6ONLY is off in a new namespace. IPv4 alone without IPv6.
         let bind = || UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|_| UdpSocket::bind(("0.0.0.0", port)));
         let near = prepared(server.inside(bind)?.map_err(what)?).map_err(what)?;
         let port = near.local_addr().map_err(what)?.port();
@@ -68,12 +72,13 @@ impl UdpForwarder {
         Ok(Self { shared, thread: Some(thread), port })
     }
 
-    /// The port, where 0 was asked for.
+    /// The port, chosen by the kernel if 0 was requested.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What it has done so far: addresses that got a socket, datagrams of addresses that got none because there were 256, and datagrams that could not be sent on.
+    /// The counters so far: addresses accepted, datagrams refused because 256 addresses were in
+    /// use, and datagrams that could not be forwarded.
     pub fn report(&self) -> ForwarderReport {
         self.shared.counts.report()
     }
@@ -88,15 +93,15 @@ impl Drop for UdpForwarder {
     }
 }
 
-/// A socket that never waits, with room.
+/// Makes a socket non-blocking and enlarges its buffers.
 fn prepared(socket: UdpSocket) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
-    // As much as the host allows.
+    // As far as the host allows.
     let _ = setsockopt(&socket, RcvBuf, &SOCKET_BUFFER);
     Ok(socket)
 }
 
-/// An address, its socket in the host's network, and when anything passed last.
+/// A client address, its socket in the host's network, and the time of its last datagram.
 struct ClientSocket {
     client: SocketAddr,
     socket: UdpSocket,
@@ -118,14 +123,14 @@ impl Port {
             let mut waiting = vec![PollFd::new(self.near.as_fd(), PollFlags::POLLIN)];
             waiting.extend(self.clients.iter().map(|clients| PollFd::new(clients.socket.as_fd(), PollFlags::POLLIN)));
             if poll(&mut waiting, PollTimeout::from(NAP_MS)).is_err() {
-                // A signal, or no memory for a moment.
+                // A signal, or a temporary lack of memory.
                 pause(Span::from_millis(1));
                 continue;
             }
             let ready: Vec<bool> = waiting.iter().map(|fd| fd.any().unwrap_or(true)).collect();
             drop(waiting);
             let now = self.clock.now();
-            // Those of the far side first: sending on may change which there are.
+            // Replies first: forwarding may change the list of clients.
             for (clients, _) in self.clients.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
                 clients.back(&self.near, now, &self.shared, &mut buffer);
             }
@@ -135,13 +140,13 @@ impl Port {
         }
     }
 
-    /// What clients have sent, on to the service.
+    /// Forwards datagrams from clients to the service.
     fn out(&mut self, now: Time, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             let (length, client) = match self.near.recv_from(buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // An answer that a client refused (ICMP) shows here.
+                // A reply that a client refused (ICMP) is reported here.
                 Err(_) => continue,
             };
             let Some(place) = self.place(client, now) else { continue };
@@ -153,7 +158,7 @@ impl Port {
         }
     }
 
-    /// Where `client` is among those there are; a new place where it has none.
+    /// The index of `client`; adds it if it is new.
     fn place(&mut self, client: SocketAddr, now: Time) -> Option<usize> {
         if let Some(place) = self.clients.iter().position(|clients| clients.client == client) {
             return Some(place);
@@ -181,7 +186,7 @@ impl Port {
 }
 
 impl ClientSocket {
-    /// What the service has sent, back to the client.
+    /// Forwards datagrams from the service to the client.
     fn back(&mut self, near: &UdpSocket, now: Time, shared: &Shared, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             match self.socket.recv(buffer) {
@@ -192,14 +197,14 @@ impl ClientSocket {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // Nobody listens at the service (ICMP): a datagram was lost, as a datagram may be.
+                // The service does not listen (ICMP): the datagram is lost, as datagrams may be.
                 Err(_) => Counts::add(&shared.counts.failed),
             }
         }
     }
 }
 
-/// A socket that sends to the service, at the first of its addresses that can be reached.
+/// A socket connected to the first reachable address of the service.
 fn connect(target: &str) -> io::Result<UdpSocket> {
     let mut last = io::Error::from(ErrorKind::NotFound);
     for address in target.to_socket_addrs()? {

@@ -1,4 +1,5 @@
-//! The thread of one direction: reads packets, puts them through the lane, writes them when they are due.
+//! The thread of one direction: reads packets, passes them through the pipeline, and writes them
+//! when they are due.
 
 use crate::busy_poll::{BusyPollBudget, Idle};
 use crate::capture::{PacketEvent, Tap};
@@ -19,46 +20,50 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How long a thread sleeps at most, so that it notices when it is to stop.
+/// Longest sleep before checking whether to stop.
 const MAX_SLEEP: Span = Span::from_millis(50);
-/// Packets written before reading has its turn again, and reads before writing has: so that neither waits long for the other.
+/// Writes before reading gets its turn, and reads before writing does, so that neither waits for
+/// long.
 const MAX_WRITES: usize = 64;
 const MAX_READS: usize = 32;
-/// So late a packet may become while others are read, in order that those of one flow are written together: ten of them, and within what is asked of the median.
+/// How late a packet may become while others are read to be merged with it: about ten packets, and
+/// within the target of the median.
 const MERGE_DELAY: Span = Span::from_micros(20);
-/// What a packet costs beside its bytes: the allocation, and its places in queues. An estimate.
+/// Memory that a packet needs in addition to its bytes: the allocation and its entries in queues.
+/// An estimate.
 const OVERHEAD: u64 = 160;
 
-/// Says for which terminal a packet to an address is.
+/// Maps an address to one of the terminals.
 pub type TerminalOf = fn(IpAddr, usize) -> Option<usize>;
 
-/// How often a direction that has work writes its figures down.
+/// How often an active direction publishes statistics.
 const STATS_INTERVAL: Span = Span::from_millis(1);
 
-/// What travels: a packet behind its `virtio_net_hdr`, and when it entered the path.
+/// A packet with its `virtio_net_hdr`, and the time at which it entered the path.
 pub struct TunPacket {
     entered: Time,
     whole: Box<[u8]>,
 }
 
-/// Where a direction's packets are seen.
+/// Where the packets of a direction are captured.
 #[derive(Clone, Default)]
 pub struct Taps {
-    /// Where they enter.
+    /// At the entry of the path.
     pub entry: Option<Tap>,
-    /// Where they leave.
+    /// At the exit of the path.
     pub exit: Option<Tap>,
     /// Where the path loses them.
     pub lost: Option<Tap>,
 }
 
-/// One direction, before it begins.
+/// One direction, ready to run.
 pub struct Worker {
     pub name: &'static str,
     pub pipeline: LinkPipeline<TunPacket>,
     pub inputs: Vec<Arc<Tun>>,
     pub outputs: Vec<Arc<Tun>>,
-    /// Towards terminals, by address; none towards the server, where the input says which terminal it was.
+    /// Finds the terminal by address, in the forward direction. `None` in the return direction,
+    /// where the input determines it.
     pub terminal_of: Option<TerminalOf>,
     pub terminals: usize,
     pub monitor: PortMonitor,
@@ -69,25 +74,25 @@ pub struct Worker {
     pub stats: Arc<StatsCell>,
 }
 
-/// What a direction has counted, and what it works with.
+/// Counters and working state of a direction.
 struct State {
     report: DirectionReport,
     lateness: LatenessHistogram,
-    /// Memory of packets in the lane.
+    /// Memory of the packets in the pipeline.
     held: u64,
-    /// What is handed over next.
+    /// The packets to deliver next.
     super_packet: SuperPacket,
     buffer: Vec<u8>,
-    /// How long the last packet was on the path, and all together; when that was told.
+    /// Path delay of the last packet, and the sum of all.
     delay: Span,
     delays: Span,
     published_at: Time,
 }
 
 impl Worker {
-    /// Works until it is told to stop.
+    /// Runs until it is told to stop.
     pub fn run(mut self) -> Result<DirectionReport, EmuError> {
-        // Both make it more precise, and neither is needed.
+        // Both improve precision; neither is required.
         let _ = set_timerslack(1);
         let without_realtime = match (self.settings.realtime, sys::realtime(sys::PACKET_THREAD_PRIORITY)) {
             (false, _) => Some("not asked for".to_owned()),
@@ -116,7 +121,7 @@ impl Worker {
             } else if idle {
                 let due = self.pipeline.next_output().map_or(MAX_SLEEP, |at| at.since(now)).min(MAX_SLEEP);
                 match pace.idle(now, due) {
-                    // Spinning is asking for input until it is due.
+                    // Busy polling means reading input until it is due.
                     Idle::BusyPoll => continue,
                     Idle::Sleep(span) => timer.wait(span, &waiting)?,
                 }
@@ -126,7 +131,7 @@ impl Worker {
             }
             pace.slept(self.clock.now());
         }
-        // What came before the end is in the books, whatever becomes of it.
+        // Counts what arrived before the end.
         for (index, tun) in inputs.iter().enumerate() {
             while self.read(tun, index, &mut state)? {}
         }
@@ -134,7 +139,7 @@ impl Worker {
         Ok(self.summary(state))
     }
 
-    /// Writes what is due; true where there is more.
+    /// Writes what is due. Returns true if there is more.
     fn write(&mut self, state: &mut State) -> bool {
         let now = self.clock.now();
         for _ in 0..MAX_WRITES {
@@ -150,7 +155,7 @@ impl Worker {
         true
     }
 
-    /// A packet leaves the books of the links.
+    /// Accounts for a packet that has left the links.
     fn settle(&mut self, outcome: Outcome<TunPacket>, state: &mut State) {
         match outcome {
             Outcome::Lost(cause, packet) => {
@@ -179,21 +184,21 @@ impl Worker {
                 self.monitor.delivered(&whole[HEADER..]);
                 if let Err(whole) = state.super_packet.push(times, terminal, whole) {
                     self.flush(state);
-                    // An empty one takes any.
+                    // An empty super-packet accepts any packet.
                     let _ = state.super_packet.push(times, terminal, whole);
                 }
             }
         }
     }
 
-    /// Hands over the packets that go together.
+    /// Delivers the merged packets.
     fn flush(&self, state: &mut State) {
         let State { report, lateness, super_packet, delay, delays, .. } = state;
         let (packets, bytes) = super_packet.size();
         if packets == 0 {
             return;
         }
-        // Towards the server there is one output for all terminals.
+        // In the return direction, one output serves all terminals.
         let interface = if self.outputs.len() == 1 { 0 } else { super_packet.terminal() };
         let now = self.clock.now();
         for (PacketTimes { due, entered }, whole) in super_packet.packets() {
@@ -214,7 +219,7 @@ impl Worker {
         super_packet.clear();
     }
 
-    /// Writes the figures down for whoever looks on.
+    /// Publishes statistics.
     fn publish_stats(&self, now: Time, state: &mut State) {
         if now.since(state.published_at) < STATS_INTERVAL {
             return;
@@ -237,9 +242,9 @@ impl Worker {
         });
     }
 
-    /// Reads what waits at one input; true where there was something.
+    /// Reads one input. Returns true if it read something.
     fn read(&mut self, tun: &Tun, input: usize, state: &mut State) -> Result<bool, EmuError> {
-        // Taken out, so that the packets in it can be looked at while the books are changed.
+        // Taken out, to borrow its packets while the state changes.
         let mut buffer = std::mem::take(&mut state.buffer);
         let mut some = false;
         for _ in 0..MAX_READS {
@@ -264,12 +269,12 @@ impl Worker {
         Ok(some)
     }
 
-    /// How late a packet may become while others are read that might go with it.
+    /// How late a packet may become while others are read to be merged with it.
     fn merge_delay(&self) -> Span {
         self.settings.gro.min(MERGE_DELAY)
     }
 
-    /// A packet enters the path.
+    /// Counts a packet that enters the path.
     fn take(&mut self, now: Time, input: usize, whole: Box<[u8]>, state: &mut State) {
         let packet = &whole[HEADER..];
         let bytes = packet.len() as u32;
@@ -295,7 +300,7 @@ impl Worker {
         }
         state.held = held;
         self.monitor.entered(now, &packet.payload.payload.whole[HEADER..]);
-        // What is refused, or has come through already.
+        // Refused, or through already.
         if let Some(outcome) = self.pipeline.enqueue(now, packet) {
             self.settle(outcome, state);
         }
@@ -352,7 +357,7 @@ impl State {
     }
 }
 
-/// Memory that a packet in the lane takes.
+/// Memory of a packet in the pipeline.
 fn cost(packet: &Packet<Addressed<TunPacket>>) -> u64 {
     packet.payload.payload.whole.len() as u64 + OVERHEAD
 }

@@ -39,7 +39,8 @@ fn read(file: &Path) -> Vec<CapturedPacket> {
     all
 }
 
-/// The one's complement sum over a whole datagram of UDP over IPv4 and its pseudo-header: 0xffff where its checksum is right (RFC 768).
+/// The one's complement sum over a whole datagram of UDP over IPv4 and its pseudo-header: 0xffff
+/// where its checksum is right (RFC 768).
 fn udp_sum(packet: &[u8]) -> u32 {
     let words = |bytes: &[u8]| -> u32 {
         bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0))).sum()
@@ -72,7 +73,8 @@ impl Drop for Folder {
     }
 }
 
-/// Sends so many datagrams, of odd length and each with its number, from client number `client` to the server.
+/// Sends so many datagrams, of odd length and each with its number, from client number `client` to
+/// the server.
 fn send(emulator: &Emulator, client: usize, count: u32) {
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
     let server = emulator.testbed().server().inside(bind).expect("the namespace");

@@ -1,6 +1,7 @@
 //! The emulator on a real kernel: what programs see of the path is what the path is.
 //!
-//! Needs CAP_SYS_ADMIN: root, or a user namespace (`unshare -Ur cargo test -p bentpipe-emu`). Without, a reason is printed.
+//! Needs CAP_SYS_ADMIN: root, or a user namespace (`unshare -Ur cargo test -p bentpipe-emu`).
+//! Without, a reason is printed.
 // What is tested is the wall clock.
 #![allow(clippy::disallowed_methods)]
 
@@ -20,7 +21,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long until the server's kernel says that nobody listens: one round trip, in which no program has a part.
+/// How long until the server's kernel says that nobody listens: one round trip, in which no program
+/// has a part.
 fn refusal(emulator: &Emulator, client: usize, server: IpAddr) -> Duration {
     let connect = || {
         let begin = Instant::now();
@@ -31,8 +33,8 @@ fn refusal(emulator: &Emulator, client: usize, server: IpAddr) -> Duration {
     emulator.testbed().client(client).expect("a client").inside(connect).expect("the namespace")
 }
 
-/// Holds that `measured` is no shorter than the path says, and not longer by more than what a busy machine takes to wake this thread, which has no priority: 11 ms were seen at a
-/// load of 24.
+/// Holds that `measured` is no shorter than the path says, and not longer by more than what a busy
+/// machine takes to wake this thread, which has no priority: 11 ms were seen at a load of 24.
 fn assert_ms(measured: Duration, min_delay: f64) {
     const BUSY: f64 = 60.0;
     let ms = measured.as_secs_f64() * 1e3;
@@ -70,14 +72,16 @@ fn hops_add_up_and_terminals_of_their_own_do_not_share() {
         let best = (0..3).map(|_| refusal(&emulator, client, server_addresses()[0])).min().expect("three");
         assert_ms(best, 210.0);
     }
-    // Through the server's host, which sends on: to one client from the other, twice over both hops each way.
+    // Through the server's host, which sends on: to one client from the other, twice over both hops
+    // each way.
     let to = client_addresses(1)[0];
     assert_ms((0..3).map(|_| refusal(&emulator, 0, to)).min().expect("three"), 420.0);
     let report = stop(emulator);
     let names: Vec<&str> = report.forward.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names, ["satellite/forward", "home/forward#0", "home/forward#1"]);
     assert_eq!(report.reverse.links[0].name, "home/return#0");
-    // Three refusals each, and those of the way between them: a SYN and an RST of each cross each client's links.
+    // Three refusals each, and those of the way between them: a SYN and an RST of each cross each
+    // client's links.
     assert_eq!(report.reverse.links[0].counters.packets_out, 6);
 }
 
@@ -123,7 +127,8 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
         return;
     }
     let spec = path(vec![hop("sky", &direction(50, 20), &direction(50, 20), true)]);
-    // From half a second on terminal 1 is 150 ms away each way, as behind a handover to a farther satellite.
+    // From half a second on terminal 1 is 150 ms away each way, as behind a handover to a farther
+    // satellite.
     let course = vec![(Time::from_millis(500), LinearDelay::new(Time::from_millis(500), Span::from_millis(150), 0))];
     let motion = DelayChanges { hop: 0, terminal: 1, forward: course.clone(), reverse: course };
     let testbed = || Testbed::new(2, Bytes::new(1500)).expect("namespaces");
@@ -187,7 +192,8 @@ fn a_tcp_download_has_the_path_s_rate() {
     if cannot_run() {
         return;
     }
-    // A short round trip and a deep queue: the kernel's TCP, whichever it is, fills the link after a moment.
+    // A short round trip and a deep queue: the kernel's TCP, whichever it is, fills the link after
+    // a moment.
     let emulator = one_hop(&direction(20, 5), &direction(20, 5));
     let seconds = download(&emulator, 5_000_000).as_secs_f64();
     let goodput = 5.0 * 8.0 / seconds;
@@ -198,7 +204,8 @@ fn a_tcp_download_has_the_path_s_rate() {
     assert!(report.forward.links[0].counters.bytes_out > 5_000_000 + 3453 * 52);
 }
 
-/// Sends so many datagrams of `payload` bytes through the path, one each millisecond; how many arrive.
+/// Sends so many datagrams of `payload` bytes through the path, one each millisecond; how many
+/// arrive.
 fn datagrams(emulator: &Emulator, count: usize, payload: usize) -> usize {
     let testbed = emulator.testbed();
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
@@ -427,7 +434,8 @@ fn packets_that_leave_together_arrive_each_by_itself_and_in_order() {
     if cannot_run() {
         return;
     }
-    // Frames of 40 ms: at 20 Mbps some sixty packets are due at the same time, and are handed over as one.
+    // Frames of 40 ms: at 20 Mbps some sixty packets are due at the same time, and are handed over
+    // as one.
     let queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(1)), codel: None };
     let framed = DirectionConfig { frame: Some(Span::from_millis(40)), queue, ..direction(20, 5) };
     let emulator = one_hop(&framed, &framed);

@@ -1,9 +1,9 @@
-//! What a link has counted.
+//! Counters of a link.
 
 use crate::DropCause;
 use bentpipe_units::Span;
 
-/// A number of packets and the bytes they hold (whole IP packets).
+/// A number of packets and their size in bytes (whole IP packets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketTotals {
     /// Packets.
@@ -23,13 +23,13 @@ impl PacketTotals {
     }
 }
 
-/// Everything that happened on a link, or on one port of it, since the run began.
+/// Counters of a link, or of one of its ports, since the start of the run.
 ///
-/// Nothing is lost uncounted, at any moment and in packets as in bytes:
-/// in = out + dropped by the policer + dropped by the queue + dropped by AQM + dropped by loss + withdrawn + in flight.
+/// Every packet is accounted for at any moment, in packets and in bytes: in = out + dropped by the
+/// policer + dropped by the queue + dropped by AQM + dropped by loss + withdrawn + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Packets offered, those that policer or queue refused included.
+    /// Packets offered, including those that the policer or the queue refused.
     pub packets_in: u64,
     /// Bytes offered.
     pub bytes_in: u64,
@@ -37,26 +37,30 @@ pub struct Counters {
     pub packets_out: u64,
     /// Bytes delivered.
     pub bytes_out: u64,
-    /// Refused by the policer.
+    /// Dropped by the policer.
     pub dropped_policer: PacketTotals,
-    /// Refused by a full queue.
+    /// Dropped because the queue was full.
     pub dropped_queue: PacketTotals,
     /// Dropped from the queue by CoDel.
     pub dropped_aqm: PacketTotals,
-    /// Lost on the way by a loss process; [`Link::loss_tallies`](crate::Link::loss_tallies) has them process by process.
+    /// Lost by a loss process. [`Link::loss_tallies`](crate::Link::loss_tallies) has the totals of
+    /// each process.
     pub dropped_loss: PacketTotals,
-    /// Taken back before they arrived ([`Link::withdraw`](crate::Link::withdraw)).
+    /// Withdrawn before they arrived ([`Link::withdraw`](crate::Link::withdraw)).
     pub withdrawn: PacketTotals,
     /// Packets marked CE by this link.
     pub marked_ce: u64,
-    /// The most bytes that ever waited in the queue, the packet being sent excluded.
+    /// Largest queue in bytes, not counting the packet being sent.
     pub queue_max_bytes: u64,
-    /// The most packets that ever waited in the queue, the packet being sent excluded.
+    /// Largest queue in packets, not counting the one being sent.
     pub queue_max_packets: u64,
-    /// Time spent sending packets that have left the transmitter. On a link with a rate trace: the time their bytes
-    /// take at the trace's mean rate. Over the length of the run it gives the utilisation.
+    /// Time spent sending packets that have left the transmitter.
+    ///
+    /// On a link with a rate trace: the time their bytes take at the trace's mean rate. Divided by
+    /// the length of the run, it is the utilisation.
     pub busy: Span,
-    /// Taken and not yet told of by [`Link::poll`](crate::Link::poll): waiting, being sent or on the way.
+    /// Accepted and not yet returned by [`Link::poll`](crate::Link::poll): queued, being sent or
+    /// propagating.
     pub in_flight: PacketTotals,
 }
 

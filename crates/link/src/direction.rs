@@ -1,7 +1,7 @@
-//! What a scenario writes about one direction of one hop.
+//! Configuration of one direction of one hop.
 //!
-//! Everything impossible is refused while it is read, so that the error carries the line; what is built in code is
-//! checked by [`DirectionConfig::load`].
+//! Impossible values are refused while they are read, so that the error carries the line.
+//! [`DirectionConfig::load`] checks what is built in code.
 
 use crate::ConfigError;
 use crate::capacity_allocation::config::CapacityAllocation;
@@ -18,30 +18,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionConfig {
-    /// How fast it sends.
+    /// Transmission rate.
     pub rate: RateConfig,
-    /// How long a packet is on the way.
+    /// Configuration of propagation delay.
     pub delay: DelayConfig,
-    /// Which packets it loses; none unless told.
+    /// Which packets are lost on the way. Default: none.
     #[serde(default)]
     pub loss: LossConfig,
-    /// What waits when it is busy; one bandwidth-delay product unless told.
+    /// Queue of packets that wait for the transmitter. Default: one bandwidth-delay product.
     #[serde(default)]
     pub queue: QueueConfig,
-    /// What it refuses before the queue, for going beyond a contract of rate and burst; nothing unless told.
+    /// Policer in front of the queue. Default: none.
     #[serde(default, skip_serializing_if = "PolicerConfig::is_none")]
     pub policer: PolicerConfig,
-    /// The length of the frames in which it sends: packets whose transmission ended within a frame leave together at
-    /// its end. Where frames begin is drawn for each run. None, or zero, for a link without frames.
+    /// Frame length: packets whose transmission ends within a frame leave together at its end.
+    ///
+    /// The phase of the frames is random for each run. `None` or zero for a link without frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
-    /// How its capacity is given to the terminals that share it; nothing unless told.
+    /// How terminals share the capacity. Default: first come, first served.
     #[serde(default, skip_serializing_if = "CapacityAllocation::is_none")]
     pub allocation: CapacityAllocation,
 }
 
 impl DirectionConfig {
-    /// A direction of constant rate and delay, without loss, with a drop-tail queue of one bandwidth-delay product.
+    /// A direction of constant rate and delay, without loss, with a drop-tail queue of one
+    /// bandwidth-delay product.
     pub fn new(rate: Rate, delay: Span) -> Self {
         Self {
             rate: RateConfig::Constant(rate),
@@ -54,10 +56,10 @@ impl DirectionConfig {
         }
     }
 
-    /// Refuses what no link can do.
+    /// Checks all values.
     ///
     /// # Errors
-    /// The first value that cannot be, and what is allowed.
+    /// The first impossible value, and what is allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.rate.check()?;
         self.delay.check()?;
@@ -82,35 +84,35 @@ impl DirectionConfig {
     }
 }
 
-/// What a scenario overrides of a [`DirectionConfig`], field by field.
+/// Overrides of a [`DirectionConfig`], field by field.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionPatch {
-    /// How fast it sends.
+    /// Transmission rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateConfig>,
-    /// How long a packet is on the way.
+    /// Configuration of propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayConfig>,
-    /// Which packets it loses.
+    /// Which packets are lost on the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossConfig>,
-    /// What waits when it is busy.
+    /// Queue of packets that wait for the transmitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
-    /// What it refuses before the queue; "none" for nothing.
+    /// Policer in front of the queue; "none" for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<PolicerConfig>,
-    /// The length of the frames in which it sends; "0 s" for none.
+    /// Frame length; "0 s" for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
-    /// How its capacity is given to the terminals that share it; "none" for first come, first served.
+    /// How terminals share the capacity; "none" for first come, first served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<CapacityAllocation>,
 }
 
 impl DirectionPatch {
-    /// Puts what the patch sets into `config`, and leaves the rest.
+    /// Writes the fields that are set into `config`.
     pub fn apply_to(&self, config: &mut DirectionConfig) {
         if let Some(rate) = &self.rate {
             config.rate = rate.clone();

@@ -1,4 +1,4 @@
-//! A direction with its traces read: all that is needed to build links without touching a file again.
+//! A direction with its traces read: what links are built from, without files.
 
 use crate::capacity_allocation::config::Dama;
 use crate::counters::PacketTotals;
@@ -18,7 +18,8 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One direction of one hop, checked and with its traces read. Cheap to clone: traces and schedules are shared.
+/// One direction of one hop, checked and with its traces read. Cheap to clone: traces and schedules
+/// are shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionModel {
     pub(crate) rate: RateModel,
@@ -31,15 +32,16 @@ pub struct DirectionModel {
 }
 
 impl DirectionConfig {
-    /// Checks the description and reads the traces it names, relative to `base_dir`.
+    /// Checks the configuration and reads the traces it names, relative to `base_dir`.
     ///
-    /// A rate trace is used as mahimahi does (`link_queue.cc`): each line is an opportunity of 1504 bytes, a packet costs
-    /// its IP bytes and 4 more, may begin in what an opportunity has left and may end in a later one; it leaves at the time of the
-    /// opportunity that completes it. What no packet uses is lost, and a packet that arrives at the very time of an
-    /// opportunity is too late for it. The trace starts over at the time of its last line.
+    /// A rate trace is used as in mahimahi (`link_queue.cc`). Each line is an opportunity of 1504
+    /// bytes. A packet costs its IP bytes plus 4; it may start in the rest of one opportunity and
+    /// end in a later one, and it leaves at the time of the opportunity that completes it. Unused
+    /// opportunities are lost, and a packet that arrives at the very time of an opportunity is too
+    /// late for it. The trace starts over at the time of its last line.
     ///
     /// # Errors
-    /// A value that cannot be, a file that cannot be read, or a line in it that does not belong there.
+    /// An invalid value, a file that cannot be read, or an invalid line in it.
     pub fn load(&self, base_dir: &Path) -> Result<DirectionModel, LinkError> {
         self.check()?;
         let rate = match &self.rate {
@@ -68,7 +70,7 @@ impl DirectionConfig {
         };
         let losses = self.loss.processes.iter().map(|process| process.load(base_dir));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
-        // Behind the others, so that their streams and numbers stay what they are without it.
+        // Behind the configured ones, so that their random streams and numbers do not depend on it.
         if let RateConfig::Acm(acm) = &self.rate {
             losses.extend(acm.timeline().loss(acm.loss));
         }
@@ -85,24 +87,27 @@ impl DirectionConfig {
 }
 
 impl DirectionModel {
-    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::set_delay`](crate::Link::set_delay)), and without allocation: the ports
-    /// of a steered link are its far ends, and no terminals.
+    /// This model with a delay that the caller sets for each port
+    /// ([`Link::set_delay`](crate::Link::set_delay)), and without capacity allocation.
+    ///
+    /// The ports of such a link are its far ends.
     pub fn with_external_delay(&self) -> Self {
         Self { delay: DelayModel::External, allocation: None, ..self.clone() }
     }
 
-    /// How its capacity is allocated, where it is.
+    /// The capacity allocation, if there is one.
     pub fn allocation(&self) -> Option<&Dama> {
         self.allocation.as_ref()
     }
 
-    /// Whether a queue that already holds `waiting` has room for one more packet of `bytes`, where the whole path's base round trip is `rtt`.
+    /// True if a queue that holds `waiting` accepts one more packet of `bytes`. `rtt` is the base
+    /// RTT of the whole path.
     pub fn queue_has_room(&self, rtt: Span, waiting: PacketTotals, bytes: u32) -> bool {
         self.queue_limit(rtt).has_room(waiting, bytes)
     }
 
-    /// The rate that the link is sized by: its constant rate, the highest of its schedule, or its trace's mean for
-    /// packets of 1500 bytes.
+    /// The rate that sizes the link: its constant rate, the highest of its schedule, or its trace's
+    /// mean for packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {
             RateModel::Constant(rate) => *rate,
@@ -111,7 +116,7 @@ impl DirectionModel {
         }
     }
 
-    /// The delay without jitter of a packet sent when the run begins.
+    /// The delay without jitter of a packet sent at the start of the run.
     pub fn base_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -121,7 +126,7 @@ impl DirectionModel {
         }
     }
 
-    /// The rate, where it never changes.
+    /// The rate if it never changes.
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.rate {
             RateModel::Constant(rate) => Some(*rate),
@@ -129,8 +134,8 @@ impl DirectionModel {
         }
     }
 
-    /// The shortest time that a packet is on the way once it has been sent: the constant delay, the lower end of uniform
-    /// jitter (zero for normal jitter, which has none), the lowest step of a schedule; zero where it is steered, for all that the model knows.
+    /// The shortest propagation delay: the constant delay, the lower end of uniform jitter (zero
+    /// for normal jitter), or the lowest step of a schedule; zero if the caller sets the delay.
     pub fn least_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -143,15 +148,16 @@ impl DirectionModel {
         }
     }
 
-    /// The most bytes that the transmitter can send of packets that come no earlier than `from` and are through by `to`:
-    /// the integral of the rate in force, or, for a trace, 1504 bytes for each opportunity. What a trace really carries is less
-    /// by 4 bytes a packet ([`DirectionConfig::load`]).
+    /// The most bytes that the transmitter can send of packets that arrive at `from` or later and
+    /// are sent by `to`: the integral of the rate or, for a trace, 1504 bytes per opportunity.
+    ///
+    /// Packets over a trace carry 4 bytes less each ([`DirectionConfig::load`]).
     pub fn capacity(&self, from: Time, to: Time) -> Bytes {
         self.rate.capacity(from, to)
     }
 
-    /// How many bytes may wait in the queue where the whole path's base round trip is `rtt`; `None` where the queue
-    /// counts packets.
+    /// Limit of the queue in bytes, with a base RTT of `rtt` for the whole path. `None` if the
+    /// queue counts packets.
     pub fn queue_limit_bytes(&self, rtt: Span) -> Option<u64> {
         match self.queue_limit(rtt) {
             ResolvedLimit::Bytes(bytes) => Some(bytes),
@@ -159,7 +165,7 @@ impl DirectionModel {
         }
     }
 
-    /// How much may wait in the queue where the whole path's base round trip is `rtt`, in bytes or else in packets.
+    /// Limit of the queue in bytes or packets, with a base RTT of `rtt` for the whole path.
     pub(crate) fn queue_limit(&self, rtt: Span) -> ResolvedLimit {
         let rate = self.nominal_rate();
         match self.queue.limit {
@@ -175,7 +181,7 @@ impl DirectionModel {
     }
 }
 
-/// The size of a queue that holds what `rate` sends in `span`, at least one full packet.
+/// What `rate` sends in `span`; at least one full packet.
 fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
     rate.bytes_in(span).max(Bytes::new(1500))
 }
@@ -209,7 +215,8 @@ mod tests {
         assert_eq!(once.capacity(ms(0), ms(1020)), Bytes::new(15_000 + 3_000_000));
         let repeat = Some(Span::from_millis(30));
         let again = with_rate(RateConfig::Schedule { schedule: schedule.to_vec(), repeat });
-        // 15,000 and 30,000 bytes a period: two whole ones, the ends of the first and the beginning of the fourth.
+        // 15,000 and 30,000 bytes per period: two whole periods, the end of the first and the
+        // beginning of the fourth.
         assert_eq!(again.capacity(ms(25), ms(95)), Bytes::new(15_000 + 2 * 45_000 + 7_500));
     }
 

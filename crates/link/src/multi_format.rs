@@ -1,7 +1,7 @@
-//! Values that a scenario may write in several ways: as text, number, table or list.
+//! Values with several notations in a scenario: text, number, table or list.
 //!
-//! An untagged enum would do this in one line, but then every mistake reads "data did not match any variant". Here each
-//! spelling is read by its own code, and its error names the value and what is allowed.
+//! With an untagged enum, every mistake would read "data did not match any variant". Here each
+//! notation has its own code, and errors name the value and what is allowed.
 
 use crate::ConfigError;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -9,28 +9,28 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpect
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A type with several spellings.
+/// A type with several notations.
 pub(crate) trait MultiFormat: Sized {
     /// Completes "expected …".
     const EXPECTED: &'static str;
-    /// The table form.
+    /// Table notation.
     type Table: for<'de> Deserialize<'de>;
-    /// The list form; `serde::de::IgnoredAny` where there is none.
+    /// List notation; `serde::de::IgnoredAny` if there is none.
     type List: for<'de> Deserialize<'de>;
 
     fn from_text(text: &str) -> Result<Self, ConfigError>;
     fn from_table(table: Self::Table) -> Result<Self, ConfigError>;
-    /// `None` where a number is no spelling.
+    /// `None` if a number is not allowed.
     fn from_number(_: f64) -> Option<Result<Self, ConfigError>> {
         None
     }
-    /// `None` where a list is no spelling.
+    /// `None` if a list is not allowed.
     fn from_list(_: Self::List) -> Option<Result<Self, ConfigError>> {
         None
     }
 }
 
-/// Reads any spelling of `T`.
+/// Reads any notation of `T`.
 pub(crate) fn deserialize<'de, T: MultiFormat, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(MultiFormatVisitor(PhantomData))
 }

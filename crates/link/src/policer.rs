@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A token bucket in front of the queue that drops what exceeds it: `{ rate = "20 Mbps", burst = "256 kB" }`, or
-/// `"none"`.
+/// A token bucket in front of the queue that drops excess packets: `{ rate = "20 Mbps", burst =
+/// "256 kB" }`, or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicerConfig {
-    /// Everything may enter the queue.
+    /// No policer.
     #[default]
     None,
-    /// A token bucket. It is full when the run begins.
+    /// A token bucket, full at the start of the run.
     TokenBucket {
-        /// How fast tokens come, in bits of IP packets. Above zero.
+        /// Token rate, in bits of IP packets per second; above zero.
         rate: Rate,
-        /// How many bytes of IP packets the bucket holds. At least one full packet of 1500 bytes.
+        /// Size of the bucket in bytes of IP packets; at least one full packet of 1500 bytes.
         burst: Bytes,
     },
 }
 
-/// The smallest burst: a bucket that never holds a full packet's tokens never lets one pass.
+/// Smallest burst: a smaller bucket never lets a full packet pass.
 const SMALLEST_BURST: Bytes = Bytes::new(1500);
 
 /// A policer as a table.
@@ -33,19 +33,19 @@ const SMALLEST_BURST: Bytes = Bytes::new(1500);
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicerTable")]
 pub(crate) struct Table {
-    /// How fast it lets packets pass in the long run; above zero.
+    /// Long-term rate; above zero.
     rate: Rate,
-    /// How much may pass at once after a pause; "1500 B" or more.
+    /// Bytes that may pass at once after a pause; "1500 B" or more.
     burst: Bytes,
 }
 
 impl PolicerConfig {
-    /// True where nothing is policed.
+    /// True if there is no policer.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// Refuses what would let nothing pass.
+    /// Refuses a policer that never lets a full packet pass.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::TokenBucket { rate, .. } if rate.is_zero() => {
@@ -108,22 +108,22 @@ impl JsonSchema for PolicerConfig {
     }
 }
 
-/// Tokens of one byte: so many bits times nanoseconds per second, the unit in which a rate times a time is exact.
+/// The tokens of one byte. In bits times nanoseconds per second, a rate times a time is exact.
 const BYTE: u128 = 8_000_000_000;
 
-/// The bucket (RFC 2697's committed bucket, color-blind, with red dropped and nothing yellow).
+/// Token bucket: the committed bucket of RFC 2697, colour-blind; excess is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Policer {
     rate: Rate,
-    /// What the bucket holds when full, in parts of [`BYTE`].
+    /// Capacity of the bucket, in units of 1 / [`BYTE`] bytes.
     size: u128,
-    /// What it held at `filled`.
+    /// Tokens in the bucket at `filled`.
     tokens: u128,
     filled: Time,
 }
 
 impl Policer {
-    /// A full bucket, where there is to be one.
+    /// A full bucket, if one is configured.
     pub fn new(config: &PolicerConfig) -> Option<Self> {
         match config {
             PolicerConfig::None => None,
@@ -134,8 +134,10 @@ impl Policer {
         }
     }
 
-    /// Takes the tokens for a packet of `bytes` at `now`, or none where there are too few: then it must not pass. Time
-    /// never runs backwards.
+    /// Takes the tokens for a packet of `bytes` at `now`. Returns false, and takes none, if there
+    /// are too few.
+    ///
+    /// Time never runs backwards.
     pub fn admits(&mut self, now: Time, bytes: u32) -> bool {
         let come = u128::from(self.rate.as_bps()) * u128::from(now.since(self.filled).as_nanos());
         self.tokens = self.tokens.saturating_add(come).min(self.size);

@@ -15,34 +15,34 @@ pub struct Window {
     pub to: Span,
 }
 
-/// One step of a rate schedule: from `at` on the link sends at `rate`.
+/// One step of a rate schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
-    /// When the step begins, counted from the beginning of the run (or of each repetition).
+    /// Start of the step, since the start of the run or of the repetition.
     pub at: Span,
-    /// The rate from then on; zero for an outage.
+    /// Rate from then on; zero for an outage.
     pub rate: Rate,
 }
 
-/// One step of a delay schedule: packets sent from `at` on are `delay` on the way.
+/// One step of a delay schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayStep {
-    /// When the step begins, counted from the beginning of the run (or of each repetition).
+    /// Start of the step, since the start of the run or of the repetition.
     pub at: Span,
-    /// The delay from then on.
+    /// Delay from then on.
     pub delay: Span,
 }
 
-/// The starts of a schedule's steps, the first at zero, and the period with which they come again.
+/// The starts of a schedule's steps, the first at zero, and the period of repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Timeline {
     starts: Vec<Span>,
     repeat: Option<Span>,
 }
 
-/// One step as it falls in time: `from` included, `to` excluded.
+/// One step as an interval of time: `from` included, `to` excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub index: usize,
@@ -57,7 +57,8 @@ impl Segment {
 }
 
 impl Timeline {
-    /// Takes starts that rise from zero and a period beyond the last of them, as the configuration has checked.
+    /// Takes ascending starts from zero on, and a period beyond the last of them, as checked by the
+    /// configuration.
     pub fn new(starts: impl Iterator<Item = Span>, repeat: Option<Span>) -> Self {
         Self { starts: starts.collect(), repeat }
     }
@@ -66,7 +67,7 @@ impl Timeline {
         self.repeat
     }
 
-    /// The step in force at `at`. The last one lasts for ever where nothing repeats.
+    /// The step in force at `at`. The last one holds forever if the schedule does not repeat.
     pub fn segment(&self, at: Time) -> Segment {
         let nanos = at.as_nanos();
         let cycle = self.repeat.map_or(0, |period| nanos - nanos % period.as_nanos());
@@ -80,8 +81,8 @@ impl Timeline {
         Segment { index, from: base + self.starts[index], to }
     }
 
-    /// The sum over the steps from the beginning of the run to `until` of `of` their number and the time that they have
-    /// been in force: `of` is proportional to that time.
+    /// The sum of `of(step, time in force)` over all steps from the start of the run to `until`.
+    /// `of` must be proportional to the time.
     pub fn sum(&self, until: Time, of: impl Fn(usize, Span) -> u128) -> u128 {
         let nanos = until.as_nanos();
         let (whole, within) = match self.repeat {
@@ -96,7 +97,7 @@ impl Timeline {
         period * u128::from(whole) + rest
     }
 
-    /// The length of each step, the last one's being what is left of the period (nothing without one).
+    /// The length of each step. The last one ends with the period; its length is zero without one.
     pub fn lengths(&self) -> impl Iterator<Item = Span> {
         let end = self.repeat.unwrap_or_else(|| self.starts.last().copied().unwrap_or_default());
         let ports = self.starts.iter().skip(1).copied().chain([end]);
@@ -104,7 +105,8 @@ impl Timeline {
     }
 }
 
-/// Refuses a schedule that is empty, does not begin at zero, does not rise, or repeats before its last step began.
+/// Refuses a schedule that is empty, does not start at zero, is not in ascending order, or repeats
+/// before its last step starts.
 pub(crate) fn check_starts(
     what: &str,
     starts: impl Iterator<Item = Span>,

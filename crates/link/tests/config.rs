@@ -33,7 +33,8 @@ macro_rules! fade {
     };
 }
 
-/// A field of a direction, what is wrong with it, and the words that the message must have: the value and what is allowed.
+/// A field of a direction, what is wrong with it, and the words that the message must have: the
+/// value and what is allowed.
 const WRONG: &[(&str, &[&str])] = &[
     // Rates.
     ("rate = \"0 Mbps\"", &["0 Mbps", "above zero"]),
@@ -344,7 +345,8 @@ fn every_spelling_is_read_and_written_again() {
         ),
         (
             "allocation = { cra = \"1 Mbps\", frame = \"10 ms\", sync = \"95 ms\", request_delay = \"20 ms\", plan_delay = \"21 ms\" }",
-            // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after the tenth.
+            // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after
+            // the tenth.
             allocated(Dama {
                 frame: ms(10),
                 cra: Rate::from_mbps(1),

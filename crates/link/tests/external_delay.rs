@@ -1,4 +1,5 @@
-//! Links whose delays are told from outside: each end at its own distance, fewer deadlines, and packets that are taken back.
+//! Links whose delays are told from outside: each end at its own distance, fewer deadlines, and
+//! packets that are taken back.
 
 mod common;
 
@@ -146,7 +147,8 @@ fn a_packet_refused_before_the_queue_is_counted() {
 }
 
 proptest! {
-    /// Waking a link for its outputs only gives what waking it for everything gives, and a delay that is told what one of its own gives.
+    /// Waking a link for its outputs only gives what waking it for everything gives, and a delay
+    /// that is told what one of its own gives.
     #[test]
     fn lazy_links_and_told_delays_change_nothing(
         arrivals in proptest::collection::vec((0u64..3_000_000, 0usize..3, 20u32..1600), 1..120),

@@ -1,5 +1,5 @@
-//! Loss processes show the loss, transitions and bursts that they promise. Seeds are fixed; tolerances are about five
-//! standard errors of the sample.
+//! Loss processes show the loss, transitions and bursts that they promise. Seeds are fixed;
+//! tolerances are about five standard errors of the sample.
 
 mod common;
 
@@ -82,7 +82,8 @@ fn presets_show_the_printed_figures_in_a_million_packets() {
     for (name, loss, p_bg, p_bb, _) in PRINTED {
         for suffix in ["", "-long"] {
             let measured = measure(&fates(&format!("\"{name}{suffix}\""), 11, 1_000_000));
-            // Half a unit of the last printed digit for what rounding hides, and the sampling error.
+            // Half a unit of the last printed digit for what rounding hides, and the sampling
+            // error.
             assert_near("loss", measured.loss, loss, 0.0005 + 0.0008);
             assert_near("P(b|g)", measured.p_bg, p_bg, 0.0005 + 0.0007);
             assert_near("P(b|b)", measured.p_bb, p_bb, 0.0005 + 0.018);
@@ -101,7 +102,8 @@ fn long_presets_reach_the_printed_burst_in_half_of_all_measurements_and_short_on
                 / runs as f64
         };
         assert_eq!(reach(name), 0.0, "{name}");
-        // A quarter of a million packets: 1 - 2^(-1/4) = 0.16 of them reach it, and 0.5 of a million.
+        // A quarter of a million packets: 1 - 2^(-1/4) = 0.16 of them reach it, and 0.5 of a
+        // million.
         let share = reach(&format!("{name}-long"));
         assert!((0.02..=0.42).contains(&share), "{name}-long: {share}");
     }
@@ -117,7 +119,8 @@ fn every_preset_names_its_source() {
 
 #[test]
 fn windows_bound_a_process_in_time() {
-    // Packets leave the transmitter 1 ms after they come, a millisecond apart: packet n at n + 1 ms.
+    // Packets leave the transmitter 1 ms after they come, a millisecond apart: packet n at n + 1
+    // ms.
     let lost = |windows: &str| -> Vec<usize> {
         let text = format!("{{ model = \"bernoulli\", ratio = 1, {windows} }}");
         fates(&text, 1, 60).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()

@@ -55,7 +55,8 @@ fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str>
     proptest::sample::select(texts)
 }
 
-/// A direction, and whether packets keep their order: over all ports, or by port where capacity is allocated.
+/// A direction, and whether packets keep their order: over all ports, or by port where capacity is
+/// allocated.
 fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
     let delay = prop_oneof![
         3 => one_of(DELAYS).prop_map(|text| (text, true)),
@@ -241,7 +242,8 @@ proptest! {
         let counters = link.counters();
         let within = if by_bytes { counters.queue_max_bytes <= limit } else { counters.queue_max_packets <= packets };
         prop_assert!(within);
-        // What the queue refuses does not fit: nothing is refused while a packet fewer than the limit waits.
+        // What the queue refuses does not fit: nothing is refused while a packet fewer than the
+        // limit waits.
         if !by_bytes && counters.queue_max_packets < packets {
             prop_assert!(fates.iter().all(|fate| fate.lost != Some(DropCause::QueueFull)));
         }

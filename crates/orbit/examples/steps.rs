@@ -1,6 +1,7 @@
 //! What a step costs: positions, who sees whom, and the ways of all to all.
 //!
-//! `cargo run --release -p bentpipe-orbit --example steps`. Times are processor time where the system tells it (Linux), wall time otherwise.
+//! `cargo run --release -p bentpipe-orbit --example steps`. Times are processor time where the
+//! system tells it (Linux), wall time otherwise.
 
 #![allow(clippy::disallowed_methods, reason = "it measures time; nothing of it reaches a result")]
 

@@ -1,7 +1,8 @@
-//! Large cities by name.
+//! Coordinates of large cities.
 //!
-//! Names as in English. The first hundred are the stations of the Hypatia study, the largest agglomerations by population in 2025, in its order. Coordinates
-//! are our own: the middle of each city to 0.01 degree, about a kilometre, at the ellipsoid's height.
+//! Names are English. The first hundred are the ground stations of the Hypatia study: the largest
+//! agglomerations by population in 2025, in its order. Coordinates are our own: the centre of each
+//! city to 0.01 degree (about 1 km), at the height of the ellipsoid.
 
 use crate::{Geodetic, OrbitError};
 use std::sync::LazyLock;
@@ -9,7 +10,7 @@ use std::sync::LazyLock;
 static TABLE: LazyLock<Vec<(&'static str, Geodetic)>> =
     LazyLock::new(|| include_str!("places.csv").lines().filter_map(place).collect());
 
-/// Other names of places in the table, folded.
+/// Alternative names of cities in the table, folded.
 const ALSO: [(&str, &str); 17] = [
     ("bengaluru", "Bangalore"),
     ("bombay", "Mumbai"),
@@ -30,7 +31,7 @@ const ALSO: [(&str, &str); 17] = [
     ("washington dc", "Washington"),
 ];
 
-/// A line of the table; none for a comment or what is no such line.
+/// Parses a line of the table; `None` for comments.
 fn place(line: &'static str) -> Option<(&'static str, Geodetic)> {
     if line.starts_with('#') {
         return None;
@@ -42,15 +43,16 @@ fn place(line: &'static str) -> Option<(&'static str, Geodetic)> {
     Some((name, Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 }))
 }
 
-/// The table: name, place. The hundred largest agglomerations first, then places that studies name.
+/// All cities: name and position. The hundred largest agglomerations first, then cities that
+/// studies use.
 pub fn all() -> &'static [(&'static str, Geodetic)] {
     &TABLE
 }
 
-/// The place called `name`; case, accents and hyphens do not count.
+/// The position of the city called `name`. Case, accents and hyphens are ignored.
 ///
 /// # Errors
-/// A name that is not in the table, with the nearest ones.
+/// The name is not in the table; the error lists the nearest ones.
 pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
     let wanted = fold(name);
     let wanted = ALSO.iter().find(|(also, _)| *also == wanted).map_or(wanted, |(_, known)| fold(known));
@@ -64,7 +66,7 @@ pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
     })
 }
 
-/// A name without what does not count: lower case, plain letters, single spaces for hyphens, dots gone.
+/// Normalises a name for comparison: lower case, plain letters, spaces for hyphens, no dots.
 fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -74,7 +76,7 @@ fn fold(name: &str) -> String {
                     folded.push(' ');
                 }
             }
-            // An accent that stands for itself (U+0300 to U+036F) follows the letter that it belongs to.
+            // A combining accent (U+0300 to U+036F) follows its letter.
             '.' | '\'' | '’' | '\u{300}'..='\u{36f}' => {}
             other => folded.push(other),
         }
@@ -83,7 +85,7 @@ fn fold(name: &str) -> String {
     folded
 }
 
-/// A letter of the Latin alphabets of Europe without its accent.
+/// A letter of a European Latin alphabet without its accent.
 fn plain(c: char) -> char {
     match c {
         'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',

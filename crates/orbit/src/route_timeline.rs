@@ -1,4 +1,4 @@
-//! A network moved along in time: topology and routes as they are, and what comes next.
+//! Topology and routes over time.
 
 use crate::{Network, Node, OrbitError, Path, Routes, SPEED_OF_LIGHT, Topology};
 use bentpipe_units::{LinearDelay, Span, Time};
@@ -10,44 +10,48 @@ mod forecast;
 
 use event_driven::WatchedPaths;
 
-/// When routes are computed anew.
+/// When routes are recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteUpdates {
-    /// At multiples of this.
+    /// At multiples of this interval.
     Stepped(Span),
-    /// When a link comes or goes, or another way becomes the shortest: looked for at multiples of this, and then, between two of them, to the millisecond.
+    /// When a link appears or disappears or a shorter path exists: checked at multiples of this
+    /// interval, then located between two of them to the millisecond.
     EventDriven(Span),
-    /// Never: everything stands still where it is at time zero.
+    /// Never: satellites stay where they are at time zero.
     Static,
 }
 
-/// What a move has changed.
+/// What has changed since the previous step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// True where some next hop differs.
+    /// True if any next hop has changed.
     pub routes: bool,
-    /// Links that are no more: a station and a satellite that it no longer talks to, or two satellites too far apart.
+    /// Links that have ended: between a station and a satellite it has left, or between satellites
+    /// that are too far apart.
     pub removed_links: Vec<(Node, Node)>,
-    /// Stations that have turned to another satellite or lost theirs, by index.
+    /// Indices of stations that have been handed over to another satellite or have lost theirs.
     pub handovers: Vec<usize>,
 }
 
-/// How a way will change: what can be known ahead, since orbits are.
+/// A future change of a path, known in advance from the orbits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathChange {
-    /// When the next change comes.
+    /// Time of the change.
     pub at: Time,
-    /// The way until then; none where there is none.
+    /// The path until then; `None` if there is none.
     pub before: Option<Path>,
-    /// The way from then on; none where the ends lose each other.
+    /// The path from then on; `None` if the ends are disconnected.
     pub after: Option<Path>,
-    /// Silence at the change, while an end turns.
+    /// Outage at the change, during a handover of an end.
     pub handover_outage: Span,
 }
 
-/// Topology and routes at the current time, moved from step to step.
+/// Topology and routes at the current time, advanced step by step.
 ///
-/// [`RouteTimeline::new`] stands at time zero. [`RouteTimeline::next`] says when to call [`RouteTimeline::advance`]; between two such times routes and [`RouteTimeline::link_delay`]s hold.
+/// [`RouteTimeline::new`] starts at time zero. [`RouteTimeline::next`] returns when to call
+/// [`RouteTimeline::advance`]. Between two such times, routes and [`RouteTimeline::link_delay`]s
+/// hold.
 #[derive(Debug, Clone)]
 pub struct RouteTimeline {
     network: Arc<Network>,
@@ -55,26 +59,32 @@ pub struct RouteTimeline {
     watched: WatchedPaths,
     current: Topology,
     routes: Routes,
-    /// What comes next; none where nothing ever does.
+    /// The topology at the next step; `None` if there is none.
     next_topology: Option<Topology>,
 }
 
 impl RouteTimeline {
-    /// At time zero, with routes to `destinations`. With [`RouteUpdates::EventDriven`], the ways that matter are those between any two of them: see [`RouteTimeline::watching_pairs`].
+    /// The network at time zero, with routes to `destinations`.
+    ///
+    /// With [`RouteUpdates::EventDriven`], the paths between any two destinations are watched: see
+    /// [`RouteTimeline::watching_pairs`].
     ///
     /// # Errors
-    /// A satellite that cannot be followed, a step of no length.
+    /// A satellite cannot be propagated, or the step is zero.
     pub fn new(network: Arc<Network>, step: RouteUpdates, destinations: &[Node]) -> Result<Self, OrbitError> {
         let all = 0..destinations.len();
         let pairs: Vec<_> = destinations.iter().flat_map(|from| all.clone().map(|to| (*from, to))).collect();
         Self::watching_pairs(network, step, destinations, &pairs)
     }
 
-    /// As [`RouteTimeline::new`], where only the ways of `pairs` (a node, and the number of a destination) are watched: [`RouteUpdates::EventDriven`] finds when their next hops
-    /// change and when one of their ends turns to another satellite. Everything else changes with it, or at the step.
+    /// Like [`RouteTimeline::new`], but watches only the paths of `pairs`: a node and the index of
+    /// a destination.
+    ///
+    /// [`RouteUpdates::EventDriven`] finds when their next hops change and when one of their ends
+    /// is handed over. Everything else changes along with them, or at the step.
     ///
     /// # Errors
-    /// A satellite that cannot be followed, a step of no length.
+    /// A satellite cannot be propagated, or the step is zero.
     pub fn watching_pairs(
         network: Arc<Network>,
         step: RouteUpdates,
@@ -96,15 +106,15 @@ impl RouteTimeline {
         Ok(made)
     }
 
-    /// When to call [`RouteTimeline::advance`] next; [`Time::MAX`] where nothing ever changes.
+    /// When to call [`RouteTimeline::advance`] next; [`Time::MAX`] if nothing ever changes.
     pub fn next(&self) -> Time {
         self.next_topology.as_ref().map_or(Time::MAX, Topology::at)
     }
 
-    /// Moves to [`RouteTimeline::next`]. After an error it stands still.
+    /// Advances to [`RouteTimeline::next`]. Does not advance if it returns an error.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to there, or to the step after it.
+    /// A satellite cannot be propagated to that time, or to the step after it.
     pub fn advance(&mut self) -> Result<Changes, OrbitError> {
         let Some(next_topology) = self.next_topology.take() else { return Ok(Changes::default()) };
         let mut changes = changes::between(&self.network, &self.current, &next_topology);
@@ -114,7 +124,7 @@ impl RouteTimeline {
         Ok(changes)
     }
 
-    /// Finds the next time, and the network then.
+    /// Finds the next step and its topology.
     fn find_next(&mut self) -> Result<(), OrbitError> {
         let step = match self.step {
             RouteUpdates::Stepped(step) | RouteUpdates::EventDriven(step) => step,
@@ -136,17 +146,17 @@ impl RouteTimeline {
         &self.network
     }
 
-    /// Everything's place at the current time.
+    /// The topology at the current time.
     pub fn topology(&self) -> &Topology {
         &self.current
     }
 
-    /// The ways at the current time.
+    /// The routes at the current time.
     pub fn routes(&self) -> &Routes {
         &self.routes
     }
 
-    /// The delay between two nodes from now to the next step.
+    /// The delay between two nodes from now until the next step.
     pub fn link_delay(&self, a: Node, b: Node) -> LinearDelay {
         let (from, delay) = (self.current.at(), self.current.delay(&self.network, a, b));
         let on_ground = self.network.station_of(a).is_some() && self.network.station_of(b).is_some();

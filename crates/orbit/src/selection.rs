@@ -1,35 +1,38 @@
-//! Which of the satellites that it sees a station talks to.
+//! Satellite selection of stations.
 
 use crate::topology::VisibleSatellite;
 use bentpipe_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a station chooses its satellite.
+/// How a station selects its satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SatelliteSelection {
-    /// It talks to all that it sees at once: routes decide. Gateways do.
+    /// Uses all visible satellites; routing decides. For gateways.
     #[default]
     All,
-    /// The one that stands highest.
+    /// The satellite with the highest elevation.
     Highest,
-    /// The nearest.
+    /// The nearest satellite.
     Nearest,
-    /// It keeps its satellite until that one is lost, then takes the one that will be seen longest.
+    /// Keeps its satellite until it sets, then takes the one with the longest remaining visibility.
     Longest,
-    /// A new choice at fixed times for everyone: at seconds 12, 27, 42, 57 of each minute (Starlink), the highest then; it keeps that one until the next
-    /// slot, or until it is lost.
+    /// Reselects at fixed times, common to all stations: seconds 12, 27, 42 and 57 of each minute
+    /// (Starlink). Takes the satellite with the highest elevation and keeps it until the next slot,
+    /// or until it sets.
     Slots,
 }
 
-/// The slots of [`SatelliteSelection::Slots`]: one each 15 s, the first 12 s after a minute begins.
+/// Length of the slots of [`SatelliteSelection::Slots`]. The first begins 12 s into a minute.
 pub(crate) const SLOT: Span = Span::from_secs(15);
-/// When in a minute the first slot begins.
+/// Start of the first slot within a minute.
 pub(crate) const SLOT_OFFSET: Span = Span::from_secs(12);
 
-/// The satellite among `visible` (index into it) to attach to at `at`, where `current` is the one attached so far. `visible_until` tells until when a satellite will
-/// be seen; it is costly and asked for only where it matters. `new_slot`: a slot has begun since the last choice.
+/// Selects a satellite: an index into `visible`, given the `current` one.
+///
+/// `visible_until` returns when a satellite sets; it is costly and called only if needed.
+/// `new_slot` is true if a slot has begun since the last selection.
 pub(crate) fn choose(
     selection: SatelliteSelection,
     visible: &[VisibleSatellite],
@@ -38,7 +41,7 @@ pub(crate) fn choose(
     visible_until: &mut dyn FnMut(u32) -> Time,
 ) -> Option<usize> {
     let kept = || current.and_then(|satellite| visible.iter().position(|sight| sight.satellite == satellite));
-    // Sights stand highest first, so that among equals the first is the highest.
+    // Sorted by elevation: among equals, the first is the highest.
     let highest = if visible.is_empty() { None } else { Some(0) };
     match selection {
         SatelliteSelection::All | SatelliteSelection::Highest => highest,

@@ -1,5 +1,6 @@
-//! Positions, sightings and round trips against `vectors/`, which `scripts/orbit-vectors.py` makes with satkit: an SGP4 of its own, Earth orientation as measured,
-//! topocentric frames and a shortest-path search that share nothing with ours.
+//! Positions, sightings and round trips against `vectors/`, which `scripts/orbit-vectors.py` makes
+//! with satkit: an SGP4 of its own, Earth orientation as measured, topocentric frames and a
+//! shortest-path search that share nothing with ours.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -26,7 +27,8 @@ fn number<T: std::str::FromStr>(field: &str) -> T {
     field.parse().ok().unwrap_or_else(|| panic!("`{field}` is no number"))
 }
 
-/// All that the frames leave out is in this: UT1 - UTC (0.20 s in June 2006: 0.1 km in low orbits, 0.6 km in the geostationary one) and the motion of the pole.
+/// All that the frames leave out is in this: UT1 - UTC (0.20 s in June 2006: 0.1 km in low orbits,
+/// 0.6 km in the geostationary one) and the motion of the pole.
 #[test]
 fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation() {
     let all = Constellation::from_elements(ELEMENTS).unwrap();
@@ -78,8 +80,9 @@ fn interpolation_keeps_to_the_propagator_in_every_orbit() {
     assert!(worst < 0.1, "{worst} m");
 }
 
-/// The same satellites at the same places; within 0.05 degrees of the limit either may be right (the turn of the Earth in 0.36 s, UT1 - UTC at the epoch, shifts a
-/// satellite at 30 degrees by up to 0.01).
+/// The same satellites at the same places; within 0.05 degrees of the limit either may be right
+/// (the turn of the Earth in 0.36 s, UT1 - UTC at the epoch, shifts a satellite at 30 degrees by up
+/// to 0.01).
 #[test]
 fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation() {
     let mut checked = 0;
@@ -146,7 +149,8 @@ fn network(name: &str) -> Network {
     .unwrap()
 }
 
-/// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) against the ground changes a way up and down by about 1.
+/// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) against the ground changes a
+/// way up and down by about 1.
 #[test]
 fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
     let mut worst = 0.0_f64;

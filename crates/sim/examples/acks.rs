@@ -1,10 +1,14 @@
-//! ACK policies over return links of every capacity: `cargo run -p bentpipe-sim --example acks -- forward=250 megabytes=10`.
+//! ACK policies over return links of every capacity: `cargo run -p bentpipe-sim --example acks --
+//! forward=250 megabytes=10`.
 //!
-//! Prints the goodput of one download for each policy and each rate of the return link, and what `auto` reaches of the best of the others. Words, all with
-//! defaults: `forward` (Mbps), `megabytes`, `rtt` (ms), `queue` and `forward_queue` (`"1 BDP"`, `"30 packets"`), `return` (kbps, a list with commas),
-//! `beside` (`none`, `cbr`: half of the return link, or `tcp`: an upload), `falls` (seconds after which a tenth of the return link is left), `loss`
-//! (of the forward link), `congestion`, `start`, `stock` (`newreno`, `cubic`, `bbr`: the stack's own sender), `policies` (a list with semicolons), and
-//! `first`, `most`, `least`, `share_of`, `inflation`, `up`, `down`, `ceiling`, `caution` (s), `pings` of `auto`.
+//! Prints the goodput of one download for each policy and each rate of the return link, and what
+//! `auto` reaches of the best of the others. Words, all with defaults: `forward` (Mbps),
+//! `megabytes`, `rtt` (ms), `queue` and `forward_queue` (`"1 BDP"`, `"30 packets"`), `return`
+//! (kbps, a list with commas), `beside` (`none`, `cbr`: half of the return link, or `tcp`: an
+//! upload), `falls` (seconds after which a tenth of the return link is left), `loss` (of the
+//! forward link), `congestion`, `start`, `stock` (`newreno`, `cubic`, `bbr`: the stack's own
+//! sender), `policies` (a list with semicolons), and `first`, `most`, `least`, `share_of`,
+//! `inflation`, `up`, `down`, `ceiling`, `caution` (s), `pings` of `auto`.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;

@@ -1,8 +1,10 @@
-//! Many flows over a constellation, by the library alone: `cargo run --release -p bentpipe-sim --example mesh -- tcp 100 10`.
+//! Many flows over a constellation, by the library alone: `cargo run --release -p bentpipe-sim
+//! --example mesh -- tcp 100 10`.
 //!
-//! Arguments: `tcp`, `udp` or `hop_path` (tcp); flows (100); seconds (10); Mbps (10); shells by their preset (kuiper-630). Flows are between random reciprocal pairs
-//! of the hundred largest cities, as in the Hypatia study: 100 packets wait at most, routes are computed each 100 ms. `hop_path` has two flows over six hops
-//! instead: the same loop without a constellation.
+//! Arguments: `tcp`, `udp` or `hop_path` (tcp); flows (100); seconds (10); Mbps (10); shells by
+//! their preset (kuiper-630). Flows are between random reciprocal pairs of the hundred largest
+//! cities, as in the Hypatia study: 100 packets wait at most, routes are computed each 100 ms.
+//! `hop_path` has two flows over six hops instead: the same loop without a constellation.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
 use bentpipe_orbit::{
@@ -123,7 +125,8 @@ fn hop_path() -> Result<Vec<HopSpec>, Error> {
     hops.into_iter().enumerate().map(hop).collect()
 }
 
-/// Processor seconds and peak memory in bytes of this process, from the system's own books where it has them.
+/// Processor seconds and peak memory in bytes of this process, from the system's own books where it
+/// has them.
 fn usage() -> (f64, u64) {
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
     let stat = read("/proc/self/stat");

@@ -1,8 +1,10 @@
-//! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim --example transfer -- 100`.
+//! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim
+//! --example transfer -- 100`.
 //!
-//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3`, `raw`, `h2`, `h1` or `tcp`,
-//! `none`, `trace`, `qlog` or `capture`, and a directory to write qlog and capture files to. Anywhere between them may stand
-//! `congestion=bbr3`, `start=standard`, `ack=1:10`.
+//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3`,
+//! `raw`, `h2`, `h1` or `tcp`, `none`, `trace`, `qlog` or `capture`, and a directory to write qlog
+//! and capture files to. Anywhere between them may stand `congestion=bbr3`, `start=standard`,
+//! `ack=1:10`.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};

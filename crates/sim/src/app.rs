@@ -1,4 +1,5 @@
-//! The applications: a client that asks for objects, a server that makes them up, over HTTP/3 or bare streams.
+//! Simulated applications: a client that requests objects and a server that generates them, over
+//! HTTP/3 or bare streams.
 
 use crate::spec::Direction;
 use crate::visit_progress::VisitProgress;
@@ -7,13 +8,13 @@ use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
 
-/// What objects consist of. Each DATA frame carries so much: large, because the stack searches the pieces of its send
+/// Content of objects. DATA frames are this large because the stack searches the chunks of its send
 /// buffer one by one.
 static BODY: [u8; 1_048_576] = [0; 1_048_576];
-/// Name that the simulated servers are certified for.
+/// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
 
-/// The client's application: asks for everything as soon as what it comes after is complete.
+/// The client's application: requests each object as soon as those it depends on are complete.
 pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
     conn.batch_writes(settings.send_window.get());
     conn.govern_credit(settings.connection_window, &settings.credit);
@@ -27,7 +28,7 @@ pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
     }
 }
 
-/// The server's application: answers until the connection ends.
+/// The server's application: answers requests until the connection ends.
 pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
     conn.batch_writes(settings.send_window.get());
     conn.govern_credit(settings.connection_window, &settings.credit);
@@ -41,7 +42,7 @@ pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
     }
 }
 
-/// The sizes asked for and their direction, copied out so that no lock is held while waiting.
+/// The direction and the sizes of the objects, copied so that no lock is held while waiting.
 fn plan(progress: &VisitProgress) -> (Direction, Vec<u64>) {
     let state = progress.state();
     (state.direction, state.objects.iter().map(|object| object.bytes).collect())
@@ -53,7 +54,7 @@ fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
 }
 
 async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
-    // Grease would draw from an unseeded generator, and its frames vary in length.
+    // Grease would draw from an unseeded generator and vary in length.
     let built = h3::client::builder().send_grease(false).build(Http3::new(conn.clone(), stream_window)).await;
     let (mut connection, requests) = match built {
         Ok(built) => built,
@@ -72,7 +73,7 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
             }
         });
     }
-    // `requests` lives as long as this task: the connection is ended by the flow, not by its last request.
+    // `requests` lives as long as this task: the flow ends the connection, not its last request.
     let error = poll_fn(|cx| connection.poll_close(cx)).await;
     progress.failed(format!("HTTP/3 connection ended: {error}"));
     drop(requests);
@@ -117,7 +118,7 @@ async fn h3_server(conn: Conn, stream_window: u64, progress: VisitProgress) {
         Ok(connection) => connection,
         Err(error) => return progress.failed(format!("HTTP/3 server: {error}")),
     };
-    // An error here is how the client's close appears; what matters of it the client reports.
+    // The client's close appears as an error here; the client reports what matters.
     while let Ok(Some(resolver)) = connection.accept().await {
         let (task_conn, progress) = (conn.clone(), progress.clone());
         conn.spawn(async move {

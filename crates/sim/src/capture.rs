@@ -1,4 +1,4 @@
-//! A capture of one hop, as a packet sniffer at its entry would make it, with the TLS secrets inside.
+//! Captures the packets that enter one hop, with the TLS secrets, as pcapng.
 
 use crate::datagram::{Body, Datagram, Filler, FillerProtocol, socket};
 use bentpipe_link::{Ecn, Packet};
@@ -27,7 +27,7 @@ const TCP: u8 = 6;
 /// Windows are captured in units of so many bits: up to 1 GiB, to 16 KiB.
 const WINDOW_SCALE: u8 = 14;
 
-/// Packets seen so far.
+/// The packets captured so far.
 pub struct Capture {
     hop: String,
     packets: Vec<CapturedPacket>,
@@ -37,17 +37,17 @@ struct CapturedPacket {
     time: Time,
     interface: u32,
     bytes: Vec<u8>,
-    /// Length on the link: segments are numbers, and their payload is not captured.
+    /// Length on the link. TCP segments carry no payload, so none is captured.
     length: u32,
 }
 
 impl Capture {
-    /// An empty capture of `hop`: interface 0 is its forward direction, 1 its return direction.
+    /// An empty capture of `hop`. Interface 0 is the forward direction, 1 the return direction.
     pub fn new(hop: &str) -> Self {
         Self { hop: hop.to_owned(), packets: Vec::new() }
     }
 
-    /// A packet from or to `terminal` enters the hop.
+    /// Captures a packet from or to `terminal` that enters the hop.
     pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<&Datagram>) {
         let (ecn, datagram) = (packet.ecn, packet.payload);
         let (flow, side) = (datagram.flow as usize, datagram.toward.source());
@@ -72,14 +72,15 @@ impl Capture {
         self.packets.push(CapturedPacket { time: now, interface, bytes, length: packet.bytes });
     }
 
-    /// The capture as a pcapng file whose secrets let Wireshark decrypt it.
+    /// Writes the capture as a pcapng file with the secrets that let Wireshark decrypt it.
     ///
     /// # Errors
-    /// What the writer says, in words.
+    /// The error of the writer, in words.
     pub fn finish(self, secrets: &str) -> Result<Vec<u8>, String> {
         let words = |error: pcap_file::PcapError| error.to_string();
         let mut writer = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little).map_err(words)?;
-        // Secrets stand before the packets: readers decrypt in one pass. Numbers in them go in the file's byte order.
+        // Readers decrypt in one pass, so secrets come before packets. Their numbers are in the
+        // file's byte order.
         let mut block = Vec::with_capacity(secrets.len() + 12);
         block.extend_from_slice(&TLS_KEY_LOG.to_le_bytes());
         block.extend_from_slice(&(secrets.len() as u32).to_le_bytes());
@@ -134,7 +135,7 @@ fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: 
     bytes
 }
 
-/// A packet of zeros: over UDP, or in an ICMP echo (RFC 792), whose identifier is the flow's number.
+/// A packet of zeros over UDP or in an ICMP echo (RFC 792), whose identifier is the flow's number.
 fn filler_packet(filler: &Filler, from: SocketAddr, to: SocketAddr, ecn: Ecn, flow: u32) -> Vec<u8> {
     let above = filler.bytes.saturating_sub(IP_HEADER) as usize;
     // Both headers have the same size.
@@ -160,7 +161,7 @@ fn filler_packet(filler: &Filler, from: SocketAddr, to: SocketAddr, ecn: Ecn, fl
     bytes
 }
 
-/// UDP header (RFC 768). The checksum is left out, as IPv4 allows.
+/// UDP header (RFC 768). Omits the checksum, as IPv4 allows.
 fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEADER as usize] {
     let mut bytes = [0; UDP_HEADER as usize];
     bytes[..2].copy_from_slice(&from.port().to_be_bytes());
@@ -169,7 +170,8 @@ fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEAD
     bytes
 }
 
-/// TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). There is no payload to make a checksum of.
+/// TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). Without a payload there is no
+/// checksum.
 fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     let Flags { syn, fin, rst, ack, ece, cwr } = segment.flags;
     let length = (segment.tcp_bytes() + segment.option_bytes()) as usize;

@@ -1,9 +1,9 @@
-//! What every run is checked for when it ends: laws that no transport, link or setting can break. Where one is broken,
-//! Bentpipe has a bug, and the run fails instead of telling its numbers.
+//! Checks that every run must pass: laws that no transport, link or setting can break. A violation
+//! is a bug in Bentpipe, and the run fails instead of returning numbers.
 //!
-//! The links' side of each comparison comes from the links, the flows' side from the applications or from counts of the
-//! world's own, so that no number is compared with itself. Visits that are not reported are seen by the checks of links
-//! only: nothing is known of them when the run ends.
+//! One side of each comparison comes from the links and the other from the applications or from
+//! separate counts, so that no number is compared with itself. Visits that are not measured take
+//! part only in the checks of links, because nothing is known about them at the end.
 
 use crate::error::SimError;
 use crate::outcome::FlowOutcome;
@@ -16,38 +16,39 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// One link when the run has ended.
+/// A link at the end of a run.
 pub struct LinkAudit<'a> {
     pub name: &'a str,
     pub model: &'a DirectionModel,
     pub counters: Counters,
     /// Both sides of Little's law.
     pub queue: QueueTime,
-    /// Packets inside, counted where they lie.
+    /// Packets inside, counted where they are.
     pub held: u64,
-    /// When the first packet was offered to it.
+    /// Arrival of the first packet.
     pub first_in: Option<Time>,
-    /// When the last packet left it.
+    /// Departure of the last packet.
     pub last_out: Time,
-    /// Bytes that have left it, by flows: counted beside the link's own counters.
+    /// Bytes that have left the link, counted per flow, independently of the link's counters.
     pub crossed: u64,
 }
 
-/// One reported visit, and the path it took.
+/// A measured visit and its path.
 pub struct VisitAudit<'a> {
     pub outcome: &'a FlowOutcome,
     /// The links towards the server, by hop from the client's side.
     pub up: Vec<&'a LinkAudit<'a>>,
-    /// The links towards the client, likewise by hop from the client's side.
+    /// The links towards the client, by hop from the client's side.
     pub down: Vec<&'a LinkAudit<'a>>,
-    /// The hops over which round trips were sampled.
+    /// The hops over which RTTs were sampled.
     pub sampled: Range<usize>,
-    /// The least time from end to end that is certain beside these links: where satellites move, light's on a straight line.
+    /// Lower bound of the end-to-end delay in addition to these links: light on a straight line if
+    /// satellites move.
     pub light_time: Span,
 }
 
-/// The hops over which the data's sender samples round trips: all `hops`, or, where proxies split connections, those
-/// between the two ends of the segment that crosses the proxies' hop, whose sender is the one recorded.
+/// The hops over which the data's sender samples RTTs: all `hops` or, with proxies, those of the
+/// connection across the proxies' hop, whose sender is recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
         Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => None,
@@ -62,10 +63,10 @@ pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     }
 }
 
-/// Every check of a run that ended at `end`.
+/// Runs all checks of a run that ended at `end`.
 ///
 /// # Errors
-/// The first law that is broken.
+/// The first violation.
 pub fn run<'a>(links: &'a [LinkAudit<'a>], visits: &[VisitAudit<'a>], end: Time) -> Result<(), SimError> {
     for link in links {
         conservation(link)?;
@@ -77,7 +78,7 @@ pub fn run<'a>(links: &'a [LinkAudit<'a>], visits: &[VisitAudit<'a>], end: Time)
         round_trip(visit)?;
         completion(visit)?;
     }
-    // In a mesh nobody knows which links a visit took: thousands of them would be asked for nothing.
+    // A mesh does not know the links of a visit, and asking thousands of links would be useless.
     if visits.iter().all(|visit| visit.down.is_empty()) {
         return Ok(());
     }
@@ -101,8 +102,8 @@ fn hold(
     Err(SimError::Physics { check, what: what(), expected, measured })
 }
 
-/// Nothing is created or lost uncounted: in = out + drops + what was taken back + what lies inside, in packets and in bytes, and what the flows'
-/// packets amount to is what the link says it has delivered.
+/// Conservation: in = out + dropped + withdrawn + inside, in packets and bytes; and the packets of
+/// the flows add up to what the link has delivered.
 fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let LinkAudit { counters: c, name, .. } = link;
     let check = |holds, what: &str, expected: u64, measured: u64| {
@@ -116,11 +117,11 @@ fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
     check(c.bytes_out == link.crossed, "bytes delivered, summed over flows,", c.bytes_out, link.crossed)
 }
 
-/// No link delivers more than its transmitter can send between its first packet and the last one that came out, less the time
-/// that this one was on the way at the least.
+/// Rate: a link delivers no more than its transmitter can send between its first arrival and its
+/// last departure, less the minimum delay of the last packet.
 ///
-/// Exact for constant and stepped rates without a policer. A policer admits less than is allowed here, frames and jitter
-/// let the last packet come later, and a trace carries 4 bytes less for each packet.
+/// Exact for constant and stepped rates without a policer. A policer admits less than allowed here,
+/// frames and jitter delay the last packet, and a trace carries 4 bytes less per packet.
 fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let through = before(link.last_out, link.model.least_delay());
     let buffer = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
@@ -129,9 +130,10 @@ fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
     hold("rate", out <= buffer, what, format!("at most {buffer}"), out)
 }
 
-/// Little's law: the queue's length over time is the sum of its packets' waits, in packets and weighted with their bytes.
+/// Little's law: the integral of the queue length equals the sum of the waits, in packets and
+/// weighted by bytes.
 ///
-/// Both sides are whole nanoseconds, and what still waits has waited until the end: there is nothing to round.
+/// Both sides are integer nanoseconds, so there is no rounding.
 fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let QueueTime { occupied_packets, occupied_bytes, waited_packets, waited_bytes } = link.queue;
     for (unit, expected, measured) in
@@ -143,8 +145,8 @@ fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
     Ok(())
 }
 
-/// A visit that is complete has received what it asked for, to the byte, and so has each of its objects; one that is not
-/// has received no more.
+/// A complete visit has received exactly what it requested, and so has each object; an incomplete
+/// one has received no more.
 fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
     let check = |complete: bool, what: &str, asked: u64, received: u64| {
         let holds = if complete { received == asked } else { received <= asked };
@@ -164,8 +166,8 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
     check(true, "all objects of ", outcome.received, sum)
 }
 
-/// No round trip is shorter than light takes: than the least delays of the hops over which it was sampled, both ways. The
-/// transmission of data and acknowledgement, which comes on top, is left out: their sizes are not known here.
+/// No RTT is below the minimum delays of the hops over which it was sampled, in both directions.
+/// Ignores transmission times, because packet sizes are unknown here.
 fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
     let hops = |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
@@ -174,15 +176,15 @@ fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     hold("round trip", measured >= least, what, format!("at least {least}"), measured)
 }
 
-/// True where time completes the visit, and not what arrives.
+/// True if a time limit completes the visit instead of its last byte.
 fn is_timed(outcome: &FlowOutcome) -> bool {
     outcome.objects.is_empty()
 }
 
-/// Nothing is complete before it can be: a request crosses the path, and an answer. In between, the bytes pass every link of
-/// their way one after the other: each link has no more time for them than the delays around it leave.
+/// No visit completes too early: a request and an answer cross the path, and in between the bytes
+/// pass each link in the time that the delays around it leave.
 ///
-/// Only the bytes themselves are counted: not headers, handshakes, or what other flows sent.
+/// Counts only payload bytes: no headers, handshakes or other flows.
 fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let outcome = visit.outcome;
     if is_timed(outcome) {
@@ -203,7 +205,8 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
         let soonest = start + least;
         hold("completion", completion >= soonest, what, format!("at least {soonest}"), completion)?;
         let (begin, end) = (outcome.start + start, outcome.start + completion);
-        // What lies before and after each link on the way of the data: request and answer, or data and confirmation.
+        // The delays before and after each link on the path of the data: request and answer, or
+        // data and confirmation.
         let mut passed = match outcome.direction {
             Direction::Download => delay(&visit.up),
             Direction::Upload => Span::ZERO,
@@ -220,8 +223,8 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     Ok(())
 }
 
-/// What the visits over a link have received, each and together, is no more than the link can send from their beginning to
-/// their end, and no more than has left it: shares of a link sum to one at most.
+/// The visits over a link, each and together, have received no more than it can send from their
+/// start to their end, and no more than has left it.
 fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<(), SimError> {
     let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
     for visit in visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link))) {
@@ -240,7 +243,7 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
     hold("shares", sum <= buffer, what, format!("at most {buffer} bytes"), format!("{sum} bytes"))
 }
 
-/// The links that the visit's data crosses, in the order in which it does.
+/// The links that the visit's data crosses, in order.
 fn data_links<'v, 'a>(visit: &'v VisitAudit<'a>) -> Box<dyn Iterator<Item = &'a LinkAudit<'a>> + 'v> {
     match visit.outcome.direction {
         Direction::Download => Box::new(visit.down.iter().rev().copied()),
@@ -248,12 +251,12 @@ fn data_links<'v, 'a>(visit: &'v VisitAudit<'a>) -> Box<dyn Iterator<Item = &'a 
     }
 }
 
-/// The least time that a packet is on the way over all of `links`.
+/// The minimum delay over all `links`.
 fn delay(links: &[&LinkAudit<'_>]) -> Span {
     links.iter().fold(Span::ZERO, |sum, link| sum + link.model.least_delay())
 }
 
-/// `span` before `at`; the run's beginning where that is later.
+/// `span` before `at`, but not before the start of the run.
 fn before(at: Time, span: Span) -> Time {
     Time::ZERO + at.since_start().saturating_sub(span)
 }

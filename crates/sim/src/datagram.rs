@@ -1,4 +1,4 @@
-//! What crosses the links: packets of flows, with what the simulator must remember of them.
+//! Packets that cross the links.
 
 use crate::spec::Direction;
 use bentpipe_link::Ecn;
@@ -11,9 +11,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// One end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// On the terminal's side of the path.
+    /// The terminal's end.
     Client,
-    /// At the path's far end.
+    /// The far end of the path.
     Server,
 }
 
@@ -37,7 +37,7 @@ pub enum PathDirection {
 }
 
 impl PathDirection {
-    /// The way that data goes.
+    /// The direction in which data flows.
     pub fn of(direction: Direction) -> Self {
         match direction {
             Direction::Download => Self::ToClient,
@@ -45,7 +45,7 @@ impl PathDirection {
         }
     }
 
-    /// The end that packets on this way come from.
+    /// The sender of packets in this direction.
     pub fn source(self) -> Role {
         match self {
             Self::ToServer => Role::Client,
@@ -54,8 +54,10 @@ impl PathDirection {
     }
 }
 
-/// A socket address for one end of flow number `flow`, from the block set aside for benchmarks (RFC 2544). Clients of one
-/// terminal have one address, as behind a translator, and terminals lie in networks of their own.
+/// A socket address of flow number `flow`, from the benchmarking range (RFC 2544).
+///
+/// Clients of one terminal share an address, as behind a NAT; each terminal has a network of its
+/// own.
 pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
     let [high, low] = (flow as u16).to_be_bytes();
     let [_, network] = (terminal as u16).to_be_bytes();
@@ -65,64 +67,64 @@ pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
     }
 }
 
-/// A packet on its way.
+/// An IP packet in flight.
 #[derive(Debug)]
 pub struct Datagram {
-    /// The flow, by its index in the run.
+    /// Index of the flow in the run.
     pub flow: u32,
-    /// The visit during which it was sent.
+    /// The visit that sent it.
     pub visit: u32,
-    /// Which way it goes.
+    /// Its direction.
     pub toward: PathDirection,
-    /// The node that it is for: 0 is the client's, node k lies behind hop k - 1.
+    /// Its destination: node 0 is the client's, node k is behind hop k - 1.
     pub to: u16,
-    /// Position in bytes sent, for the trace.
+    /// Position in the sent bytes, for time series.
     pub position: f64,
-    /// What it carries.
+    /// Its payload.
     pub body: Body,
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 #[derive(Debug)]
 pub enum Body {
     /// A UDP payload.
     Udp(BytesMut),
-    /// A TCP segment of the flow's connection with that number.
+    /// A TCP segment.
     Tcp {
-        /// The connection.
+        /// Number of the connection within the flow.
         connection: u16,
         /// The segment.
         segment: Segment,
     },
-    /// Bytes that mean nothing.
+    /// Meaningless bytes.
     Filler(Filler),
 }
 
-/// Bytes that mean nothing: how many, and when the first of their way was sent, is all that counts.
+/// Meaningless bytes: only their number and time of sending count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filler {
-    /// What carries them.
+    /// The protocol that carries them.
     pub protocol: FillerProtocol,
-    /// The packet's place in the order of sending, from 0; an answer has that of its request.
+    /// Sequence number from 0. A reply has that of its request.
     pub number: u64,
-    /// When it was sent; of an answer, when its request was.
+    /// When it was sent. A reply has the time of its request.
     pub sent: Time,
     /// Size of the IP packet.
     pub bytes: u32,
 }
 
-/// What carries bytes that mean nothing.
+/// The protocol that carries filler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FillerProtocol {
     /// UDP.
     Udp,
     /// An ICMP echo request (RFC 792).
     Echo,
-    /// The answer to one.
+    /// An ICMP echo reply.
     EchoReply,
 }
 
-/// The stack's ECN code point as the link knows it.
+/// Converts the stack's ECN code point for a link.
 pub fn ecn_to_link(ecn: Option<EcnCodepoint>) -> Ecn {
     match ecn {
         None => Ecn::NotEct,
@@ -132,7 +134,7 @@ pub fn ecn_to_link(ecn: Option<EcnCodepoint>) -> Ecn {
     }
 }
 
-/// The link's ECN field as the stack knows it.
+/// Converts a link's ECN field for the stack.
 pub fn ecn_from_link(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotEct => None,

@@ -1,41 +1,43 @@
-//! The one event queue: what happens next, and to whom.
+//! The event queue of a run.
 
 use bentpipe_units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Index of something that wants to be woken: a link, a host, a flow.
+/// Index of a component that receives events: a network, a node of a flow, a flow, or a link.
 pub type Component = u32;
 
-/// Bits of an entry that say whose it is.
+/// Bits of an entry for the component.
 const COMPONENT_BITS: u32 = 24;
 
-/// A heap of (time, sequence, component).
+/// A priority queue of (time, sequence, component).
 ///
-/// An entry is one number, so that comparing two is one step: the time above, then the sequence (of which there are 2⁴⁰
-/// before equal times might change places), then the component.
+/// An entry is one integer, so a comparison is one operation: the time in the upper bits, then the
+/// sequence (2⁴⁰ values before the order of equal times becomes undefined), then the component.
 ///
-/// Components move their deadlines far more often than deadlines pass (a QUIC endpoint re-arms its timers with each
-/// packet). So a deadline that moves back leaves its entry where it is: the component is then woken too early, finds
-/// nothing due, and is scheduled anew. Only a deadline that moves forward pushes an entry.
+/// Components change their deadlines far more often than deadlines pass: a QUIC endpoint re-arms
+/// its timers with each packet. So a deadline that moves back keeps its entry: the component wakes
+/// too early, finds nothing due, and is scheduled again. Only a deadline that moves forward adds an
+/// entry.
 #[derive(Debug)]
 pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
-    /// The entry of each component that counts; others of the same component are stale.
+    /// The valid entry of each component; its other entries are stale.
     due: Vec<Time>,
     sequence: u64,
 }
 
 impl EventQueue {
-    /// Most components that there can be.
+    /// Maximum number of components.
     pub const MOST: usize = 1 << COMPONENT_BITS;
 
-    /// An agenda for components `0..count` to begin with; others, up to [`Self::MOST`] in all, are added when they are scheduled.
+    /// A queue for components `0..count`. Others, up to [`Self::MOST`] in total, are added when
+    /// they are scheduled.
     pub fn new(count: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(4 * count), due: vec![Time::MAX; count], sequence: 0 }
     }
 
-    /// Sees to it that `component` is woken by `deadline`.
+    /// Wakes `component` by `deadline`.
     pub fn schedule(&mut self, component: Component, deadline: Option<Time>) {
         let Some(deadline) = deadline else { return };
         let place = component as usize;
@@ -51,7 +53,8 @@ impl EventQueue {
         }
     }
 
-    /// The next component to wake, and when. Equal times come in the order in which they were scheduled.
+    /// The next component to wake, and when. Equal times come in the order in which they were
+    /// scheduled.
     pub fn pop(&mut self) -> Option<(Time, Component)> {
         while let Some(Reverse(entry)) = self.heap.pop() {
             let time = Time::from_nanos((entry >> 64) as u64);

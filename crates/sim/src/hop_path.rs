@@ -1,4 +1,4 @@
-//! A path of hops one after the other: a chain that all flows share, or branches of it by terminal.
+//! A path of hops in series, shared by all flows or branching by terminal.
 
 use crate::checks::{self, LinkAudit, VisitAudit};
 use crate::datagram::PathDirection;
@@ -19,21 +19,21 @@ pub struct HopPath {
     /// The links of each terminal's path.
     routes: Vec<TerminalLinks>,
     flows: Vec<FlowLocation>,
-    /// How flows call the server's node, wherever on the path it is.
+    /// The number by which flows address the server's node.
     last_node: u16,
 }
 
-/// Where a flow is on the path.
+/// Location of a flow on the path.
 struct FlowLocation {
     terminal: usize,
-    /// The nodes of the path at which its client and its server are.
+    /// The nodes of its client and its server.
     client: u32,
     server: u32,
-    /// Of the hops that it crosses, those over which it samples round trips.
+    /// Those of its hops over which it samples RTTs.
     sampled: Range<usize>,
 }
 
-/// The links of one terminal's path by hop, each with the port it uses.
+/// The links of one terminal's path by hop, each with its port.
 #[derive(Default)]
 struct TerminalLinks {
     up: Vec<(usize, usize)>,
@@ -41,7 +41,7 @@ struct TerminalLinks {
 }
 
 impl TerminalLinks {
-    /// The link that leaves `node` on `toward`.
+    /// The link that leaves `node` in direction `toward`.
     fn from(&self, node: u32, toward: PathDirection) -> Option<(usize, usize)> {
         match toward {
             PathDirection::ToServer => self.up.get(node as usize).copied(),
@@ -51,7 +51,7 @@ impl TerminalLinks {
 }
 
 impl HopPath {
-    /// The hops of `spec`, and their links.
+    /// Builds the hops of `spec` and their links.
     pub fn new(spec: &RunSpec) -> Result<(Self, Vec<LinkState>), SimError> {
         if spec.hops.is_empty() {
             return Err(SimError::Spec("a path needs at least one hop".to_owned()));
@@ -113,7 +113,7 @@ impl HopPath {
     }
 }
 
-/// Where `flow` is: at the ends of the path, or at others between them.
+/// The location of `flow`: at the ends of the path, or between them.
 fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimError> {
     let (client, server) = flow.ends.unwrap_or((0, last_node.into()));
     let wrong =
@@ -129,7 +129,8 @@ fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimErr
 }
 
 impl PacketNetwork for HopPath {
-    /// Links are woken whenever a transmission ends: results of old are in that order where times are equal.
+    /// Wakes links whenever a transmission ends: the order of events at equal times is part of the
+    /// results.
     const LAZY: bool = false;
 
     fn net_node(&self, flow: usize, node: u16) -> u32 {

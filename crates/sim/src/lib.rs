@@ -1,9 +1,9 @@
-//! The virtual clock: hosts, links, routes and one event queue.
+//! The discrete-event simulator: hosts, links, routes and one event queue.
 //!
-//! A [`RunSpec`] says what a run consists of, [`run`] plays it to its end and returns a [`RunOutcome`]. The
-//! endpoints are those of `bentpipe-quic`, which do not know that the time is not real; the links are those of
-//! `bentpipe-link`. Nothing here does I/O, reads a clock or draws unseeded randomness: the outcome is a function of
-//! the spec.
+//! [`run`] executes a [`RunSpec`] to its end and returns a [`RunOutcome`]. The endpoints are those
+//! of `bentpipe-quic`, which do not know that the time is virtual; the links are those of
+//! `bentpipe-link`. Nothing here does I/O, reads a clock or draws unseeded randomness: the outcome
+//! is a function of the specification.
 
 mod app;
 mod capture;

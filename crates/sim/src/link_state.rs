@@ -1,4 +1,4 @@
-//! The links of a run, with what is noted of each.
+//! The links of a run, with their records.
 
 use crate::checks::LinkAudit;
 use crate::outcome::{LinkOutcome, LinkTrace};
@@ -7,29 +7,29 @@ use crate::recorder::LinkRecorder;
 use bentpipe_link::{DirectionModel, Link, LinkContext};
 use bentpipe_units::{Span, Time};
 
-/// A link, and what the run notes of it.
+/// A link and its records.
 pub struct LinkState {
     pub name: String,
     pub model: Box<DirectionModel>,
     pub link: Link<PacketId>,
-    /// The places at its far ends, by port.
+    /// The nodes at its far ends, by port.
     pub port_destinations: Vec<u32>,
     pub recorder: Option<Box<LinkRecorder>>,
-    /// Which interface of the capture sees what enters this link.
+    /// Capture interface for packets that enter this link.
     pub captured: Option<u32>,
-    /// What has left it, by flows: counted beside the link's own counters.
+    /// Bytes that have left it by flow, independent of the link's counters.
     pub carried: BytesByFlow,
-    /// Time spent transmitting before the first reported visit began.
+    /// Transmission time before the first measured visit.
     pub busy_before: Span,
     pub last: Time,
-    /// When its first packet came.
+    /// Arrival of its first packet.
     pub first_in: Option<Time>,
-    /// When its last packet left.
+    /// Departure of its last packet.
     pub last_out: Time,
 }
 
 impl LinkState {
-    /// A link that nothing has passed yet; its ports lead to the places given.
+    /// An unused link whose ports lead to the given nodes.
     pub fn new(name: String, model: DirectionModel, context: LinkContext, port_destinations: Vec<u32>) -> Self {
         Self {
             link: Link::new(&model, &context, port_destinations.len()),
@@ -46,7 +46,7 @@ impl LinkState {
         }
     }
 
-    /// What the checks want to know of it when the run ends.
+    /// Its state for the checks at the end of the run.
     pub fn account(&self, end: Time) -> LinkAudit<'_> {
         LinkAudit {
             name: &self.name,
@@ -60,7 +60,8 @@ impl LinkState {
         }
     }
 
-    /// What it did in a run that ended at `end` and whose first reported visit began at `measured_from`.
+    /// Its outcome in a run that ended at `end` and whose first measured visit started at
+    /// `measured_from`.
     pub fn outcome(&self, measured_from: Option<Time>, end: Time) -> LinkOutcome {
         let counters = *self.link.counters();
         let active = measured_from.map_or(Span::ZERO, |from| self.last.since(from));
@@ -76,13 +77,13 @@ impl LinkState {
         }
     }
 
-    /// Notes series from now on.
+    /// Records time series from now on.
     pub fn record(&mut self) {
         self.link.record_frame_shares();
         self.recorder = Some(Box::default());
     }
 
-    /// Notes how long the queue is at `now`, and what terminals have had of frames.
+    /// Records the queue at `now` and the terminals' shares of frames.
     pub fn note(&mut self, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             recorder.queue(now, self.link.queue_bytes());
@@ -90,7 +91,8 @@ impl LinkState {
         }
     }
 
-    /// Its series, where they were recorded, in a run that ended at `end`, and behind them those of its terminals; `rtt`: the base round trip, which sizes queues.
+    /// Its time series if recorded, followed by those of its terminals. `rtt` is the base RTT,
+    /// which sizes queues.
     pub fn traces(mut self, rtt: Span, end: Time) -> Vec<LinkTrace> {
         let Some(mut recorder) = self.recorder else { return Vec::new() };
         recorder.frames(self.link.take_frame_shares(end));
@@ -107,12 +109,13 @@ impl LinkState {
     }
 }
 
-/// Bytes by flow.
+/// Bytes per flow.
 #[derive(Default)]
 pub struct BytesByFlow(Vec<(u32, u64)>);
 
 impl BytesByFlow {
-    /// `bytes` of `flow` more. Flows move towards the front as they come, so that those that send most are found first.
+    /// Adds `bytes` of `flow`. Flows move to the front with each packet, so that the most active
+    /// are found first.
     #[inline]
     pub fn add(&mut self, flow: u32, bytes: u32) {
         match self.0.iter().position(|&(other, _)| other == flow) {
@@ -124,12 +127,12 @@ impl BytesByFlow {
         }
     }
 
-    /// Of all flows.
+    /// The total of all flows.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|&(_, bytes)| bytes).sum()
     }
 
-    /// Of each, in the order of flows.
+    /// The bytes of each flow, in the order of flows.
     pub fn by_flow(&self) -> Vec<(usize, u64)> {
         let mut flows: Vec<_> = self.0.iter().map(|&(flow, bytes)| (flow as usize, bytes)).collect();
         flows.sort_unstable();

@@ -1,16 +1,17 @@
-//! Why a packet never arrived.
+//! Why packets do not arrive.
 
 use bentpipe_link::DropCause;
 
-/// Why a packet never arrived.
+/// Why packets do not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossReason {
     /// A link dropped it.
     OnLink(DropCause),
-    /// The link that it waited for, or flew on, ended, and the scenario says that this loses it.
+    /// The link it was queued for, or propagating on, went down, and the scenario loses such
+    /// packets.
     Handover,
-    /// Nobody where it was knew a way to where it is for.
+    /// No route to its destination.
     NoRoute,
-    /// It has been forwarded as often as IP allows.
+    /// It has passed as many links as IP allows.
     HopLimit,
 }

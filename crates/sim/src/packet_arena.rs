@@ -1,14 +1,16 @@
-//! Packets under way, each written down once: links hand their numbers on.
+//! Storage of packets in flight. Links pass only their IDs.
 
 use crate::datagram::{Body, Datagram};
 use bytes::BytesMut;
 
-/// Names a packet under way, from [`PacketArena::put`] until [`PacketArena::remove`].
+/// Identifies a packet in flight, from [`PacketArena::put`] until [`PacketArena::remove`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketId(u32);
 
-/// All packets under way. A datagram is large, and moves through a queue, a transmitter and a delay line at each hop, so
-/// that it stays here meanwhile; places are used again.
+/// All packets in flight.
+///
+/// A datagram is large and passes a queue, a transmitter and a delay line at each hop, so it stays
+/// here meanwhile. Slots are reused.
 #[derive(Debug, Default)]
 pub struct PacketArena {
     places: Vec<Datagram>,
@@ -16,19 +18,20 @@ pub struct PacketArena {
     free: Vec<PacketId>,
 }
 
-/// What every link and node asks of a packet, kept apart from the rest of it: labels of all packets under way stay in the processor's caches.
+/// What every link and node needs of a packet, stored separately so that it stays in the CPU
+/// caches.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketLabel {
-    /// The flow, by its index in the run.
+    /// Index of the flow in the run.
     pub flow: u32,
-    /// The node of its flow that it is for.
+    /// Destination node of its flow.
     pub to: u16,
-    /// Links that it has entered in a mesh.
+    /// Links it has entered in a mesh.
     hops: u8,
 }
 
 impl PacketArena {
-    /// Takes a packet in.
+    /// Stores a packet.
     pub fn put(&mut self, datagram: Datagram) -> PacketId {
         let label = PacketLabel { flow: datagram.flow, to: datagram.to, hops: 0 };
         match self.free.pop() {
@@ -50,18 +53,18 @@ impl PacketArena {
         &self.places[packet_id.0 as usize]
     }
 
-    /// What is asked of it at each link.
+    /// The label of the packet.
     #[inline]
     pub fn label(&self, packet_id: PacketId) -> PacketLabel {
         self.labels[packet_id.0 as usize]
     }
 
-    /// The packet, for one that takes its content out.
+    /// The packet, to take its payload out.
     pub fn get_mut(&mut self, packet_id: PacketId) -> &mut Datagram {
         &mut self.places[packet_id.0 as usize]
     }
 
-    /// One more link: how many the packet has entered.
+    /// Counts one more link. Returns how many the packet has entered.
     #[inline]
     pub fn count_hop(&mut self, packet_id: PacketId) -> u8 {
         let hops = &mut self.labels[packet_id.0 as usize].hops;
@@ -69,9 +72,9 @@ impl PacketArena {
         *hops
     }
 
-    /// It is no longer under way: its name is another's from now on.
+    /// Removes the packet. Its ID will be reused.
     pub fn remove(&mut self, packet_id: PacketId) {
-        // What a lost packet carried does not wait for the next one.
+        // Frees the payload of a lost packet now.
         if let Body::Udp(data) = &mut self.get_mut(packet_id).body {
             *data = BytesMut::new();
         }

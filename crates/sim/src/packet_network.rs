@@ -1,4 +1,4 @@
-//! What a network is to the world: something that knows where each packet goes from where it is.
+//! The interface between the simulation and a network: where each packet goes next.
 
 use crate::checks::{LinkAudit, VisitAudit};
 use crate::error::SimError;
@@ -10,44 +10,46 @@ use crate::packet_arena::{PacketArena, PacketId};
 use bentpipe_link::Packet;
 use bentpipe_units::Time;
 
-/// Where a packet goes from where it is.
+/// Where a packet goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHop {
-    /// It is where it is for: at this node of its flow.
+    /// It has arrived at this node of its flow.
     Arrived(u16),
     /// Into this link, at this port.
     Link(usize, usize),
-    /// It waits here; the network has kept it and gives it back in time.
+    /// The network buffers it and returns it later.
     Waits,
-    /// Nowhere.
+    /// It is lost.
     Lost(LossReason),
 }
 
-/// What a network gives back or takes away when its time has come.
+/// Packets that a network releases or loses when it advances.
 #[derive(Debug, Default)]
 pub struct NetworkUpdate {
-    /// Packets that go on from these places.
+    /// Packets to forward from these nodes.
     pub forward: Vec<(u32, Packet<PacketId>)>,
-    /// Packets that are lost.
+    /// Lost packets.
     pub lost: Vec<(PacketId, LossReason)>,
     /// Links whose deadlines may have changed.
     pub links: Vec<usize>,
 }
 
-/// A network. Places are numbers of its own.
+/// A network. Its nodes have numbers of their own.
 ///
-/// The world calls [`PacketNetwork::act`] at [`PacketNetwork::deadline`], and asks for the latter after [`PacketNetwork::act`] and after [`NextHop::Waits`].
+/// Call [`PacketNetwork::act`] at [`PacketNetwork::deadline`], and ask for the deadline after
+/// [`PacketNetwork::act`] and after [`NextHop::Waits`].
 pub trait PacketNetwork {
-    /// Whether nobody sees a transmission end: then links are polled at [`bentpipe_link::Link::next_output`].
+    /// True if links may be polled at [`bentpipe_link::Link::next_output`], because the end of a
+    /// transmission has no visible effect.
     const LAZY: bool;
 
-    /// Where node `node` of flow `flow` is.
+    /// The network node of node `node` of flow `flow`.
     fn net_node(&self, flow: usize, node: u16) -> u32;
 
-    /// The node of its flow that a packet passes at `net_node`, where flows have nodes on the way.
+    /// The node of its flow that a packet passes at `net_node`, if flows have intermediate nodes.
     fn passes(&self, net_node: u32) -> Option<u16>;
 
-    /// Where a packet goes from `net_node`; the link may be a new one.
+    /// The next hop of a packet at `net_node`. May create a link.
     fn next(
         &mut self,
         now: Time,
@@ -57,10 +59,10 @@ pub trait PacketNetwork {
         links: &mut Vec<LinkState>,
     ) -> NextHop;
 
-    /// When [`PacketNetwork::act`] is to be called.
+    /// When to call [`PacketNetwork::act`].
     fn deadline(&self) -> Option<Time>;
 
-    /// Does what is due at `now`.
+    /// Advances the network to `now`.
     fn act(
         &mut self,
         now: Time,
@@ -69,9 +71,9 @@ pub trait PacketNetwork {
         update: &mut NetworkUpdate,
     ) -> Result<(), SimError>;
 
-    /// What the checks want to know of a reported visit of flow `flow` and its path.
+    /// The path of a measured visit of flow `flow`, for the checks.
     fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAudit<'a>]) -> VisitAudit<'a>;
 
-    /// The ways of the flows' data, where they were recorded.
+    /// The paths of the flows' data, if recorded.
     fn into_paths(self) -> Vec<PathTrace>;
 }

@@ -71,7 +71,8 @@ impl LinkRecorder {
         }
     }
 
-    /// Hands out the series of terminals, where there are several; those of the only one are the link's.
+    /// Hands out the series of terminals, where there are several; those of the only one are the
+    /// link's.
     pub fn take_terminals(&mut self) -> Vec<Vec<Series>> {
         if self.terminals.len() < 2 {
             return Vec::new();
@@ -79,8 +80,10 @@ impl LinkRecorder {
         self.terminals.drain(..).map(|capacity| capacity.series().collect()).collect()
     }
 
-    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`, `drops_route`, and of the only
-    /// terminal to which capacity is allocated `requested`, `allocated`, `used` (Mbps, mean of the frames from each time on); empty ones left out.
+    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`,
+    /// `drops_queue`, `drops_loss`, `drops_route`, and of the only terminal to which capacity is
+    /// allocated `requested`, `allocated`, `used` (Mbps, mean of the frames from each time on);
+    /// empty ones left out.
     pub fn series(self) -> Vec<Series> {
         let throughput = self
             .delivered

@@ -1,4 +1,4 @@
-//! The loop that moves a run from event to event, over whatever network.
+//! The main loop: advances a run from event to event.
 
 use crate::capture::Capture;
 use crate::checks::{self, LinkAudit};
@@ -21,19 +21,20 @@ use bentpipe_quic::{Clock, EpochClock};
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Wall time at which simulated runs begin, seconds after 1970: 1 January 2026. Tickets and tokens are dated with it.
+/// Wall-clock time at which simulations start, in seconds since 1970: 1 January 2026. Dates tickets
+/// and tokens.
 const EPOCH_UNIX_SECS: u64 = 1_767_225_600;
-/// Events between two looks at the stop flag.
+/// Events between checks of the stop flag.
 const STOP_CHECK: u64 = 4096;
-/// The network itself, among components: then come those of flows, then links.
+/// Component of the network. Those of flows follow, then those of links.
 const NETWORK: usize = 0;
 
 /// Runs `spec` to its end.
 ///
-/// Deterministic: the outcome depends on `spec` alone. Does no I/O.
+/// Deterministic: the outcome depends only on `spec`. Does no I/O.
 ///
 /// # Errors
-/// Settings that cannot be, or `stop` was set ([`SimError::Interrupted`]).
+/// Invalid settings, or `stop` has been set ([`SimError::Interrupted`]).
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
     match &spec.mesh {
         Some(mesh) => Simulation::new(spec, Mesh::new(spec, mesh)?, Vec::new(), 1, Mesh::max_links(mesh))?.run(stop),
@@ -55,13 +56,14 @@ struct Simulation<N> {
     flows: Vec<Box<dyn Flow>>,
     capture: Option<Capture>,
     base_rtt: Span,
-    /// When the first reported visit began: utilisation counts from there, not from visits that only prime.
+    /// Start of the first measured visit: utilisation counts from there.
     measured_from: Option<Time>,
     events: u64,
 }
 
 impl<N: PacketNetwork> Simulation<N> {
-    /// Flows over `network`, whose nodes are numbered up to `last_node`, and which has `max_links` at most.
+    /// Flows over `network`, whose nodes are numbered up to `last_node`, and which has `max_links`
+    /// at most.
     fn new(
         spec: &RunSpec,
         network: N,
@@ -109,7 +111,7 @@ impl<N: PacketNetwork> Simulation<N> {
         })
     }
 
-    /// Components of one flow: its nodes, and the flow itself, which begins and ends visits.
+    /// Components per flow: its nodes, and the flow itself, which starts and ends visits.
     fn components_per_flow(&self) -> usize {
         usize::from(self.shared.last_node) + 2
     }
@@ -122,7 +124,7 @@ impl<N: PacketNetwork> Simulation<N> {
         self.node(flow, self.shared.last_node + 1)
     }
 
-    /// Sees to it that link `index` is polled in time.
+    /// Schedules the next poll of link `index`.
     #[inline]
     fn schedule_link(&mut self, index: usize) {
         let component = 1 + self.components_per_flow() * self.flows.len() + index;
@@ -171,7 +173,7 @@ impl<N: PacketNetwork> Simulation<N> {
         self.finish()
     }
 
-    /// Lets a flow begin or end a visit. True where the flow is over now and was not before.
+    /// Starts or ends a visit of a flow. Returns true if the flow is over now and was not before.
     fn act(&mut self, flow: usize) -> Result<bool, SimError> {
         let was_over = self.flows[flow].progress().is_over();
         self.shared.epoch.set(self.now);
@@ -182,13 +184,13 @@ impl<N: PacketNetwork> Simulation<N> {
                 state.busy_before = state.link.counters().busy;
             }
         }
-        // Either end may begin: a server that sends datagrams is asked by nobody.
+        // Either end may start: a server may send datagrams without a request.
         self.flush(flow, 0);
         self.flush(flow, self.shared.last_node);
         Ok(!was_over && self.flows[flow].progress().is_over())
     }
 
-    /// Moves the network itself on, and the packets that this moves.
+    /// Advances the network and forwards the packets it releases.
     fn advance_network(&mut self) -> Result<(), SimError> {
         let mut update = NetworkUpdate::default();
         self.network.act(self.now, &mut self.flows, &mut self.links, &mut update)?;
@@ -206,7 +208,7 @@ impl<N: PacketNetwork> Simulation<N> {
         Ok(())
     }
 
-    /// Moves on what is due at a link: to the next link, or to the host at the end.
+    /// Polls a link and forwards the packets it delivers.
     fn poll_link(&mut self, index: usize) {
         while let Some(event) = self.links[index].link.poll(self.now) {
             let state = &mut self.links[index];
@@ -241,7 +243,7 @@ impl<N: PacketNetwork> Simulation<N> {
         self.flows[flow as usize].progress_mut().count_lost(toward, visit, lost, position, at, self.shared.trace);
     }
 
-    /// Hands a packet that has come to `net_node` to whom it is for, or to the next link.
+    /// Delivers a packet at `net_node` or passes it to the next link.
     fn forward(&mut self, net_node: u32, packet: Packet<PacketId>) {
         match self.network.next(self.now, net_node, &packet, &mut self.packet_arena, &mut self.links) {
             NextHop::Link(link, port) => {
@@ -260,7 +262,7 @@ impl<N: PacketNetwork> Simulation<N> {
         }
     }
 
-    /// What becomes of a packet that enters no link where it is.
+    /// Handles a packet that enters no link.
     fn stay(&mut self, next: NextHop, packet: Packet<PacketId>) {
         match next {
             NextHop::Link(link, port) => self.enter(link, port, packet),
@@ -274,14 +276,15 @@ impl<N: PacketNetwork> Simulation<N> {
                 self.packet_arena.remove(packet.payload);
                 let over = flow.progress().visit_is_over();
                 self.flush(index, node);
-                // The flow acts once this link has been polled: it may end the visit and begin the next.
+                // The flow acts after this link has been polled: it may end the visit and start the
+                // next.
                 let deadline = if over { Some(self.now) } else { self.flows[index].next_deadline() };
                 self.event_queue.schedule(self.actor(index), deadline);
             }
         }
     }
 
-    /// Puts a packet into a link.
+    /// Offers a packet to a link.
     fn enter(&mut self, index: usize, port: usize, packet: Packet<PacketId>) {
         let now = self.now;
         let state = &mut self.links[index];
@@ -309,7 +312,7 @@ impl<N: PacketNetwork> Simulation<N> {
         }
     }
 
-    /// Sends what a flow wants to send at `node`, and notes when it wants to be woken there.
+    /// Sends everything a flow has to send at `node`, and schedules its next timeout.
     fn flush(&mut self, flow: usize, node: u16) {
         while let Some((_, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena) {
             let net_node = self.network.net_node(flow, node);

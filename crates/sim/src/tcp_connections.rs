@@ -1,4 +1,4 @@
-//! The TCP connections of one visit: both ends, and the proxies between them, at their nodes.
+//! The TCP connections of one visit: both ends, and the proxies between them.
 
 use crate::datagram::PathDirection;
 use crate::outcome::PepOutcome;
@@ -10,20 +10,20 @@ use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// One connection from client to server, split or not.
+/// A connection from client to server, split by proxies or not.
 pub struct TcpConnection {
     pub client: Endpoint,
     pub server: Endpoint,
-    /// Whether the client's, and the server's, application knows it to be open.
+    /// Whether the client's and the server's application know that it is open.
     pub opened: [bool; 2],
-    /// Proxies from the client's side on; none once they have failed.
+    /// Proxies from the client's side on; empty once they have failed.
     relays: Vec<Relay>,
-    /// Watches the data's sender: with proxies, the one that sends over the proxies' hop.
+    /// Records the data's sender: with proxies, the one that sends across the proxies' hop.
     probe: Probe,
 }
 
 impl TcpConnection {
-    /// When what stands at the path's end number `end`, of which `last` is the server's, wants to be woken.
+    /// Timeout of the endpoint or proxy number `end`, of which `last` is the server.
     #[inline]
     fn next_timeout(&self, end: usize, last: usize) -> Option<Time> {
         if end == 0 {
@@ -39,44 +39,44 @@ impl TcpConnection {
 /// All connections of a visit.
 pub struct TcpConnections {
     tcp_connections: Vec<TcpConnection>,
-    /// The nodes where connections end: the client's, those of proxies, the server's.
+    /// The nodes where connections end: client, proxies, server.
     ends: Vec<u16>,
-    /// Which of them each node is: asked for several times with each packet.
+    /// Index of each node in `ends`, which is needed several times per packet.
     places: Vec<Option<usize>>,
     settings: Arc<Settings>,
     pep: Option<Pep>,
-    /// Answers of a proxy that has forgotten everything: node, connection, way, segment.
+    /// Resets of a proxy that has lost its state: node, connection, direction, segment.
     resets: VecDeque<(u16, u16, PathDirection, Segment)>,
 }
 
-/// What the proxies of a flow are like.
+/// Properties of a flow's proxies.
 struct Pep {
-    /// Which of the segments between two ends crosses the proxies' hop.
+    /// Which of the connections in series crosses the proxies' hop.
     middle: usize,
     /// The node on the client's side of the hop.
     near: u16,
-    /// Settings of proxies on that segment, and on others.
+    /// Settings of proxies on that connection, and on others.
     settings: [Arc<Settings>; 2],
-    /// Controllers on that segment, towards the client and towards the server.
+    /// Controllers on that connection, towards the client and towards the server.
     middle_make: [MakeController; 2],
-    /// And on others.
+    /// Controllers on others.
     make: MakeController,
     buffer: Bytes,
-    /// Interval of the filter, where there is one.
+    /// Interval of the ACK filter, if there is one.
     thinned: Option<Span>,
     filter: Option<AckFilter>,
     failure: Option<Failure>,
     /// When it fails in this visit.
     fails: Option<Time>,
-    /// The most that it held before it failed, towards the client and towards the server.
+    /// Most bytes buffered before it failed, towards the client and towards the server.
     held_before: [u64; 2],
 }
 
 impl TcpConnections {
-    /// No connections yet, on a path whose server is at `last_node`.
+    /// Without connections, on a path whose server is at `last_node`.
     ///
     /// # Errors
-    /// A proxy that would have to be where client or server is, in words.
+    /// A proxy would coincide with the client or the server.
     pub fn new(stack: &TcpStack, last_node: u16) -> Result<Self, String> {
         let mut ends = vec![0];
         let pep = stack.pep.as_ref().map(|spec| Pep::new(spec, stack, last_node, &mut ends)).transpose()?;
@@ -86,7 +86,7 @@ impl TcpConnections {
         Ok(Self { tcp_connections: Vec::new(), ends, places, settings, pep, resets: VecDeque::new() })
     }
 
-    /// A visit begins.
+    /// Starts a visit.
     pub fn begin(&mut self, now: Time) {
         if let Some(pep) = &mut self.pep {
             pep.fails = pep.failure.map(|failure| now + failure.at);
@@ -94,7 +94,7 @@ impl TcpConnections {
         }
     }
 
-    /// The visit is over: its connections are forgotten on both sides.
+    /// Ends the visit and forgets its connections on both sides.
     pub fn end(&mut self) {
         self.tcp_connections.clear();
         self.resets.clear();
@@ -103,12 +103,12 @@ impl TcpConnections {
         }
     }
 
-    /// The client opens a connection; `make` are the controllers of its two ends.
+    /// Opens a connection; `make` creates the controllers of client and server.
     pub fn open(&mut self, now: Time, make: [MakeController; 2], direction: Direction, trace: bool) {
         let probe = Probe::new(trace);
         let [client, server] = make;
         let toward = PathDirection::of(direction);
-        // The data's sender on the segment of interest is at its server's end for downloads.
+        // For downloads, the data's sender across the hop is at its server's side.
         let (middle, segments) = (self.pep.as_ref().map_or(0, |pep| pep.middle), self.ends.len() - 1);
         let watched = |end: usize| {
             let is = match toward {
@@ -130,17 +130,17 @@ impl TcpConnections {
         });
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     pub fn len(&self) -> usize {
         self.tcp_connections.len()
     }
 
-    /// Every connection, in the order of their numbers.
+    /// All connections in order.
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, TcpConnection> {
         self.tcp_connections.iter_mut()
     }
 
-    /// What the senders of the data recorded, all in the first one's probe.
+    /// Combined records of the data's senders, in the first one's probe.
     pub fn record(&self) -> Probe {
         let Some((first, others)) = self.tcp_connections.split_first() else { return Probe::new(false) };
         for other in others {
@@ -149,7 +149,7 @@ impl TcpConnections {
         first.probe.clone()
     }
 
-    /// What proxies did.
+    /// Counters of the proxies.
     pub fn pep_outcome(&self, direction: Direction) -> Option<PepOutcome> {
         let pep = self.pep.as_ref()?;
         let place = usize::from(PathDirection::of(direction) == PathDirection::ToServer);
@@ -159,18 +159,18 @@ impl TcpConnections {
         })
     }
 
-    /// Bytes that the data's sender has sent on the connection, for the trace.
+    /// Bytes that the data's sender has sent on a connection, for time series.
     pub fn position(&self, connection: u16) -> f64 {
         self.tcp_connections.get(usize::from(connection)).map_or(0.0, |line| line.probe.record().bytes_sent as f64)
     }
 
-    /// The place of `node` among the nodes where connections end.
+    /// Index of `node` among the nodes where connections end.
     #[inline]
     fn end_at(&self, node: u16) -> Option<usize> {
         self.places.get(usize::from(node)).copied().flatten()
     }
 
-    /// How proxies have failed by `now`, where they have; what they held is gone then.
+    /// How the proxies have failed by `now`, if they have. They lose their buffers then.
     fn failure(&mut self, now: Time) -> Option<FailureMode> {
         let pep = self.pep.as_mut()?;
         pep.fails.filter(|&fails| fails <= now)?;
@@ -183,7 +183,7 @@ impl TcpConnections {
         pep.failure.map(|failure| failure.mode)
     }
 
-    /// A segment of `connection` has come to `node`, which it is for.
+    /// Delivers a segment of `connection` to `node`.
     pub fn deliver(
         &mut self,
         now: Time,
@@ -219,7 +219,7 @@ impl TcpConnections {
         }
     }
 
-    /// What is due at `node` is done.
+    /// Handles timers that are due at `node`.
     pub fn wake(&mut self, now: Time, node: u16) {
         let last = self.ends.len() - 1;
         let Some(end) = self.end_at(node) else { return };
@@ -239,7 +239,7 @@ impl TcpConnections {
         }
     }
 
-    /// When [`TcpConnections::wake`] is to be called for `node`.
+    /// When to call [`TcpConnections::wake`] for `node`.
     pub fn next_timeout(&self, node: u16) -> Option<Time> {
         let last = self.ends.len() - 1;
         let pep = self.pep.as_ref();
@@ -248,7 +248,7 @@ impl TcpConnections {
         self.tcp_connections.iter().fold(filter, |next, line| earliest(next, line.next_timeout(end, last)))
     }
 
-    /// Whether [`Self::poll_transmit`] would return `None`: told for the ends of a flow without proxies only.
+    /// True if [`Self::poll_transmit`] would return `None`. Only for flows without proxies.
     #[inline]
     pub fn is_quiet(&self, now: Time, node: u16) -> bool {
         self.pep.is_none()
@@ -258,7 +258,7 @@ impl TcpConnections {
             })
     }
 
-    /// The next segment that leaves `node`: its connection, its way, the node that it is for.
+    /// The next segment that `node` sends: its connection, direction and destination node.
     pub fn poll_transmit(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
         if self.pep.is_none() {
             return self.next_segment(now, node);
@@ -306,7 +306,7 @@ impl TcpConnections {
         None
     }
 
-    /// An acknowledgement that a filter at `node` has held back long enough.
+    /// An ACK that the filter at `node` has held back for long enough.
     fn released(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
         let pep = self.pep.as_mut().filter(|pep| pep.near == node)?;
         let (connection, segment) = pep.filter.as_mut()?.poll(now)?;
@@ -314,13 +314,13 @@ impl TcpConnections {
         Some((connection as u16, PathDirection::ToServer, to, Transmit { segment, ecn: Ecn::NotEct }))
     }
 
-    /// Whether segments on `toward` that leave `node` are filtered.
+    /// True if segments that leave `node` in direction `toward` are filtered.
     pub fn filters(&self, node: u16, toward: PathDirection) -> bool {
         toward == PathDirection::ToServer
             && self.pep.as_ref().is_some_and(|pep| pep.near == node && pep.filter.is_some())
     }
 
-    /// Shows a segment to the filter. `None` where it holds it back.
+    /// Passes a segment to the filter. `None` if it holds the segment back.
     pub fn filter(&mut self, now: Time, connection: u16, segment: Segment) -> Option<Segment> {
         match self.pep.as_mut().and_then(|pep| pep.filter.as_mut()) {
             Some(filter) => filter.offer(now, u32::from(connection), segment),
@@ -329,14 +329,15 @@ impl TcpConnections {
     }
 }
 
-/// The earlier of two times, where there is one.
+/// The earlier of two optional times.
 #[inline]
 pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     let next = a.unwrap_or(Time::MAX).min(b.unwrap_or(Time::MAX));
     (next < Time::MAX).then_some(next)
 }
 
-/// The most that proxies of `tcp_connections` held for one of them, towards the client and towards the server.
+/// Most bytes that proxies have buffered for one connection, towards the client and towards the
+/// server.
 fn max_buffered(tcp_connections: &[TcpConnection]) -> [u64; 2] {
     [Leg::Client, Leg::Server].map(|face| {
         tcp_connections
@@ -384,9 +385,9 @@ impl Pep {
         })
     }
 
-    /// The proxy at the path's end number `end`; `probe` is for its sender on `toward`.
+    /// The proxy number `end`; `probe` records its sender in direction `toward`.
     fn relay(&self, now: Time, end: usize, toward: PathDirection, probe: Option<Probe>) -> Relay {
-        // Its face towards the client is on segment `end` - 1, the other on segment `end`.
+        // Its client side is on connection `end` - 1, its server side on connection `end`.
         let in_middle = [end - 1, end].map(|segment| segment == self.middle);
         let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());
         let mut make = self.middle_make.clone();

@@ -1,4 +1,4 @@
-//! What the applications of one visit have achieved, shared between both ends of a flow.
+//! Progress of the applications of one visit, shared by both ends of the flow.
 
 use crate::spec::{Direction, Visit};
 use bentpipe_units::{Span, Time};
@@ -6,68 +6,68 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What is received is counted in pieces of this length.
+/// Interval in which received bytes are counted.
 const TENTH: Span = Span::from_millis(100);
 
-/// Shared by the client's and the server's applications of one visit.
+/// Progress shared by the client's and the server's applications.
 #[derive(Debug, Clone)]
 pub struct VisitProgress(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     state: Mutex<State>,
-    /// Nothing more will happen; beside the state, since it is asked for with each packet.
+    /// True if nothing more will happen. Outside the lock, because it is read with each packet.
     over: AtomicBool,
 }
 
-/// The state itself.
+/// The state.
 #[derive(Debug)]
 pub struct State {
-    /// Which way the objects go.
+    /// Direction of the objects.
     pub direction: Direction,
-    /// When the visit began.
+    /// Start of the visit.
     begun: Time,
-    /// Objects that are not complete.
+    /// Number of incomplete objects.
     open: usize,
-    /// Time ends the visit, and not its last object.
+    /// True if a fixed duration ends the visit instead of its last object.
     timed: bool,
-    /// One entry an object.
+    /// One entry per object.
     pub objects: Vec<ObjectState>,
     /// First application byte at the data's receiver.
     pub first_byte: Option<Time>,
-    /// Application bytes that reached the receiver.
+    /// Application bytes received.
     pub received: u64,
-    /// Application bytes that reached the receiver in each tenth of a second since the run began.
+    /// Application bytes received in each tenth of a second since the start of the run.
     pub received_by_tenth: Vec<u64>,
-    /// (time, bytes received so far) at each arrival, where recorded.
+    /// (time, bytes received so far) at each arrival, if recorded.
     pub series: Option<Vec<(Time, f64)>>,
-    /// Why the visit failed, where it did.
+    /// Why the visit failed, if it did.
     pub error: Option<String>,
-    /// Requests that wait for others to be complete.
+    /// Requests that wait for other objects.
     waiting: Vec<Waker>,
-    /// When requests that only wait for time may be made.
+    /// When requests that wait for time may be made.
     releases: Vec<Time>,
 }
 
-/// One object's state.
+/// State of one object.
 #[derive(Debug)]
 pub struct ObjectState {
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When the client asked for it.
+    /// When the client requested it.
     pub start: Option<Time>,
-    /// When the client knew it complete.
+    /// When the client considered it complete.
     pub completion: Option<Time>,
-    /// Bytes that reached the receiver.
+    /// Bytes received.
     pub received: u64,
-    /// Objects that must be complete before it is asked for.
+    /// Objects that must be complete before it is requested.
     after: Vec<usize>,
     /// Time from then to the request.
     delay: Span,
 }
 
 impl VisitProgress {
-    /// Nothing done yet of `visit`, which begins `now`.
+    /// Progress of `visit`, which starts `now`.
     pub fn new(visit: &Visit, now: Time, record_series: bool) -> Self {
         let objects = visit
             .objects
@@ -99,12 +99,12 @@ impl VisitProgress {
         Self(Arc::new(Inner { state: Mutex::new(state), over }))
     }
 
-    /// The state, locked for as long as the guard lives.
+    /// Locks the state.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `bytes` more of object `index` reached the receiver.
+    /// Counts `bytes` received of object `index`.
     pub fn received(&self, index: usize, bytes: usize, now: Time) {
         let mut guard = self.state();
         let state = &mut *guard;
@@ -124,7 +124,8 @@ impl VisitProgress {
         }
     }
 
-    /// Waits until object `index` may be asked for: those that it comes after are complete, and its delay is over.
+    /// Waits until object `index` may be requested: its dependencies are complete and its delay has
+    /// passed.
     pub fn poll_due(&self, index: usize, now: Time, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
@@ -140,12 +141,12 @@ impl VisitProgress {
         Poll::Pending
     }
 
-    /// When [`VisitProgress::release`] is to be called.
+    /// When to call [`VisitProgress::release`].
     pub fn next_release(&self) -> Option<Time> {
         self.state().releases.iter().min().copied()
     }
 
-    /// Lets requests go on that waited for `now`. False where there are none.
+    /// Releases requests that waited until `now`. Returns false if there are none.
     pub fn release(&self, now: Time) -> bool {
         let mut state = self.state();
         let before = state.releases.len();
@@ -157,14 +158,15 @@ impl VisitProgress {
         true
     }
 
-    /// Object `index` was asked for.
+    /// Records the request of object `index`.
     pub fn started(&self, index: usize, now: Time) {
         if let Some(object) = self.state().objects.get_mut(index) {
             object.start = Some(now);
         }
     }
 
-    /// The exchange of object `index` has ended at the client. It is complete only with every byte received.
+    /// Records the end of the exchange of object `index` at the client. The object is complete only
+    /// if all bytes have arrived.
     pub fn ended(&self, index: usize, now: Time) {
         let mut guard = self.state();
         let state = &mut *guard;
@@ -183,19 +185,19 @@ impl VisitProgress {
         }
     }
 
-    /// Something went wrong; the first reason stays.
+    /// Records a failure. The first reason stays.
     pub fn failed(&self, reason: String) {
         self.state().error.get_or_insert(reason);
         self.0.over.store(true, Ordering::Relaxed);
     }
 
-    /// When the last object was complete, once all are.
+    /// Completion of the last object, once all are complete.
     pub fn completion(&self) -> Option<Time> {
         let state = self.state();
         state.objects.iter().map(|object| object.completion).try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
     }
 
-    /// Nothing more will happen: all is complete, or something failed.
+    /// True if all objects are complete or the visit has failed.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Relaxed)
     }

@@ -142,7 +142,8 @@ fn both_ends_stop_when_the_time_of_one_flow_of_two_is_over() {
         let flows = vec![flow("short", stack.clone(), visit(4)), flow("long", stack.clone(), visit(10))];
         let outcome = run(&spec(flows));
         let of = |place: usize| outcome.links[0].carried.iter().find(|(flow, _)| *flow == place).unwrap().1;
-        // What was on the way, and in the queue, still arrives: two BDP of 125 kB, and the headers of the rest.
+        // What was on the way, and in the queue, still arrives: two BDP of 125 kB, and the headers
+        // of the rest.
         let most = outcome.flows[0].received as f64 * 1.1 + 2.0 * 125_000.0;
         assert!((of(0) as f64) < most, "{} B of {most}", of(0));
         // Alone for its last six seconds, the other has the link to itself for most of them.
@@ -182,7 +183,8 @@ fn more_than_the_link_carries_is_lost_at_its_queue() {
     let flow = &outcome.flows[0];
     let rate = flow.received as f64 * 1500.0 / 1472.0 * 8.0 / 10e6;
     assert!((9.8..=10.0).contains(&rate), "{rate} Mbps");
-    // What was sent has arrived, was lost, or is on the way: a BDP on the path, one in the queue, and one packet.
+    // What was sent has arrived, was lost, or is on the way: a BDP on the path, one in the queue,
+    // and one packet.
     let missing = flow.packets_sent - flow.received / 1472 - flow.packets_lost_queue;
     assert!((100..180).contains(&missing), "{missing} packets on the way");
     assert_eq!(outcome.links[0].counters.dropped_queue.packets, flow.packets_lost_queue);
@@ -266,7 +268,8 @@ fn datagrams_that_cannot_be_sent_are_refused_with_what_is_allowed() {
     }
 }
 
-/// Three hops of 50, 10 and 50 Mbps; the first and the last with 50 ms each way, the one between with 1 ms.
+/// Three hops of 50, 10 and 50 Mbps; the first and the last with 50 ms each way, the one between
+/// with 1 ms.
 fn hop_path(flows: Vec<FlowSpec>) -> RunSpec {
     let hop = |name: &str, rate, patch: &str| HopSpec {
         name: name.to_owned(),

@@ -102,7 +102,8 @@ fn sizes(packets: &[&Value]) -> u64 {
     packets.iter().map(|packet| packet["raw"]["length"].as_u64().unwrap()).sum()
 }
 
-/// Datagrams that packets of one side made: those with long headers are followed by the rest of their datagram.
+/// Datagrams that packets of one side made: those with long headers are followed by the rest of
+/// their datagram.
 fn datagrams(events: &[Value]) -> u64 {
     let sent: Vec<&Value> = events.iter().filter(|event| event["name"] == "quic:packet_sent").collect();
     let continues =
@@ -217,7 +218,8 @@ fn acknowledgements_name_what_arrived() {
                     for ack in frames(packet, "ack") {
                         acks += 1;
                         let delay = ack["ack_delay"].as_f64().unwrap();
-                        // Milliseconds: in the field's own unit, 8 microseconds, those held back would be thousands.
+                        // Milliseconds: in the field's own unit, 8 microseconds, those held back
+                        // would be thousands.
                         assert!((0.0..=100.0).contains(&delay), "{delay} ms");
                         let mut largest = 0;
                         for range in ack["acked_ranges"].as_array().unwrap() {

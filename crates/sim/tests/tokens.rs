@@ -1,4 +1,5 @@
-//! Path tokens in whole transfers: what the client brings is worth what the server would have remembered.
+//! Path tokens in whole transfers: what the client brings is worth what the server would have
+//! remembered.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

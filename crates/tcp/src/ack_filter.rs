@@ -1,51 +1,54 @@
-//! Thins acknowledgements on their way over a narrow return link (RFC 3449 §5.2.1).
+//! Drops redundant acknowledgements ahead of a narrow return link (ACK filtering, RFC 3449 §5.2.1).
 
 use crate::segment::Segment;
 use bentpipe_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Connections that are remembered. Beyond them, segments of a new one pass as they are until an old one has been silent.
+/// Connections tracked at once. Segments of a further connection pass unfiltered until a tracked
+/// one has been idle for an interval.
 const CONNECTIONS: usize = 1024;
 
-/// Holds pure acknowledgements of connections and lets only the newest of each pass, once an interval.
+/// Delays pure acknowledgements and forwards only the newest of each connection, once per interval.
 ///
-/// Acknowledgements are cumulative, so that a newer one stands for those before it. What says more than that passes at once,
-/// and takes the place of what is held: payload, SYN, FIN and RST; blocks, ECE or CWR other than before; an acknowledgement
-/// that repeats the one before, since senders count those (RFC 5681 §3.2), or opens the window anew.
+/// Acknowledgements are cumulative, so a newer one replaces those before it. A segment that says
+/// more than that passes at once and replaces the held one: payload, SYN, FIN or RST; SACK blocks,
+/// ECE or CWR that differ from the last; a duplicate acknowledgement, because senders count those
+/// (RFC 5681 §3.2); a window update.
 ///
-/// Call order: [`AckFilter::offer`] with each segment on its way; [`AckFilter::poll`] at [`AckFilter::next_timeout`], until `None`.
+/// Call order: [`AckFilter::offer`] with each segment; [`AckFilter::poll`] at
+/// [`AckFilter::next_timeout`], until `None`.
 #[derive(Debug)]
 pub struct AckFilter {
     interval: Span,
     connections: BTreeMap<u32, Connection>,
-    /// What is held, by when it is due.
+    /// Connections with a held segment, by due time.
     due: BTreeSet<(Time, u32)>,
     dropped: u64,
-    /// When silent connections were last forgotten.
+    /// When idle connections were last removed.
     swept: Time,
 }
 
-/// What is remembered of one connection.
+/// State of one connection.
 #[derive(Debug)]
 struct Connection {
-    /// The last segment with an acknowledgement, passed or held.
+    /// The last segment with an acknowledgement, forwarded or held.
     last: Segment,
-    /// The segment that is held, and when it is due.
+    /// The held segment and its due time.
     held: Option<(Time, Segment)>,
-    /// When an acknowledgement last passed.
+    /// When an acknowledgement was last forwarded.
     passed: Time,
 }
 
 impl AckFilter {
-    /// A filter that passes one acknowledgement of each connection every `interval`.
+    /// A filter that forwards one acknowledgement per connection and `interval`.
     pub fn new(interval: Span) -> Self {
         Self { interval, connections: BTreeMap::new(), due: BTreeSet::new(), dropped: 0, swept: Time::ZERO }
     }
 
-    /// Takes a segment of `connection`. Returns it where it passes at once.
+    /// Takes a segment of `connection`. Returns it if it passes at once.
     pub fn offer(&mut self, now: Time, connection: u32, segment: Segment) -> Option<Segment> {
         if segment.flags.syn || segment.flags.rst {
-            // What is held belongs to what ends here, or to what was before.
+            // The held segment belongs to the connection that ends here, or to an earlier one.
             self.drop_held(connection);
             self.connections.remove(&connection);
             return Some(segment);
@@ -66,7 +69,7 @@ impl AckFilter {
             known.last = segment;
         }
         if older && !urgent {
-            // Overtaken on its way: the newer one has said it all.
+            // Superseded by a newer acknowledgement that says the same.
             self.dropped += 1;
             return None;
         }
@@ -86,7 +89,7 @@ impl AckFilter {
         None
     }
 
-    /// The next held segment that is due, with its connection.
+    /// The next held segment due by `now`, with its connection.
     pub fn poll(&mut self, now: Time) -> Option<(u32, Segment)> {
         let &(at, connection) = self.due.first()?;
         if at > now {
@@ -99,12 +102,12 @@ impl AckFilter {
         Some((connection, segment))
     }
 
-    /// When a held segment is due.
+    /// When the next held segment is due.
     pub fn next_timeout(&self) -> Option<Time> {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Acknowledgements that were not passed on.
+    /// Number of acknowledgements dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -117,7 +120,7 @@ impl AckFilter {
         }
     }
 
-    /// Whether another connection can be remembered, now that those that have been silent for an interval are forgotten.
+    /// Whether another connection can be tracked, after removing those idle for an interval.
     fn has_room(&mut self, now: Time) -> bool {
         if self.connections.len() >= CONNECTIONS && now.since(self.swept) >= self.interval {
             self.swept = now;
@@ -128,7 +131,7 @@ impl AckFilter {
     }
 }
 
-/// Whether `new` tells a sender something beyond the progress since `last`.
+/// Whether `new` tells the sender anything beyond progress since `last`.
 fn says_more(last: &Segment, new: &Segment) -> bool {
     let repeats = new.ack == last.ack;
     let was_closed = last.window == 0 && new.window > 0;
@@ -174,7 +177,8 @@ mod tests {
         assert_eq!(filter.dropped(), 0);
     }
 
-    /// After a first acknowledgement of 1000 and a held one of 2000, `segment` passes at once in its place.
+    /// After a first acknowledgement of 1000 and a held one of 2000, `segment` passes at once in
+    /// its place.
     fn passes(segment: Segment) {
         let mut filter = AckFilter::new(INTERVAL);
         filter.offer(Time::ZERO, 1, ack(1000));
@@ -227,7 +231,7 @@ mod tests {
         filter.offer(Time::ZERO, 1, ack(1000));
         filter.offer(Time::from_millis(1), 1, ack(3000));
         assert_eq!(filter.offer(Time::from_millis(2), 1, ack(2000)), None);
-        // One with payload passes, but does not stand for what is held.
+        // A segment with payload passes but does not replace the held one.
         let data = Segment { len: 10, ..ack(2000) };
         assert_eq!(filter.offer(Time::from_millis(3), 1, data), Some(data));
         assert_eq!(filter.poll(Time::from_millis(20)), Some((1, ack(3000))));
@@ -255,7 +259,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, the newest acknowledgement has passed within an interval, and nothing is lost from the count.
+        /// For any input, the newest acknowledgement passes within an interval, and the counts add
+        /// up.
         #[test]
         fn the_newest_acknowledgement_passes_within_an_interval(
             steps in proptest::collection::vec((0u64..30, 0u64..3, 0u32..3, 0u64..2), 1..200),

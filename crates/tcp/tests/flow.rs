@@ -147,7 +147,8 @@ fn marks_are_asked_for_only_where_both_ends_agree() {
 
 #[test]
 fn a_controller_with_a_rate_sends_at_it_and_others_do_not_wait() {
-    // Longest time without a segment while slow start of the fourth round trip is sent, in shares of a round trip.
+    // Longest time without a segment while slow start of the fourth round trip is sent, in shares
+    // of a round trip.
     let gap = |name: &str| {
         let mut pair = Pair::new([settings(), settings()], name, &Pair::path(1000, ONE_WAY), 1);
         pair.applications[SERVER].to_write = 1448 * 3000;

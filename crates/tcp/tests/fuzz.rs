@@ -1,4 +1,5 @@
-//! Paths that lose, repeat, delay and reorder at random, readers that pause, and segments that make no sense.
+//! Paths that lose, repeat, delay and reorder at random, readers that pause, and segments that make
+//! no sense.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! The proxy between a client and a server: what one writes the other reads, and a slow one is felt by the other.
+//! The proxy between a client and a server: what one writes the other reads, and a slow one is felt
+//! by the other.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -165,7 +166,8 @@ fn the_clients_syn_is_answered_before_the_server_has_been_asked() {
     let mut world = World::new(1_000_000);
     world.run(Time::from_secs(2));
     let [client, server] = world.opened.map(Option::unwrap);
-    // One round trip over the satellite; the server hears of it after one way, and half its round trips on land.
+    // One round trip over the satellite; the server hears of it after one way, and half its round
+    // trips on land.
     assert!(client.since_start() >= Span::from_millis(601) && client.since_start() < Span::from_millis(602));
     assert!(server.since_start() >= Span::from_millis(331) && server.since_start() < Span::from_millis(332));
 

@@ -81,7 +81,8 @@ fn a_lost_syn_and_a_lost_answer_are_sent_again_after_a_second_each() {
     });
     pair.download(1000);
     assert!(pair.finish(Time::from_secs(20)));
-    // SYN lost at 0; SYN again at 1 s, its answer lost; that again a second later (the client's third SYN would come at 3 s).
+    // SYN lost at 0; SYN again at 1 s, its answer lost; that again a second later (the client's
+    // third SYN would come at 3 s).
     let opened = pair.data().next().map(|sent| sent.at).unwrap();
     assert!((Time::from_millis(2150)..Time::from_millis(2160)).contains(&opened), "{opened}");
 }

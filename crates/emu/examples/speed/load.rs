@@ -28,8 +28,10 @@ pub enum Sender {
     Gso,
 }
 
-/// Keeps the calling thread on the first processor where there are several, with real-time priority below the emulator's where chrt(1) is there and permitted: then what else the machine
-/// computes disturbs less, and the emulator's thread, which a packet wakes, does not take the processor from the sender but goes to another.
+/// Keeps the calling thread on the first processor where there are several, with real-time priority
+/// below the emulator's where chrt(1) is there and permitted: then what else the machine computes
+/// disturbs less, and the emulator's thread, which a packet wakes, does not take the processor from
+/// the sender but goes to another.
 pub fn important(priority: u8) {
     if thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
         let mut first = CpuSet::new();
@@ -58,7 +60,8 @@ pub fn sockets(emulator: &Emulator) -> Result<(UdpSocket, UdpSocket), Failed> {
     Ok((server, client))
 }
 
-/// Sends datagrams of so many bytes for so long, at a rate or as fast as it goes; how many, and the processor time that each took.
+/// Sends datagrams of so many bytes for so long, at a rate or as fast as it goes; how many, and the
+/// processor time that each took.
 pub fn send(
     socket: &UdpSocket,
     sender: Sender,
@@ -109,7 +112,8 @@ pub fn receive_all(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     received
 }
 
-/// Bytes of IP packets received in each hundredth of a second since the first, by the kernel's time stamps, however late this thread is.
+/// Bytes of IP packets received in each hundredth of a second since the first, by the kernel's time
+/// stamps, however late this thread is.
 pub fn received_by_time(socket: &UdpSocket, bins: usize) -> Result<Vec<u64>, Failed> {
     setsockopt(socket, ReceiveTimestampns, &true)?;
     let (mut counted, mut first) = (vec![0; bins], None);

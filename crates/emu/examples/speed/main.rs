@@ -1,9 +1,12 @@
-//! What the emulator can do on this machine, beside what is asked of it: how late packets leave, how many and how much it carries, how well it keeps a rate, and whether
-//! every packet is accounted for.
+//! What the emulator can do on this machine, beside what is asked of it: how late packets leave,
+//! how many and how much it carries, how well it keeps a rate, and whether every packet is
+//! accounted for.
 //!
-//! `cargo run --release -p bentpipe-emu --example speed [lateness|tcp|small|rate]… [busy_poll=US] [gro=US]`: all of them where none is named, in a minute and a half. Its exit status is 1 where
-//! something does not hold. Needs root, or runs in a user namespace, without real-time priority then. The programs that load the path have real-time priority too (chrt(1)), below that of
-//! the emulator, so that it is the emulator that is measured.
+//! `cargo run --release -p bentpipe-emu --example speed [lateness|tcp|small|rate]… [busy_poll=US]
+//! [gro=US]`: all of them where none is named, in a minute and a half. Its exit status is 1 where
+//! something does not hold. Needs root, or runs in a user namespace, without real-time priority
+//! then. The programs that load the path have real-time priority too (chrt(1)), below that of the
+//! emulator, so that it is the emulator that is measured.
 // It measures by the wall clock.
 #![allow(clippy::disallowed_methods)]
 
@@ -81,7 +84,8 @@ impl Speed {
         Ok(Emulator::start(Testbed::new(1, Bytes::new(1500))?, &path(mbps, delay_ms)?, self.settings)?)
     }
 
-    /// One line: what was measured beside what is asked, and whether it holds; then what the emulator says of itself.
+    /// One line: what was measured beside what is asked, and whether it holds; then what the
+    /// emulator says of itself.
     fn say(&mut self, measured: &str, asked: &str, held: bool, report: &Report, length: Duration) {
         let forward = &report.forward;
         let lateness = forward.lateness;
@@ -109,7 +113,8 @@ impl Speed {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| -> Result<(), Failed> {
             scope.spawn(|| load::receive_all(&client, &stop));
-            // Threads of their own, so that what is started after them does not inherit their priority.
+            // Threads of their own, so that what is started after them does not inherit their
+            // priority.
             let sender = scope.spawn(|| {
                 important(2);
                 load::send(&server, Sender::Each, 1222, Some(10_000), LENGTH)

@@ -7,41 +7,46 @@ use bentpipe_units::{Decibels, Ratio, Span, SymbolRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Adaptive coding and modulation over a fade; see [`crate::ModcodTable`] for what it chooses from.
+/// Adaptive coding and modulation over a fade, with the MODCODs of a [`ModcodTable`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcmConfig {
-    /// Symbols per second of the carrier.
+    /// Symbol rate of the carrier.
     pub symbol_rate: SymbolRate,
-    /// What it chooses from.
+    /// The MODCODs to choose from.
     pub modcods: ModcodTable,
-    /// Es/N0 at the receiver without any fade.
+    /// Es/N0 at the receiver under clear sky.
     pub clear_sky: Decibels,
-    /// How much more than a MODCOD needs must be there for it to be chosen; "0.5 dB" unless told.
+    /// Margin above the threshold that a MODCOD needs to be selected. Default: "0.5 dB".
     #[serde(default = "margin")]
     pub margin: Decibels,
-    /// From a change of Es/N0 at the receiver until packets with the new MODCOD leave the transmitter: reports and a satellite hop; "1.5 s" unless told.
+    /// Time from a change of Es/N0 at the receiver until packets with the new MODCOD leave the
+    /// transmitter: reporting and a satellite hop. Default: "1.5 s".
     #[serde(default = "loop_delay")]
     pub loop_delay: Span,
-    /// Share of the bits that IP packets have: pilots and encapsulation take the rest; 0.97 unless told.
+    /// Fraction of the bits available to IP packets; pilots and encapsulation take the rest.
+    /// Default: 0.97.
     #[serde(default = "framing")]
     pub framing: Ratio,
     /// Attenuation over time.
     pub fade: FadeConfig,
-    /// Share of packets lost while the MODCOD in use cannot be decoded; all unless told, since thresholds of these codes are steep.
+    /// Fraction of packets lost while the MODCOD in use cannot be decoded. Default: 1, because the
+    /// thresholds of these codes are steep.
     #[serde(default = "all")]
     pub loss: Ratio,
 }
 
-/// 0.5 to 1 dB are usual; a choice.
+/// Typical values are 0.5 to 1 dB; the lower end is our choice, since it shows more changes of
+/// MODCOD.
 fn margin() -> Decibels {
     Decibels::new(0.5).unwrap_or_default()
 }
-/// 0.5 s for a report over a satellite hop and back, and a report a second.
+/// 0.5 s for a report over a satellite hop and the return, plus one report per second.
 const fn loop_delay() -> Span {
     Span::from_millis(1500)
 }
-/// Pilots are 36 symbols for each 1440 (EN 302 307 §5.5.3): 0.976 is left. The rest is a guess at encapsulation.
+/// Pilots take 36 symbols per 1440 (EN 302 307 §5.5.3), which leaves 0.976. The rest is an estimate
+/// of encapsulation.
 fn framing() -> Ratio {
     Ratio::new(0.97).unwrap_or_default()
 }
@@ -50,7 +55,7 @@ fn all() -> Ratio {
 }
 
 impl AcmConfig {
-    /// Refuses what cannot be.
+    /// Checks all values.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.symbol_rate.is_zero() {
             return Err(ConfigError::refused("symbol_rate = 0 Bd", "sends nothing", "above 0 Bd"));

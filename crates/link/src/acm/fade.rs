@@ -8,12 +8,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// Attenuation over time: a list of points with straight lines between them, or an event.
+/// Attenuation over time: a list of points connected by straight lines, or an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FadeConfig {
-    /// Points in time, the first at zero, rising; the last value stays.
+    /// Points in ascending time, the first at zero. The last value holds from there on.
     Points(Vec<FadePoint>),
-    /// One shower.
+    /// One rain event.
     Event(FadeEvent),
 }
 
@@ -21,28 +21,28 @@ pub enum FadeConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FadePoint {
-    /// When, since the run began.
+    /// Time since the start of the run.
     pub at: Span,
-    /// Attenuation in dB; zero or more.
+    /// Attenuation in dB; 0 to 300.
     pub db: f64,
 }
 
-/// A fade that comes, stays and goes.
+/// A fade that sets in, holds and recedes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FadeEvent {
-    /// When it begins, since the run began.
+    /// When it sets in, since the start of the run.
     pub at: Span,
-    /// How fast it comes and goes; above zero.
+    /// How fast it sets in and recedes; above zero.
     pub slope: DecibelSlope,
-    /// How deep it becomes; above zero.
+    /// Its depth; above zero.
     pub depth: Decibels,
-    /// How long it stays so deep.
+    /// How long the full depth holds.
     pub hold: Span,
 }
 
 impl FadeConfig {
-    /// As seconds and decibels.
+    /// The fade as points in seconds and decibels.
     pub(crate) fn line(&self) -> Fade {
         match self {
             Self::Points(points) => Fade(points.iter().map(|point| (point.at.as_secs_f64(), point.db)).collect()),
@@ -83,7 +83,8 @@ impl FadeConfig {
     }
 }
 
-/// A fade as straight lines between points of time, in seconds, and attenuation, in dB; constant before the first and after the last.
+/// A fade as a piecewise linear function: time in seconds, attenuation in dB. Constant before the
+/// first point and after the last.
 pub(crate) struct Fade(pub Vec<(f64, f64)>);
 
 impl Fade {
@@ -96,7 +97,7 @@ impl Fade {
         }
     }
 
-    /// The times at which it passes `level`.
+    /// The times at which the attenuation crosses `level`.
     pub fn crossings(&self, level: f64) -> impl Iterator<Item = f64> {
         let lines = self.0.iter().zip(self.0.iter().skip(1));
         lines

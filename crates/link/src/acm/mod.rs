@@ -1,9 +1,11 @@
-//! Adaptive coding and modulation (ACM): what a fade makes of a carrier's rate.
+//! Adaptive coding and modulation (ACM): how the rate of a carrier follows a fade.
 //!
-//! The receiver measures Es/N0 and tells the transmitter, which takes the most efficient MODCOD whose threshold and margin lie below it; what it takes at
-//! one time goes by the Es/N0 of one loop delay before. Where the fade eats the margin before the loop has closed, the MODCOD in use cannot be decoded, and
-//! packets are lost until the next one is. Below the most robust MODCOD there is nothing to change to: it stays in use, and what its threshold says is lost.
-//! There is no hysteresis: a MODCOD comes back as soon as the margin does.
+//! The receiver measures Es/N0 and reports it. The transmitter selects the most efficient MODCOD
+//! whose threshold plus margin is below the reported value, one loop delay after the measurement.
+//! If the fade consumes the margin before the loop closes, the MODCOD in use cannot be decoded, and
+//! packets are lost until the next one takes over. Below the most robust MODCOD there is none to
+//! change to: it stays in use and loses what its threshold implies. There is no hysteresis: a
+//! MODCOD returns as soon as its margin does.
 
 pub(crate) mod config;
 pub(crate) mod fade;

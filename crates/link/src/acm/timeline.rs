@@ -8,7 +8,7 @@ use crate::schedule::{RateStep, Timeline, Window};
 use bentpipe_units::{Ratio, Span};
 use std::sync::Arc;
 
-/// What becomes of the rate over time, and when nothing can be decoded.
+/// The rate over time, and the windows in which nothing can be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AcmTimeline {
     pub steps: Vec<RateStep>,
@@ -16,12 +16,13 @@ pub(crate) struct AcmTimeline {
 }
 
 impl AcmConfig {
-    /// Goes through the fade.
+    /// Computes the rates and loss windows of the whole fade.
     pub(crate) fn timeline(&self) -> AcmTimeline {
         let fade = self.fade.line();
         let (clear, margin, loop_s) = (self.clear_sky.get(), self.margin.get(), self.loop_delay.as_secs_f64());
         let modcods = self.modcods.modcods();
-        // Nothing changes but where the fade passes what a MODCOD bears, or, one loop later, what it bears with its margin.
+        // The rate changes only when the fade crosses a MODCOD's threshold or, one loop later, its
+        // threshold and margin.
         let mut times = vec![0.0];
         for modcod in modcods {
             times.extend(fade.crossings(clear - modcod.threshold));
@@ -51,7 +52,7 @@ impl AcmConfig {
         timeline
     }
 
-    /// The MODCOD that is taken where the receiver reports so many dB.
+    /// The MODCOD that the transmitter selects if the receiver reports `es_n0` dB.
     fn chosen(&self, es_n0: f64) -> &'static Modcod {
         let modcods = self.modcods.modcods();
         let good = modcods.iter().filter(|modcod| modcod.threshold + self.margin.get() <= es_n0);
@@ -61,7 +62,7 @@ impl AcmConfig {
 }
 
 impl AcmTimeline {
-    /// The rate as a link takes it.
+    /// The rate model of a link.
     pub fn rate(self) -> RateModel {
         RateModel::Schedule {
             timeline: Arc::new(Timeline::new(self.steps.iter().map(|step| step.at), None)),
@@ -69,7 +70,8 @@ impl AcmTimeline {
         }
     }
 
-    /// The losses, where there are any: each packet with probability `ratio` while nothing can be decoded.
+    /// The loss process: each packet is lost with probability `ratio` while nothing can be decoded.
+    /// `None` if that never happens.
     pub fn loss(self, ratio: Ratio) -> Option<LoadedLoss> {
         (!self.windows.is_empty()).then(|| LoadedLoss::bernoulli(ratio, self.windows.into()))
     }
@@ -87,14 +89,14 @@ mod tests {
         );
         toml::from_str(&text).unwrap_or_else(|error| panic!("{text}\n{error}"))
     }
-    /// Milliseconds, and Mbps.
+    /// Steps in milliseconds and Mbps.
     fn steps(timeline: &AcmTimeline) -> Vec<(u64, f64)> {
         timeline.steps.iter().map(|step| (step.at.as_nanos() / 1_000_000, step.rate.as_mbps_f64())).collect()
     }
 
     #[test]
     fn a_clear_sky_has_one_modcod() {
-        // 16APSK 5/6 needs 11.61 dB; 32APSK 3/4, 12.73, would leave no margin.
+        // 16APSK 5/6 needs 11.61 dB. 32APSK 3/4 needs 12.73 dB, which would leave no margin.
         let timeline = acm("[{ at = \"0 s\", db = 0 }]").timeline();
         assert_eq!(timeline.steps, [RateStep { at: Span::ZERO, rate: Rate::from_bps(33_001_840) }]);
         assert_eq!(timeline.windows, []);
@@ -102,9 +104,10 @@ mod tests {
 
     #[test]
     fn a_slow_fade_changes_the_rate_one_loop_after_the_margin_is_reached() {
-        // 0.1 dB/s: the margin of 1 dB lasts for 10 s, the loop takes 1.5 s.
+        // At 0.1 dB/s, the margin of 1 dB lasts for 10 s; the loop takes 1.5 s.
         let timeline = acm("[{ at = \"0 s\", db = 0 }, { at = \"20 s\", db = 2 }]").timeline();
-        // 13 - 11.61 - 1 = 0.39 dB after 3.9 s; then 16APSK 4/5 (11.03) until 0.97 dB, and 3/4 (10.21) until 1.79 dB.
+        // 13 - 11.61 - 1 = 0.39 dB after 3.9 s; then 16APSK 4/5 (11.03) until 0.97 dB, and 3/4
+        // (10.21) until 1.79 dB.
         assert_eq!(
             steps(&timeline),
             [(0, 33.00184), (5_400, 31.65623), (11_200, 29.66728), (19_400, 26.37201)],
@@ -115,9 +118,10 @@ mod tests {
 
     #[test]
     fn a_fast_fade_loses_what_is_sent_until_the_loop_has_closed() {
-        // 2 dB/s: the margin is gone in 0.5 s, and the loop closes a second later.
+        // At 2 dB/s, the margin is gone in 0.5 s, and the loop closes a second later.
         let timeline = acm("{ at = \"10 s\", slope = \"2 dB/s\", depth = \"1.9 dB\", hold = \"60 s\" }").timeline();
-        // 16APSK 5/6 is given up for what is there at 10.195 s, when 0.39 dB are gone; and cannot be decoded once 1.39 are.
+        // 16APSK 5/6 is abandoned for what is measured at 10.195 s, 0.39 dB into the fade. It
+        // cannot be decoded beyond 1.39 dB.
         let first = timeline.windows[0];
         assert_eq!((first.from, first.to), (Span::from_millis(10_695), Span::from_millis(11_695)));
     }
@@ -128,7 +132,7 @@ mod tests {
         assert_eq!(timeline.steps.iter().map(|step| step.rate).min(), Some(Rate::from_bps(4_902_430)));
         let lost = timeline.windows.iter().map(|window| window.to - window.from).max().unwrap();
         assert!(lost > Span::from_secs(8), "{:?}", timeline.windows);
-        // And all is well again in the end.
+        // The first rate returns in the end.
         assert_eq!(timeline.steps.last().map(|step| step.rate), timeline.steps.first().map(|step| step.rate));
     }
 

@@ -1,4 +1,4 @@
-//! How the capacity of a carrier is given to the terminals that share it.
+//! Configuration of capacity allocation.
 
 use crate::ConfigError;
 use crate::capacity_allocation::presets::CapacityAllocationPreset;
@@ -10,97 +10,104 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// How the capacity of a carrier is given to the terminals that share it: `"none"`, the name of a preset, or a table.
+/// How terminals share the capacity of a carrier: `"none"`, the name of a preset, or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CapacityAllocation {
-    /// One queue and one transmitter for all ports, first come, first served.
+    /// One queue and one transmitter for all terminals, first come, first served.
     #[default]
     None,
-    /// Frames whose capacity a controller allocates, in part on demand.
+    /// A controller allocates the capacity of each frame, in part on demand.
     Dama(Dama),
 }
 
-/// Demand-assigned multiple access (DAMA) in the terms of DVB-RCS2 (ETSI EN 301 545-2): what terminals may ask for, and how long asking takes.
-/// All terminals have the same contract.
+/// Demand-assigned multiple access (DAMA) in the terms of DVB-RCS2 (ETSI EN 301 545-2). All
+/// terminals have the same contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dama {
-    /// The length of a frame.
+    /// Length of a frame.
     pub frame: Span,
-    /// Constant rate assignment: what each terminal gets in every frame, unasked.
+    /// Constant rate assignment: rate that each terminal gets in every frame without a request.
     pub cra: Rate,
-    /// The most that a terminal may ask for as rate-based dynamic capacity, beside its constant rate; zero for none.
+    /// Rate-based dynamic capacity: the highest rate that a terminal may request in addition to its
+    /// constant rate; zero for none.
     pub rbdc: Rate,
-    /// The most that a terminal may have asked for as volume-based dynamic capacity and not have got yet; zero for none.
+    /// Volume-based dynamic capacity: the largest volume that a terminal may have outstanding; zero
+    /// for none.
     pub vbdc: Bytes,
-    /// Free capacity assignment: what nobody has asked for is given to all terminals alike.
+    /// Free capacity assignment: unrequested capacity is divided evenly among all terminals.
     pub fca: bool,
-    /// Time between two occasions on which a terminal may ask; whole frames, rounded up.
+    /// Interval between a terminal's opportunities to send a request; rounded up to whole frames.
     pub sync: Span,
-    /// How long a request is on the way from terminal to controller.
+    /// Propagation delay of a request from terminal to controller.
     pub request_delay: Span,
-    /// How long the controller takes to make a plan of it.
+    /// Time that the controller takes to include a request in a plan.
     pub processing: Span,
-    /// How long a plan is on the way from controller to terminal.
+    /// Propagation delay of a plan (TBTP) from controller to terminal.
     pub plan_delay: Span,
-    /// After this long a rate that has not been asked for again ends; whole frames, rounded up.
+    /// A requested rate expires after this time unless it is requested again; rounded up to whole
+    /// frames.
     pub timeout: Span,
-    /// Minimum scheduling latency: the time within which a rate-based request means to empty the terminal's queue.
+    /// Minimum scheduling latency: the time within which a rate request aims to empty the
+    /// terminal's queue.
     pub msl: Span,
 }
 
-/// The longest a frame or any of the delays may be: beyond it the arithmetic of frames would wrap, and nothing real is near.
+/// Longest frame or delay: beyond it the arithmetic of frames would overflow, and no real system
+/// comes close.
 const LONGEST: Span = Span::from_secs(3600);
 
-/// An allocation as a table.
+/// A capacity allocation as a table.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AllocationTable")]
 pub(crate) struct Table {
-    /// What holds where nothing else is said; the timing of "dama" without any capacity unless told.
+    /// Preset that supplies the keys not given here. Default: the timing of "dama" without any
+    /// capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     preset: Option<String>,
-    /// The length of a frame; "26.5 ms" unless told.
+    /// Length of a frame. Default: "26.5 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     frame: Option<Span>,
-    /// What each terminal gets in every frame, unasked.
+    /// Rate that each terminal gets in every frame without a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     cra: Option<Rate>,
-    /// The most that a terminal may ask for as a rate, beside `cra`.
+    /// Highest rate that a terminal may request in addition to `cra`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rbdc: Option<Rate>,
-    /// The most that a terminal may ask for as a volume before it has got it.
+    /// Largest volume that a terminal may have outstanding.
     #[serde(skip_serializing_if = "Option::is_none")]
     vbdc: Option<Bytes>,
-    /// What nobody has asked for is given to all terminals alike.
+    /// Unrequested capacity is divided evenly among all terminals.
     #[serde(skip_serializing_if = "Option::is_none")]
     fca: Option<bool>,
-    /// Time between two occasions on which a terminal may ask; "1 s" unless told.
+    /// Interval between a terminal's opportunities to send a request. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     sync: Option<Span>,
-    /// From terminal to controller; "250 ms" unless told.
+    /// Delay from terminal to controller. Default: "250 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     request_delay: Option<Span>,
-    /// What the controller takes; a frame unless told.
+    /// Processing time of the controller. Default: one frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     processing: Option<Span>,
-    /// From controller to terminal; "250 ms" unless told.
+    /// Delay from controller to terminal. Default: "250 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     plan_delay: Option<Span>,
-    /// A rate that is not asked for again ends after this long; `sync` and a frame more unless told.
+    /// A requested rate expires after this time. Default: `sync` plus one frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
-    /// The time within which a request for a rate means to empty the queue; the frames that asking takes unless told.
+    /// Time within which a rate request aims to empty the queue. Default: the frames that a request
+    /// takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     msl: Option<Span>,
 }
 
 impl CapacityAllocation {
-    /// True where nothing is allocated.
+    /// True if no capacity is allocated.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// What is allocated, if anything is.
+    /// The allocation, if there is one.
     pub const fn dama(&self) -> Option<&Dama> {
         match self {
             Self::None => None,
@@ -114,17 +121,18 @@ impl CapacityAllocation {
 }
 
 impl Dama {
-    /// Whole frames that `span` takes, rounded up, at least one.
+    /// `span` in whole frames, rounded up; at least one.
     pub(crate) fn frames(&self, span: Span) -> u64 {
         span.as_nanos().div_ceil(self.frame.as_nanos().max(1)).max(1)
     }
 
-    /// From the frame at whose beginning a terminal asks to the first frame that may be planned by it: request, processing and plan, in whole frames.
+    /// Frames from the one in which a terminal sends a request to the first one planned with it:
+    /// request, processing and plan.
     pub fn scheduling_frames(&self) -> u64 {
         self.frames(self.request_delay + self.processing + self.plan_delay)
     }
 
-    /// Refuses what cannot be.
+    /// Checks all values.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let refused = |key: &str, value: &dyn fmt::Display, problem: &str, allowed: &str| {
             Err(ConfigError::refused(format!("{key} = {value}"), problem, allowed))
@@ -189,7 +197,7 @@ impl MultiFormat for CapacityAllocation {
         if frame.is_zero() {
             return Err(ConfigError::refused("frame = 0 s", "is no time for an allocation", "above 0 s, up to 1 h"));
         }
-        // What follows from other values does so from those told, unless a preset fixes it.
+        // Without a preset, values that are not given follow from those that are.
         let derived = table.preset.is_none();
         let mut dama = Dama {
             frame,
@@ -204,7 +212,7 @@ impl MultiFormat for CapacityAllocation {
             timeout: base.timeout,
             msl: base.msl,
         };
-        // Only a time that was told itself stays where those that it follows from change.
+        // With a preset, a time that was not given follows if what it depends on was given.
         let moved = table.frame.is_some() || table.sync.is_some();
         dama.timeout = match table.timeout {
             Some(timeout) => timeout,

@@ -1,4 +1,4 @@
-//! Who gets what of a frame.
+//! Divides the capacity of a frame among terminals.
 
 use super::config::Dama;
 use super::max_min::max_min;
@@ -6,41 +6,43 @@ use super::requests::Request;
 use bentpipe_units::{Rate, Span};
 use std::collections::VecDeque;
 
-/// What a plan says of one terminal, in bytes of one frame.
+/// One terminal's part of a plan, in bytes of one frame.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Grant {
     pub requested: u64,
     pub allocated: u64,
-    /// Of what is allocated, what was asked for as a volume.
+    /// The part of `allocated` that was requested as a volume.
     pub volume: u64,
     pub used: u64,
 }
 
-/// The controller of a carrier (in DVB-RCS2 the network control centre, NCC), as of the time at which its plans are used: a request that terminals send in frame
-/// n is part of the plans from frame n + [`Dama::scheduling_frames`] on.
+/// The capacity controller of a carrier: the network control centre (NCC) of DVB-RCS2.
+///
+/// Its time is that at which its plans take effect: a request sent in frame n is part of the plans
+/// from frame n + [`Dama::scheduling_frames`] on.
 #[derive(Debug, Clone)]
 pub struct Controller {
-    /// Requests under way: from which frame on they count, of whom, and what.
+    /// Requests in flight: the frame from which they count, the terminal, and the request.
     pending: VecDeque<(u64, usize, Request)>,
     bookings: Vec<TerminalDemand>,
-    /// The demands of one kind, by terminal: kept for its memory.
+    /// The demands of one kind by terminal. Kept to reuse its memory.
     demands: Vec<u64>,
 }
 
-/// What the controller knows of one terminal.
+/// What the controller knows about one terminal.
 #[derive(Debug, Clone, Default)]
 struct TerminalDemand {
-    /// The rate in force.
+    /// The requested rate in force.
     rate: Rate,
-    /// The frame in which it ends unless it is asked for again.
+    /// The frame in which that rate expires unless it is requested again.
     until: u64,
-    /// The volume not given yet, in bytes.
+    /// Requested volume not granted yet, in bytes.
     volume: u64,
     constant: ByteAccumulator,
     dynamic: ByteAccumulator,
 }
 
-/// Turns a rate into whole bytes by frame, and keeps what is left over for the next.
+/// Converts a rate to whole bytes per frame and carries the remainder over to the next frame.
 #[derive(Debug, Clone, Default)]
 struct ByteAccumulator(u128);
 
@@ -54,18 +56,21 @@ impl ByteAccumulator {
 }
 
 impl Controller {
-    /// A controller that nobody has asked for anything.
+    /// A controller without requests.
     pub fn new(ports: usize) -> Self {
         Self { pending: VecDeque::new(), bookings: vec![TerminalDemand::default(); ports], demands: vec![0; ports] }
     }
 
-    /// A request of `port` that counts from `frame` on; requests come in the order of these.
+    /// Takes a request of terminal `port` that counts from `frame` on. Requests arrive in the order
+    /// of these frames.
     pub fn receive(&mut self, frame: u64, port: usize, request: Request) {
         self.pending.push_back((frame, port, request));
     }
 
-    /// Plans `frame`, which carries `capacity` bytes: constant rates first, then rates asked for, then volumes, then what is left, where it is given
-    /// away. Each kind is shared max-min fairly of what those before it leave.
+    /// Plans `frame`, which carries `capacity` bytes: constant rates first, then requested rates,
+    /// then requested volumes, then free capacity if enabled.
+    ///
+    /// Each kind is shared max-min fairly from what the kinds before it leave.
     pub fn plan(&mut self, dama: &Dama, frame: u64, mut capacity: u64, grants: &mut [Grant]) {
         self.accept(dama, frame);
         grants.fill(Grant::default());
@@ -96,7 +101,7 @@ impl Controller {
         }
     }
 
-    /// Takes in the requests that count from `frame` on, and ends rates that nobody has asked for again.
+    /// Takes in the requests that count from `frame` on, and ends rates that have expired.
     fn accept(&mut self, dama: &Dama, frame: u64) {
         while self.pending.front().is_some_and(|(from, _, _)| *from <= frame) {
             let Some((_, port, request)) = self.pending.pop_front() else { break };
@@ -112,7 +117,7 @@ impl Controller {
         }
     }
 
-    /// Whether plans from `frame` on will hold nothing that was asked for.
+    /// True if plans from `frame` on contain nothing requested.
     pub fn is_idle(&self, frame: u64) -> bool {
         self.pending.is_empty()
             && self
@@ -121,17 +126,17 @@ impl Controller {
                 .all(|booking| booking.volume == 0 && (booking.rate.is_zero() || booking.until <= frame))
     }
 
-    /// Leaves out so many frames in which nothing is asked for.
+    /// Skips `frames` frames in which nothing is requested.
     pub fn skip(&mut self, dama: &Dama, frames: u64) {
         for booking in &mut self.bookings {
-            // Only the remainder matters, and none of these products is larger than one whole period of it.
+            // Only the remainder matters. None of these products exceeds one period of it.
             let span = u128::from(dama.frame.as_nanos()) * u128::from(frames) % 8_000_000_000;
             booking.constant.bytes(dama.cra, Span::from_nanos(span as u64));
         }
     }
 }
 
-/// The kinds of capacity in the order in which they are given.
+/// The kinds of capacity, in the order in which they are granted.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// Constant rate assignment, CRA.

@@ -12,57 +12,61 @@ use bentpipe_units::{Bytes, Span, Time};
 
 use std::collections::VecDeque;
 
-/// What one terminal had of one frame, as [`Link::take_frame_shares`](crate::Link::take_frame_shares) tells.
+/// One terminal's share of one frame, from
+/// [`Link::take_frame_shares`](crate::Link::take_frame_shares).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameShare {
-    /// When the frame begins.
+    /// Start of the frame.
     pub begin: Time,
-    /// How long it is.
+    /// Length of the frame.
     pub length: Span,
     /// The terminal.
     pub port: usize,
-    /// What the terminal is due or has asked for, as far as the controller knows when it plans the frame: its constant rate, the rate it has asked for, and all
-    /// of the volume that it has asked for and not got.
+    /// What the terminal is entitled to or has requested, as known to the controller when it plans
+    /// the frame: its constant rate, the rate it has requested, and its outstanding volume.
     pub requested: Bytes,
-    /// What the plan gives it.
+    /// What the plan grants.
     pub allocated: Bytes,
-    /// What it has sent.
+    /// What the terminal has sent.
     pub used: Bytes,
 }
 
-/// Most frames' shares that are kept for somebody who does not come for them.
+/// Limit of recorded shares that nobody has taken yet. The oldest are dropped.
 const MAX_RECORDED: usize = 1 << 16;
 
-/// A terminal.
+/// A terminal's queue and requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal<P> {
     pub queue: Queue<P>,
-    /// Of the packet at the queue's front, what is not sent yet, where it has been begun. A packet may take several frames: as fragments of
-    /// RLE (ETSI TS 103 179), without their headers.
+    /// Bytes not yet sent of the packet at the front of the queue, once its transmission has begun.
+    ///
+    /// A packet may take several frames, like fragments of RLE (ETSI TS 103 179), here without
+    /// their headers.
     pub left: Option<u32>,
     requests: Requests,
 }
 
-/// Everything of a link with allocation that a plain one does not have.
+/// The state that a link needs only if its capacity is allocated.
 #[derive(Debug, Clone)]
 pub(crate) struct Allocation<P> {
     dama: Dama,
     rate: RateModel,
     /// When frame 0 begins.
     phase: Span,
-    /// The next frame, of which nothing has happened yet.
+    /// Number of the next frame.
     next: u64,
     pub terminals: Vec<Terminal<P>>,
-    /// What waits at all terminals together.
+    /// Totals over the queues of all terminals.
     pub waiting: PacketTotals,
     controller: Controller,
-    /// The current frame's plan, by terminal.
+    /// The current plan, by terminal.
     pub grants: Vec<Grant>,
     recorded: Option<VecDeque<FrameShare>>,
 }
 
 impl<P> Allocation<P> {
-    /// An allocation of `dama` to so many `ports`; `phase` and `turns` draw when frames begin and in which frames each terminal may ask.
+    /// Allocation of `dama` to `ports` terminals. `phase` draws when frames begin, and `turns` in
+    /// which frames each terminal may send a request.
     pub fn new(
         model: &DirectionModel,
         dama: &Dama,
@@ -90,22 +94,22 @@ impl<P> Allocation<P> {
         }
     }
 
-    /// When the next frame begins.
+    /// Start of the next frame.
     pub fn due(&self) -> Time {
         Time::ZERO + self.phase + self.dama.frame * self.next
     }
 
-    /// The number of the next frame.
+    /// Number of the next frame.
     pub fn frame(&self) -> u64 {
         self.next
     }
 
-    /// Packets at terminals, one that is being sent in pieces included.
+    /// Packets at terminals, including those that are partly sent.
     pub fn held(&self) -> u64 {
         self.terminals.iter().map(|terminal| terminal.queue.held()).sum()
     }
 
-    /// A packet joins the queue of the terminal it came to.
+    /// Appends a packet to the queue of its terminal.
     pub fn arrive(&mut self, held: Accepted<P>) {
         let bytes = held.packet.bytes;
         self.waiting.add(bytes);
@@ -114,9 +118,9 @@ impl<P> Allocation<P> {
         terminal.queue.push(held);
     }
 
-    /// Makes the plan of the next frame, which begins at `begin`.
+    /// Plans the next frame, which begins at `begin`.
     pub fn plan(&mut self, begin: Time) {
-        // Whole bytes: frames never carry more than the rate allows over any time.
+        // Rounded down: frames never carry more than the rate allows over any interval.
         let capacity = self.rate.capacity(begin, begin + self.dama.frame).get();
         self.controller.plan(&self.dama, self.next, capacity, &mut self.grants);
         for (terminal, grant) in self.terminals.iter_mut().zip(&self.grants) {
@@ -124,7 +128,8 @@ impl<P> Allocation<P> {
         }
     }
 
-    /// Ends what happens at the beginning of the frame, once its packets are on their way: terminals whose turn it is ask.
+    /// Completes the start of a frame after its packets have left: terminals whose turn it is send
+    /// their requests.
     pub fn close(&mut self, begin: Time) {
         let effective = self.next + self.dama.scheduling_frames();
         for (port, terminal) in self.terminals.iter_mut().enumerate() {
@@ -148,7 +153,8 @@ impl<P> Allocation<P> {
         self.next += 1;
     }
 
-    /// Where nothing is or will be under way unless a packet comes, leaves out the frames that begin up to `now`: nobody could tell. True where it did.
+    /// Skips the frames that begin by `now` if nothing is queued, requested or recorded. Returns
+    /// true if it did.
     pub fn skip(&mut self, now: Time) -> bool {
         let quiet = self.recorded.is_none()
             && self.controller.is_idle(self.next)
@@ -162,12 +168,12 @@ impl<P> Allocation<P> {
         quiet
     }
 
-    /// From now on what happens in each frame is kept.
+    /// Records the shares of all frames from now on.
     pub fn start_recording(&mut self) {
         self.recorded.get_or_insert_default();
     }
 
-    /// Hands out what has been kept.
+    /// Takes the recorded shares.
     pub fn take_recorded(&mut self) -> impl Iterator<Item = FrameShare> {
         self.recorded.iter_mut().flat_map(|recorded| recorded.drain(..))
     }

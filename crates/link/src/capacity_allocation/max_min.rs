@@ -1,13 +1,17 @@
-//! Max-min fair shares.
+//! Max-min fairness.
 
-/// Shares `capacity` between `demands` max-min fairly (Bertsekas and Gallager, *Data Networks*, 2nd ed., §6.5.2, for one resource): nobody gets more than it
-/// asks for, and nobody who wants more gets less than another. What whole numbers leave over, less than one for each who is not satisfied,
-/// goes to them one by one from `first` on, so that over frames nobody is preferred. Adds to `shares`; returns what is left.
+/// Shares `capacity` among `demands` max-min fairly, adds the result to `shares`, and returns what
+/// is left.
+///
+/// No demand gets more than it asks for, and no unsatisfied demand gets less than another
+/// (Bertsekas and Gallager, *Data Networks*, 2nd ed., §6.5.2, for one resource). The remainder of
+/// the integer division goes to unsatisfied demands one by one, from index `first` on; varying
+/// `first` from frame to frame prefers nobody.
 pub fn max_min(mut capacity: u64, demands: &[u64], first: usize, shares: &mut [u64]) -> u64 {
     let mut open: Vec<usize> = (0..demands.len()).filter(|&at| demands[at] > 0).collect();
     open.sort_by_key(|&at| demands[at]);
     let mut rest = open.as_slice();
-    // The smallest demand is met where an even share of what is left would meet it.
+    // The smallest demand is satisfied if an even share of what is left satisfies it.
     while let Some((&at, others)) = rest.split_first() {
         if demands[at] > capacity / rest.len() as u64 {
             break;
@@ -33,7 +37,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The optimum by its definition: unit by unit, to one of those who have least among those who want more.
+    /// The optimum by definition: unit by unit, to a demand with the smallest share among the
+    /// unsatisfied ones.
     fn filled(mut capacity: u64, demands: &[u64]) -> Vec<u64> {
         let mut shares = vec![0; demands.len()];
         while capacity > 0 {
@@ -54,7 +59,7 @@ mod tests {
             let left = max_min(capacity, &demands, first, &mut shares);
             prop_assert_eq!(shares.iter().sum::<u64>() + left, capacity);
             prop_assert!(left == 0 || shares == demands);
-            // Who gets the odd units is a matter of turns: all else is determined.
+            // Which demand gets the odd units depends on `first`; all else is determined.
             let mut sorted = shares.clone();
             sorted.sort_unstable();
             let mut optimum = filled(capacity, &demands);

@@ -1,16 +1,18 @@
-//! Capacity allocation: frames of a carrier, shared by terminals that ask a controller for capacity.
+//! Capacity allocation: terminals request capacity on a shared carrier from a controller.
 //!
-//! Each port is a terminal with a queue of its own. Time is cut into frames; where the first one begins is drawn for each run. For every frame the
-//! controller (the network control centre, NCC) has a plan: how many bytes of the frame belong to each terminal. A terminal sends in its part of the frame what
-//! waited when the frame began; what it does not use of it is lost. Every so often a terminal may ask for more: the request travels to the
-//! controller, the controller makes it part of its plans, and the first plan that knows of it travels back. Signalling is never lost
-//! and takes none of the capacity.
+//! Each port is a terminal with a queue of its own. Time is divided into frames; the start of the
+//! first one is random for each run. For every frame, the controller (the network control centre,
+//! NCC) has a plan: how many bytes of the frame each terminal may send. A terminal sends in its
+//! part of the frame what its queue held when the frame began; what it leaves unused is lost. At
+//! regular intervals a terminal may request more: the request travels to the controller, the
+//! controller adds it to its plans, and the first plan that includes it travels back. Signalling is
+//! never lost and uses no capacity.
 //!
-//! * `requests` is the terminal's side: what it asks for.
-//! * `controller` is the other: who gets what of a frame.
-//! * `shares` divides fairly.
-//! * `presets` are allocations by name.
-//! * [`Link`](crate::Link) sends the packets (`link/framed.rs`).
+//! * `requests`: the terminal's side.
+//! * `controller`: the controller's side.
+//! * `max_min`: fair division.
+//! * `presets`: allocations by name.
+//! * `link/framed.rs`: how a [`Link`](crate::Link) sends packets in frames.
 
 pub(crate) mod config;
 mod controller;

@@ -1,29 +1,31 @@
-//! Allocations by name.
+//! Capacity allocations by name.
 
 use super::config::Dama;
 use bentpipe_units::{Bytes, Rate, Span};
 
-/// An allocation that scenarios call by name.
+/// A capacity allocation that scenarios select by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapacityAllocationPreset {
-    /// What a scenario calls it.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// One-line description.
     pub about: &'static str,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: &'static str,
-    /// Its figures.
+    /// The parameters.
     pub dama: Dama,
 }
 
-/// Of OpenSAND's sample configuration: the return link's frame.
+/// Frame of the return link in OpenSAND's sample configuration.
 const FRAME: Span = Span::from_micros(26_500);
 
 const SAMPLE: &str = "OpenSAND, sample configuration: frame 26.5 ms, synchronisation period 1000 ms, 250 ms a hop, minimum scheduling latency 23 frames";
 
 impl Dama {
-    /// The timing of OpenSAND's sample, without any capacity. The minimum scheduling latency is the sample's own figure, 23 frames; what
-    /// the delays add up to is 20.
+    /// The timing of OpenSAND's sample configuration, without any capacity.
+    ///
+    /// The minimum scheduling latency is the sample's own figure, 23 frames; its delays add up to
+    /// 20.
     pub(crate) const fn timing() -> Self {
         Self {
             frame: FRAME,
@@ -35,7 +37,7 @@ impl Dama {
             request_delay: Span::from_millis(250),
             processing: FRAME,
             plan_delay: Span::from_millis(250),
-            // The synchronisation period in frames, 38, and one more.
+            // The synchronisation period in frames, 38, plus one.
             timeout: Span::from_nanos(39 * FRAME.as_nanos()),
             msl: Span::from_nanos(23 * FRAME.as_nanos()),
         }
@@ -43,7 +45,7 @@ impl Dama {
 }
 
 impl CapacityAllocationPreset {
-    /// Every allocation that a scenario may name.
+    /// Every allocation that scenarios may name.
     pub fn all() -> [Self; 3] {
         let kbps = |kbps: u64| Rate::from_bps(kbps * 1000);
         [
@@ -73,7 +75,7 @@ impl CapacityAllocationPreset {
         Self::all().into_iter().find(|preset| preset.name == name)
     }
 
-    /// All names, for messages.
+    /// All names, for error messages.
     pub fn names() -> String {
         Self::all().map(|preset| preset.name).join(", ")
     }

@@ -1,4 +1,4 @@
-//! What a terminal asks for.
+//! Capacity requests of a terminal.
 
 use super::config::Dama;
 use bentpipe_units::Rate;
@@ -7,44 +7,46 @@ use std::collections::VecDeque;
 /// A capacity request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The rate asked for beside the constant one (RBDC); takes the place of the one asked for before.
+    /// Requested rate in addition to the constant one (RBDC). Replaces the rate of the previous
+    /// request.
     pub rate: Rate,
-    /// The volume in bytes asked for (VBDC); comes on top of those asked for before.
+    /// Requested volume in bytes (VBDC). Adds to the volumes of previous requests.
     pub volume: u64,
 }
 
 /// The requests of one terminal.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// In which frame of each synchronisation period the terminal may ask.
+    /// The frame of each synchronisation period in which the terminal may send a request.
     turn: u64,
-    /// Bytes that have come since it last might.
+    /// Bytes that have arrived since the last opportunity.
     arrived: u64,
-    /// The rates, constant part included, asked for within the minimum scheduling latency, and when.
+    /// Rates requested within the minimum scheduling latency, including the constant rate, with
+    /// their frames.
     asked: VecDeque<(u64, Rate)>,
-    /// Bytes asked for as a volume and not yet given.
+    /// Bytes requested as a volume and not yet granted.
     outstanding: u64,
-    /// The rate that the last request asked for.
+    /// The rate of the last request.
     last: Rate,
 }
 
 impl Requests {
-    /// A terminal whose turn to ask is frame `turn` of each synchronisation period.
+    /// A terminal that may send a request in frame `turn` of each synchronisation period.
     pub fn new(turn: u64) -> Self {
         Self { turn, arrived: 0, asked: VecDeque::new(), outstanding: 0, last: Rate::ZERO }
     }
 
-    /// A packet of `bytes` has joined the queue.
+    /// Counts a packet of `bytes` that joins the queue.
     pub fn arrived(&mut self, bytes: u32) {
         self.arrived += u64::from(bytes);
     }
 
-    /// A plan gives `bytes` of what was asked for as a volume.
+    /// Counts `bytes` that a plan grants of the requested volume.
     pub fn granted(&mut self, bytes: u64) {
         self.outstanding = self.outstanding.saturating_sub(bytes);
     }
 
-    /// Whether nothing will be asked for from `frame` on unless packets come, where none wait.
+    /// True if an empty queue needs no further request from `frame` on until packets arrive.
     pub fn is_idle(&self, dama: &Dama, frame: u64) -> bool {
         let window = dama.frames(dama.msl);
         self.arrived == 0
@@ -53,15 +55,18 @@ impl Requests {
             && self.asked.back().is_none_or(|(at, _)| at + window <= frame)
     }
 
-    /// What the terminal asks for in `frame` with `backlog` bytes waiting, where it is its turn and there is something to say.
+    /// The request to send in `frame` with `backlog` bytes queued. `None` if it is not the
+    /// terminal's turn, or if nothing needs to change.
     ///
-    /// The rate is that of OpenSAND's terminals (`DamaAgentRcsLegacy::computeRbdcRequest`): what came since the last turn, over the time since then, and what
-    /// waits beyond what earlier requests will bring, over the minimum scheduling latency:
+    /// The rate follows OpenSAND's terminals (`DamaAgentRcsLegacy::computeRbdcRequest`): arrivals
+    /// since the last turn over the time since then, plus the backlog that earlier requests will
+    /// not serve, over the minimum scheduling latency:
     ///
-    /// r = arrivals / T + max(0, backlog - T · Σ r) / MSL, with T the synchronisation period and Σ r the requests of the last MSL.
+    /// r = arrivals / T + max(0, backlog - T · Σ r) / MSL, where T is the synchronisation period
+    /// and Σ r sums the requests of the last MSL.
     ///
-    /// The constant rate is part of it, and taken off before it is sent. As a volume the terminal asks for what waits and is neither asked for already nor carried
-    /// by these rates until its next turn.
+    /// The constant rate is included, and subtracted before sending. The requested volume is the
+    /// backlog that is neither requested already nor served by these rates before the next turn.
     pub fn next_request(&mut self, dama: &Dama, frame: u64, backlog: u64) -> Option<Request> {
         let every = dama.frames(dama.sync);
         if frame % every != self.turn {
@@ -88,14 +93,14 @@ impl Requests {
         let volume = uncarried.min(dama.vbdc.get()).saturating_sub(self.outstanding);
         self.outstanding += volume;
         let request = Request { rate: Rate::from_bps((rate as u64).saturating_sub(dama.cra.as_bps())), volume };
-        // Where nothing was asked for, nothing need be taken back.
+        // Without an earlier request there is nothing to revoke.
         let says = !request.rate.is_zero() || !self.last.is_zero() || volume > 0;
         self.last = request.rate;
         says.then_some(request)
     }
 }
 
-/// Bytes in bits times 10⁹, as rates times nanoseconds are.
+/// Bytes in units of 10⁻⁹ bits, the unit of a rate times nanoseconds.
 fn bit_nanos(bytes: u64) -> u128 {
     u128::from(bytes) * 8_000_000_000
 }
@@ -105,7 +110,7 @@ mod tests {
     use super::*;
     use bentpipe_units::{Bytes, Span};
 
-    /// Frames of 25 ms, a turn each 500 ms, a latency of 600 ms: all figures come out even.
+    /// Frames of 25 ms, a turn every 500 ms, a latency of 600 ms: all results are whole numbers.
     fn dama() -> Dama {
         let frame = Span::from_millis(25);
         Dama { frame, sync: Span::from_millis(500), processing: frame, msl: Span::from_millis(600), ..Dama::timing() }
@@ -122,9 +127,9 @@ mod tests {
         assert_eq!(requests.next_request(&dama, 19, 15_000), None, "not its turn");
         // 120 kbit in 500 ms, and the same within 600 ms.
         assert_eq!(requests.next_request(&dama, 20, 15_000), Some(Request { rate: kbps(440), volume: 0 }));
-        // 220 kbit are coming: the 80 kbit that still wait need nothing more.
+        // 220 kbit are granted: the 80 kbit of backlog need nothing more.
         assert_eq!(requests.next_request(&dama, 40, 10_000), Some(Request { rate: Rate::ZERO, volume: 0 }));
-        // The request before has left the window, and what waits is asked for anew.
+        // The previous request has left the window, so the backlog is requested again.
         assert_eq!(requests.next_request(&dama, 60, 7_500), Some(Request { rate: kbps(100), volume: 0 }));
         assert_eq!(requests.next_request(&dama, 80, 0), Some(Request { rate: Rate::ZERO, volume: 0 }));
         assert_eq!(requests.next_request(&dama, 100, 0), None);

@@ -1,4 +1,4 @@
-//! How long a packet is on the way.
+//! Configuration of propagation delay.
 
 use crate::ConfigError;
 use crate::multi_format::{MultiFormat, read_multi_format};
@@ -9,44 +9,45 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// How long a packet is on the way once it has been sent: `"300 ms"`, a table with `base` and `jitter`, or a table with
-/// `schedule`.
+/// Propagation delay: `"300 ms"`, a table with `base` and `jitter`, or a table with `schedule`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DelayConfig {
-    /// Always the same.
+    /// Constant.
     Constant(Span),
-    /// Drawn for each packet.
+    /// Random for each packet.
     Jitter {
-        /// The middle.
+        /// Centre of the distribution.
         base: Span,
-        /// Half the width of the uniform distribution, or the standard deviation of the normal one, as in netem. At most `base`.
+        /// Half the width of the uniform distribution, or the standard deviation of the normal one,
+        /// as in netem. At most `base`.
         jitter: Span,
-        /// How the draws are spread. A normal draw below zero counts as zero.
+        /// Distribution of the draws. A normal draw below zero counts as zero.
         distribution: Distribution,
-        /// A packet never overtakes the one before it: it arrives no earlier. Otherwise each goes by its own draw.
+        /// True if packets never overtake: each arrives no earlier than the one before it.
         keep_order: bool,
     },
-    /// Steps in time, by when a packet has been sent.
+    /// Steps in time. The time at which a packet leaves the transmitter selects its step.
     Schedule {
-        /// The steps, the first at zero, rising.
+        /// The steps in ascending time, the first at zero.
         schedule: Vec<DelayStep>,
-        /// The delay moves in a straight line from step to step (and back to the first, where it repeats).
+        /// True if the delay changes linearly from step to step (and back to the first one, if it
+        /// repeats).
         interpolate: bool,
-        /// Starts over after this long.
+        /// Period of repetition.
         repeat: Option<Span>,
-        /// A packet never overtakes one sent before a step down: it arrives no earlier.
+        /// True if packets never overtake those sent before a step down.
         keep_order: bool,
     },
 }
 
-/// How jitter is spread.
+/// Distribution of jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Evenly from base - jitter to base + jitter.
+    /// Uniform from base - jitter to base + jitter.
     #[default]
     Uniform,
-    /// By the normal distribution with the jitter as its standard deviation.
+    /// Normal, with the jitter as its standard deviation.
     Normal,
 }
 
@@ -55,25 +56,25 @@ pub enum Distribution {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DelayTable")]
 pub(crate) struct Table {
-    /// The middle of the delay.
+    /// Centre of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<Span>,
     /// Half the width (uniform) or the standard deviation (normal).
     #[serde(skip_serializing_if = "Option::is_none")]
     jitter: Option<Span>,
-    /// How jitter is spread; uniform unless told.
+    /// Distribution of jitter. Default: uniform.
     #[serde(skip_serializing_if = "Option::is_none")]
     distribution: Option<Distribution>,
-    /// Packets arrive in the order in which they were sent; true unless told.
+    /// Packets arrive in the order in which they were sent. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_order: Option<bool>,
-    /// Steps in time, the first at "0 s".
+    /// Steps in ascending time, the first at "0 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<Vec<DelayStep>>,
-    /// Straight lines between the steps; false unless told.
+    /// The delay changes linearly between steps. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     interpolate: Option<bool>,
-    /// The schedule starts over after this long.
+    /// Period of repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<Span>,
 }
@@ -82,7 +83,7 @@ const FORMATS: &str = "a delay such as \"300 ms\", a table { base = \"300 ms\", 
                          { schedule = [{ at = \"0 s\", delay = \"300 ms\" }, …] }";
 
 impl DelayConfig {
-    /// Refuses what cannot be.
+    /// Checks all values.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(_) => Ok(()),

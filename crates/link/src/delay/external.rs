@@ -8,28 +8,29 @@ type PortDelay = (LinearDelay, Time);
 /// The delay of a port before it is set: zero.
 const UNSET: PortDelay = (LinearDelay::constant(Span::ZERO), Time::ZERO);
 
-/// What leads to each port of a steered link.
+/// The delays towards each port.
 #[derive(Debug, Clone)]
 pub(crate) struct PortDelays {
-    /// The first port lies in the link itself: most links have one only, and a run waits for memory more than for anything else.
+    /// The first port is stored inline: most links have only one, and memory accesses dominate the
+    /// run time.
     first: PortDelay,
     others: Vec<PortDelay>,
     count: usize,
 }
 
 impl PortDelays {
-    /// No port yet.
+    /// Without ports.
     pub const fn new() -> Self {
         Self { first: UNSET, others: Vec::new(), count: 0 }
     }
 
-    /// How many ends there are.
+    /// Number of ports.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Steers port `end`; those before it that nobody has steered have no delay until somebody does.
+    /// Sets the delay of `port`. Adds it, and unset ports before it, if it does not exist.
     pub fn set_delay(&mut self, port: usize, delay: LinearDelay) {
         if port >= self.count {
             self.count = port + 1;
@@ -43,14 +44,15 @@ impl PortDelays {
         if port == 0 { &mut self.first } else { &mut self.others[port as usize - 1] }
     }
 
-    /// When a packet that leaves the transmitter at `at` reaches `end`. No packet to the same port overtakes another.
+    /// When a packet that leaves the transmitter at `at` reaches `port`. Packets to the same port
+    /// never overtake.
     #[inline]
     pub fn arrival(&self, port: u32, at: Time) -> Time {
         let (delay, last) = if port == 0 { &self.first } else { &self.others[port as usize - 1] };
         (at + delay.at(at)).max(*last)
     }
 
-    /// A packet will reach `end` at `due`.
+    /// Records that a packet will reach `port` at `due`.
     #[inline]
     pub fn sent(&mut self, port: u32, due: Time) {
         self.port_mut(port).1 = due;

@@ -1,4 +1,4 @@
-//! Packets on the way.
+//! Packets that propagate.
 
 use crate::Distribution;
 use crate::delay::external::PortDelays;
@@ -11,7 +11,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// Holds packets until they arrive.
+/// Delays packets by the propagation delay.
 #[derive(Debug, Clone)]
 pub(crate) struct DelayLine<P> {
     delay: Delay,
@@ -28,7 +28,7 @@ enum Delay {
     External(PortDelays),
 }
 
-/// Packets that keep their order need no sorting.
+/// Packets in the order of arrival. Packets that never overtake need no sorting.
 #[derive(Debug, Clone)]
 enum InTransit<P> {
     InOrder { packets: VecDeque<TransitPacket<P>>, last: Time },
@@ -38,7 +38,7 @@ enum InTransit<P> {
 #[derive(Debug, Clone)]
 struct TransitPacket<P> {
     due: Time,
-    /// Breaks ties in the order of sending; unused where order is kept.
+    /// Breaks ties in the order of sending. Unused if packets never overtake.
     sequence: u64,
     held: Accepted<P>,
 }
@@ -83,7 +83,7 @@ impl<P> DelayLine<P> {
         Self { delay, air, due: Time::MAX }
     }
 
-    /// How many ends a steered line has; none where it is not steered.
+    /// Number of ports if delays are set from outside; `None` otherwise.
     #[inline]
     pub fn ports(&self) -> Option<usize> {
         match &self.delay {
@@ -92,11 +92,11 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Sets the delay towards an end. False where the line is not steered.
+    /// Sets the delay towards a port. Returns false if the link has a delay of its own.
     pub fn set_delay(&mut self, end: usize, delay: LinearDelay) -> bool {
         let Delay::External(ports) = &mut self.delay else { return false };
         ports.set_delay(end, delay);
-        // Packets to one end keep their order; those to several come as they may.
+        // Packets to one port never overtake; packets to different ports may.
         if ports.count() > 1
             && let InTransit::InOrder { packets, .. } = &mut self.air
         {
@@ -105,7 +105,8 @@ impl<P> DelayLine<P> {
         true
     }
 
-    /// When a packet that leaves a steered line's transmitter at `at` towards `port` will arrive, by all that is known now; [`Time::ZERO`] where nobody can know.
+    /// When a packet that leaves the transmitter at `at` towards `port` will arrive, as known now.
+    /// [`Time::ZERO`] if that is unknown.
     #[inline]
     pub fn predicted_arrival(&self, port: u32, at: Time) -> Time {
         match &self.delay {
@@ -114,7 +115,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Takes the packets on the way to `port` out.
+    /// Removes the packets that propagate towards `port`.
     pub fn withdraw(&mut self, port: u32, mut taken: impl FnMut(Accepted<P>)) {
         let packets = match &mut self.air {
             InTransit::InOrder { packets, .. } => std::mem::take(packets).into(),
@@ -134,7 +135,8 @@ impl<P> DelayLine<P> {
         self.due = self.air.due();
     }
 
-    /// Takes a packet that leaves the transmitter at `at`; packets come in the order of these times.
+    /// Takes a packet that leaves the transmitter at `at`. Packets come in the order of these
+    /// times.
     pub fn send(&mut self, at: Time, held: Accepted<P>) {
         let mut due = match &mut self.delay {
             Delay::External(ports) => {
@@ -158,13 +160,13 @@ impl<P> DelayLine<P> {
         self.due = self.due.min(due);
     }
 
-    /// When the next packet arrives; [`Time::MAX`] if none is on the way.
+    /// When the next packet arrives; [`Time::MAX`] if there is none.
     #[inline]
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Packets on the way.
+    /// Packets that propagate.
     pub fn held(&self) -> u64 {
         match &self.air {
             InTransit::InOrder { packets, .. } => packets.len() as u64,
@@ -172,7 +174,7 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// The packet that arrives next.
+    /// Removes and returns the packet that arrives next.
     pub fn arrive(&mut self) -> Option<Accepted<P>> {
         match &mut self.air {
             InTransit::InOrder { packets, .. } => {
@@ -194,7 +196,7 @@ impl<P> InTransit<P> {
         Self::InOrder { packets: VecDeque::new(), last: Time::ZERO }
     }
 
-    /// With `packets` that come in the order of their times.
+    /// From packets in the order of arrival.
     fn sorted(packets: VecDeque<TransitPacket<P>>) -> Self {
         let sequence = packets.len() as u64;
         let packets =
@@ -217,14 +219,14 @@ impl Delay {
     fn draw(&mut self, at: Time) -> Span {
         match self {
             Self::Constant(delay) => *delay,
-            // Ends have delays of their own.
+            // Each port has a delay of its own.
             Self::External(_) => Span::ZERO,
             Self::Jitter { base, jitter, distribution, random } => {
                 let deviation = match distribution {
                     Distribution::Uniform => 2.0 * random.unit() - 1.0,
                     Distribution::Normal => random.normal(),
                 };
-                // A cast of a negative number to an integer gives zero.
+                // Casting a negative number to an unsigned integer gives zero.
                 Span::from_nanos((base.as_nanos() as f64 + deviation * jitter.as_nanos() as f64) as u64)
             }
             Self::Schedule { timeline, delays, interpolate, current } => {
@@ -247,7 +249,7 @@ impl Delay {
     }
 }
 
-/// The point on the straight line from `a` to `b` after `passed` of `length`.
+/// Linear interpolation from `a` to `b` after `passed` of `length`.
 fn between(a: Span, b: Span, passed: Span, length: Span) -> Span {
     let part = |span: Span| {
         let nanos = u128::from(span.as_nanos()) * u128::from(passed.as_nanos()) / u128::from(length.as_nanos().max(1));

@@ -21,6 +21,6 @@ pub(crate) enum DelayModel {
         interpolate: bool,
         keep_order: bool,
     },
-    /// Told by the link's user, for each end.
+    /// Set by the caller, for each port.
     External,
 }

@@ -14,7 +14,8 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Which packets a link loses: a ratio, the name of a measured process, a table, or a list of these.
+/// Which packets a link loses: a ratio, the name of a measured process, a table, or a list of
+/// these.
 ///
 /// A packet is lost if any process loses it. An empty list loses nothing.
 #[derive(Debug, Clone, PartialEq, Default)]

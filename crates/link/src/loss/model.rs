@@ -49,8 +49,8 @@ pub trait Model: Sized {
 ///
 /// It draws from the stream that it is given and from nothing else.
 pub trait Process {
-    /// Draws the initial state from the long-run distribution, so that the first packets are lost as
-    /// often as any other. Called once, before [`Self::loses`].
+    /// Draws the initial state from the long-run distribution, so that the first packets are lost
+    /// as often as any other. Called once, before [`Self::loses`].
     fn start(&mut self, random: &mut Stream);
 
     /// Whether the next packet is lost, which leaves the transmitter at `at`.

@@ -1,59 +1,64 @@
-//! Loss processes that were measured, by name.
+//! Measured loss processes, by name.
 //!
-//! The source prints, per access, the loss ratio, the four probabilities of a packet's fate given the fate of the one
-//! before it, and the longest burst:
+//! For each access, the source prints the loss ratio, the four probabilities of a packet's fate
+//! given that of the packet before it, and the longest burst:
 //!
 //! | access | loss | P(g\|g) | P(b\|g) | P(g\|b) | P(b\|b) | longest burst |
 //! |---|---|---|---|---|---|---|
 //! | wired | 0.017 | 0.983 | 0.017 | 0.935 | 0.065 | 15 |
 //! | wifi | 0.028 | 0.982 | 0.018 | 0.645 | 0.355 | 47 |
 //!
-//! (g: received, b: lost. Printed is `p_gb` = 0.935 and `p_bg` = 0.017; the rows sum to one only if P(x|y) is the
-//! probability of x after y.)
+//! (g: received, b: lost. The source prints `p_gb` = 0.935 and `p_bg` = 0.017; the rows sum to one
+//! only if P(x|y) is the probability of x after y.)
 //!
-//! **Two states.** `wired` and `wifi` are the Gilbert process with p = P(b|g) and r = P(g|b). The printed p, taken
-//! literally, gives a loss of 0.0179 and 0.0272, which do not round to the printed ones; of the values that round to
-//! the printed p we take one that makes all five figures come out as printed: 0.0166 and 0.0184.
+//! **Two states.** `wired` and `wifi` are the Gilbert process with p = P(b|g) and r = P(g|b). The
+//! printed p gives a loss of 0.0179 and 0.0272, which do not round to the printed ones. Of the
+//! values that round to the printed p, 0.0166 and 0.0184 reproduce all five figures.
 //!
-//! **Long tails.** With two states, burst lengths are geometric: in a million packets the longest is 4 or 5 (wired) and about
-//! 10 (wifi), not 15 and 47. `wired-long` and `wifi-long` have two regimes of bursts instead. A burst is short or,
-//! rarely, long, both geometric in length; after it comes a good packet. Loss and all four transition
-//! probabilities depend on p and the mean burst 1/r alone, so the mean of the short bursts is set such that 1/r stays
-//! what it was. That leaves two parameters that the source does not determine:
+//! **Long tails.** With two states, burst lengths are geometric: the longest of a million packets
+//! is 4 or 5 (wired) and about 10 (wifi), not 15 and 47. `wired-long` and `wifi-long` have two
+//! regimes of bursts instead. A burst is short or, rarely, long; both have geometric lengths, and a
+//! received packet follows each. Loss and all four transition probabilities depend only on p and
+//! the mean burst 1/r, so the mean of the short bursts is set such that 1/r stays the same. The
+//! source does not determine two parameters:
 //!
-//! * the mean length of long bursts, *chosen* as a third of the longest burst printed (5 and 15.7 packets);
-//! * the share of bursts that are long, which then follows: such that half of all measurements of a million packets see
-//!   a burst at least as long as the longest printed. A million packets is what a download of about 1.4 GB takes; the source
-//!   reports 1 GB downloads beside these figures but does not give the length of this measurement. A measurement ten times
-//!   shorter would ask for ten times the share.
+//! * the mean length of long bursts is our choice: a third of the longest burst printed (5 and 15.7
+//!   packets), so that a burst of that length is a rare but not an extreme one;
+//! * the fraction of long bursts follows from the requirement that half of all measurements of a
+//!   million packets contain a burst at least as long as the longest printed. A download of about
+//!   1.4 GB takes a million packets. The source reports 1 GB downloads beside these figures but not
+//!   the length of this measurement; one ten times shorter would need ten times the fraction.
 //!
-//! There are then about 15 long bursts in a million packets. They make 0.5 % (wired) and 0.8 % (wifi) of all losses,
-//! so nothing but the tail changes. The longest burst is a fickle figure, in the model as in a measurement: of a million
-//! packets it lies between 8 and 27 (wired) or 25 and 84 (wifi) nine times out of ten.
+//! A million packets then contain about 15 long bursts, which make up 0.5 % (wired) and 0.8 %
+//! (wifi) of all losses, so only the tail changes. The longest burst varies widely, in the model as
+//! in a measurement: in nine of ten samples of a million packets it lies between 8 and 27 (wired)
+//! or 25 and 84 (wifi).
 
 use super::bursts::{BurstProcess, LongBursts};
 use std::fmt;
 
-/// A loss process that was measured.
+/// A measured loss process.
 #[derive(Debug, PartialEq)]
 pub struct LossPreset {
-    /// What a scenario calls it.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// One-line description.
     pub about: &'static str,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: &'static str,
-    /// P(b|g): the probability that a packet is lost after one that was received.
+    /// P(b|g): probability that a packet is lost after a received one.
     pub p: f64,
-    /// P(g|b): the probability that a packet is received after one that was lost; 1/r is the mean burst in packets.
+    /// P(g|b): probability that a packet is received after a lost one. 1/r is the mean burst in
+    /// packets.
     pub r: f64,
-    /// The rare long bursts, where the process has them.
+    /// The rare long bursts, if the process has them.
     pub long: Option<LongBursts>,
 }
 
 const SOURCE: &str = "CNES, \"QUIC and satellite: accelerating start-up\", measured end-to-end loss process";
 
-// Shares from ln 2 = bursts in 10⁶ packets x share x (1 - 1/mean)^(longest - 1): half of all such measurements see none.
+// From ln 2 = bursts in 10⁶ packets x share x (1 - 1/mean)^(longest - 1): half of all such
+// measurements contain none.
 static PRESETS: [LossPreset; 4] = [
     LossPreset {
         name: "wired",
@@ -89,7 +94,7 @@ static PRESETS: [LossPreset; 4] = [
     },
 ];
 
-/// Every loss process that a scenario may name.
+/// Every measured loss process that scenarios may name.
 pub fn loss_presets() -> &'static [LossPreset] {
     &PRESETS
 }
@@ -100,7 +105,7 @@ impl LossPreset {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// All names, for messages: `wired, wifi, …`.
+    /// All names, for error messages: `wired, wifi, …`.
     pub fn names() -> String {
         PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
     }

@@ -107,7 +107,8 @@ impl<'de> Deserialize<'de> for Table {
                     }
                 }
                 let model = model.ok_or_else(|| de::Error::missing_field("model"))?;
-                // In the order of the models' keys, so that the first wrong one does not depend on the text.
+                // In the order of the models' keys, so that the first wrong one does not depend on
+                // the text.
                 let mut ordered = Fields::new(model);
                 for field in fields() {
                     if let Some(at) = set.iter().position(|(other, _)| other.name == field.name) {

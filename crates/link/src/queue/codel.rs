@@ -1,27 +1,28 @@
-//! Controlled delay active queue management, RFC 8289.
+//! Controlled delay (CoDel) active queue management, RFC 8289.
 
 use crate::CodelConfig;
 use bentpipe_units::{Span, Time};
 
-/// CoDel's state (RFC 8289 §5), fed with one packet at a time as it leaves the queue.
+/// CoDel's state (RFC 8289 §5), updated with each packet that leaves the queue.
 ///
-/// The pseudocode of §5 loops over packets within one dequeue; here the queue loops and asks for each packet. Decisions
-/// are the same, save that the drop state ends one packet sooner where the first packet after a drop has not waited too long.
+/// The pseudocode of §5 loops over packets within one dequeue; here the queue loops and calls
+/// [`Self::signals`] for each packet. Decisions are the same, except that the drop state ends one
+/// packet sooner if the first packet after a drop has not waited too long.
 #[derive(Debug, Clone)]
 pub(crate) struct Codel {
     target: Span,
     interval: Span,
     ecn: bool,
-    /// When packets will have waited above the target for an interval.
+    /// When the sojourn time will have exceeded the target for an interval.
     first_above: Option<Time>,
-    /// In drop state: when to drop next.
+    /// In the drop state: time of the next drop.
     drop_next: Time,
     /// Drops since the drop state began.
     count: u32,
-    /// The same when it last began.
+    /// `count` when the previous drop state ended.
     last_count: u32,
     dropping: bool,
-    /// The largest packet seen; with no more than that waiting, the wait is none of a queue's making.
+    /// The largest packet seen. If no more than that is queued, the delay is not the queue's.
     max_packet: u64,
 }
 
@@ -40,19 +41,19 @@ impl Codel {
         }
     }
 
-    /// Whether packets are marked where they can be.
+    /// True if ECN-capable packets are marked instead of dropped.
     pub fn marks(&self) -> bool {
         self.ecn
     }
 
-    /// The queue ran empty.
+    /// The queue has become empty.
     pub fn emptied(&mut self) {
         self.first_above = None;
         self.dropping = false;
     }
 
-    /// True where the packet of `bytes` that leaves the queue at `now` after `waited`, with `behind` bytes still waiting,
-    /// is to be dropped or marked.
+    /// True if CoDel drops or marks the packet of `bytes` that leaves the queue at `now` after
+    /// `waited`, with `behind` bytes still queued.
     pub fn signals(&mut self, now: Time, waited: Span, bytes: u32, behind: u64) -> bool {
         self.max_packet = self.max_packet.max(bytes.into());
         let late = self.is_late(now, waited, behind);
@@ -70,7 +71,7 @@ impl Codel {
         }
         if late {
             self.dropping = true;
-            // Not long after the last drop state, the rate that controlled the queue then is about right (§5).
+            // Soon after the last drop state, its drop rate is about right (§5).
             let delta = self.count.saturating_sub(self.last_count);
             let recently = now.since(self.drop_next) < self.interval * 16;
             self.count = if delta > 1 && recently { delta } else { 1 };
@@ -80,7 +81,7 @@ impl Codel {
         late
     }
 
-    /// The packets' wait has been above the target for an interval (§5, `dodequeue`).
+    /// True if the sojourn time has exceeded the target for an interval (§5, `dodequeue`).
     fn is_late(&mut self, now: Time, waited: Span, behind: u64) -> bool {
         if waited < self.target || behind <= self.max_packet {
             self.first_above = None;
@@ -95,7 +96,7 @@ impl Codel {
         }
     }
 
-    /// The control law (§5): drops come closer with the square root of their number.
+    /// The control law (§5): the interval between drops falls with the square root of their number.
     fn after(&self, at: Time) -> Time {
         at + Span::from_nanos((self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64)
     }
@@ -113,7 +114,8 @@ mod tests {
     fn it_waits_an_interval_and_then_drops_ever_closer() {
         let mut codel = Codel::new(CodelConfig::default());
         let drops: Vec<u64> = (0..1000).filter(|ms| signals(&mut codel, *ms, 50, 100_000)).collect();
-        // 100 ms above target, then 100, 70.7, 57.7, 50 … ms apart; packets come once a millisecond.
+        // 100 ms above target, then 100, 70.7, 57.7, 50 … ms apart; packets come once a
+        // millisecond.
         assert_eq!(drops[..6], [100, 200, 271, 329, 379, 424]);
     }
 

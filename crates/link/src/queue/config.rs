@@ -1,4 +1,4 @@
-//! What waits when a link is busy.
+//! Configuration of a queue.
 
 use crate::ConfigError;
 use crate::multi_format::{MultiFormat, read_multi_format};
@@ -9,38 +9,45 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What waits when a link is busy: `"1 BDP"`, or a table with `limit` and, for CoDel, `aqm`.
+/// The queue in front of the transmitter: `"1 BDP"`, or a table with `limit` and, for CoDel, `aqm`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueConfig {
-    /// How much may wait. What comes on top is dropped at the tail.
+    /// Size limit. Packets that exceed it are dropped at the tail.
     pub limit: QueueLimit,
-    /// CoDel; without it the queue is drop-tail.
+    /// CoDel; `None` for drop-tail.
     pub codel: Option<CodelConfig>,
 }
 
-/// How much may wait in a queue, the packet being sent excluded. Never nothing.
+/// Size limit of a queue, not counting the packet being sent. Above zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum QueueLimit {
-    /// So many bandwidth-delay products: the link's rate times the base round trip of the whole path. The rate of a
-    /// schedule is its highest, that of a trace its mean. Never below one packet of 1500 bytes.
+    /// A multiple of the bandwidth-delay product: the link's rate times the base RTT of the whole
+    /// path.
+    ///
+    /// The rate of a schedule is its highest, that of a trace its mean. At least one packet of 1500
+    /// bytes.
     Bdp(f64),
-    /// Bytes of IP packets. Where they are fewer than a packet has, it passes only through an idle link.
+    /// Bytes of IP packets. A packet larger than the limit passes only if the link is idle.
     Bytes(Bytes),
     /// Packets of any size.
     Packets(u64),
-    /// What the link's rate (as for `Bdp`) sends in this time. Never below one packet of 1500 bytes.
+    /// What the link sends in this time, at the rate as for `Bdp`. At least one packet of 1500
+    /// bytes.
     Time(Span),
 }
 
-/// Controlled delay (RFC 8289): drops or marks at the head once packets have waited too long for too long.
+/// Controlled delay (RFC 8289): drops or marks packets once the queueing delay has exceeded the
+/// target for an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// The wait that is acceptable for longer than an interval (5 ms by RFC 8289 §4).
+    /// Acceptable standing queueing delay (5 ms in RFC 8289 §4).
     pub target: Span,
-    /// How long packets may wait above the target before CoDel acts; about the longest usual
-    /// round trip (100 ms by RFC 8289 §4, for terrestrial paths: give a satellite path its own).
+    /// Time for which the delay may exceed the target before CoDel acts.
+    ///
+    /// About the longest usual RTT: 100 ms in RFC 8289 §4 for terrestrial paths; set it for a
+    /// satellite path.
     pub interval: Span,
-    /// Marks packets that can be marked instead of dropping them (RFC 3168).
+    /// True to mark ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
 }
 
@@ -56,7 +63,7 @@ impl QueueConfig {
         Self { limit, codel: None }
     }
 
-    /// Refuses what cannot be.
+    /// Checks all values.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.limit.check()?;
         let Some(CodelConfig { target, interval, .. }) = self.codel else {
@@ -78,7 +85,7 @@ impl QueueConfig {
 }
 
 impl Default for QueueConfig {
-    /// Drop-tail with one bandwidth-delay product.
+    /// Drop-tail with a limit of one bandwidth-delay product.
     fn default() -> Self {
         Self::drop_tail(QueueLimit::Bdp(1.0))
     }
@@ -171,11 +178,11 @@ impl JsonSchema for QueueLimit {
     }
 }
 
-/// What manages a queue besides its limit.
+/// Active queue management.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Aqm {
-    /// Nothing.
+    /// None.
     DropTail,
     /// Controlled delay, RFC 8289.
     #[serde(rename = "codel")]
@@ -187,19 +194,19 @@ enum Aqm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "QueueTable")]
 pub(crate) struct Table {
-    /// How much may wait; "1 BDP" unless told.
+    /// Size limit. Default: "1 BDP".
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<QueueLimit>,
-    /// What manages the queue; "drop-tail" unless told.
+    /// Active queue management. Default: "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     aqm: Option<Aqm>,
-    /// CoDel's target wait; "5 ms" unless told.
+    /// CoDel: target delay. Default: "5 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Span>,
-    /// CoDel's interval; "100 ms" unless told.
+    /// CoDel: interval. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     interval: Option<Span>,
-    /// CoDel marks packets that can be marked instead of dropping them; false unless told.
+    /// CoDel: mark ECN-capable packets instead of dropping them. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     ecn: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Packets that wait for the transmitter.
+//! The queue in front of the transmitter.
 
 use crate::counters::PacketTotals;
 use crate::queue::codel::Codel;
@@ -8,7 +8,7 @@ use crate::{CodelConfig, Ecn, Packet};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
-/// A packet inside a link.
+/// A packet that the link has accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Accepted<P> {
     pub sent: Time,
@@ -16,27 +16,28 @@ pub(crate) struct Accepted<P> {
     pub packet: Packet<P>,
 }
 
-/// A first-in-first-out queue with a limit, and CoDel at its head if configured.
+/// A first-in, first-out queue with a limit, and with CoDel at its head if configured.
 ///
-/// The packet being sent stays at the front, so that it is moved once less; it counts neither as waiting nor against the limit.
+/// The packet being sent stays at the front, which saves a move. It counts neither as queued nor
+/// against the limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue<P> {
     packets: VecDeque<Accepted<P>>,
-    /// The front is being sent.
+    /// True if the front is being sent.
     sending: bool,
-    /// Bytes that wait.
+    /// Bytes queued.
     bytes: u64,
     limit: ResolvedLimit,
     codel: Option<Box<Codel>>,
     waits: QueueTimeMeter,
 }
 
-/// The packet that is sent next.
+/// The packet to send next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     pub port: u32,
     pub bytes: u32,
-    /// It has been marked on leaving the queue.
+    /// True if CoDel has just marked it.
     pub marked: bool,
 }
 
@@ -52,31 +53,32 @@ impl<P> Queue<P> {
         }
     }
 
-    /// What waits.
+    /// Totals of queued packets.
     pub fn waiting(&self) -> PacketTotals {
         PacketTotals { packets: (self.packets.len() - usize::from(self.sending)) as u64, bytes: self.bytes }
     }
 
-    /// True where one more packet of `bytes` may wait.
+    /// True if the queue accepts one more packet of `bytes`.
     pub fn has_room(&self, bytes: u32) -> bool {
         self.limit.has_room(self.waiting(), bytes)
     }
 
-    /// Appends a packet for which there is room, at the time at which it came.
+    /// Appends a packet that the queue accepts, at the time at which it was offered.
     pub fn push(&mut self, held: Accepted<P>) {
         self.waits.change(held.sent, self.waiting());
         self.bytes += u64::from(held.packet.bytes);
         self.packets.push_back(held);
     }
 
-    /// Takes a packet that is sent at once; nothing waits.
+    /// Takes a packet that is sent at once, while the queue is empty.
     pub fn pass(&mut self, held: Accepted<P>) {
         debug_assert!(self.packets.is_empty(), "a packet passes others that wait");
         self.packets.push_back(held);
         self.sending = true;
     }
 
-    /// Begins to send the next packet at `now`; `drop` gets those that CoDel drops before it.
+    /// Starts sending the next packet at `now`. Passes packets that CoDel drops before it to
+    /// `drop`.
     pub fn begin(&mut self, now: Time, mut drop: impl FnMut(Accepted<P>)) -> Option<Head> {
         loop {
             self.waits.change(now, self.waiting());
@@ -97,7 +99,7 @@ impl<P> Queue<P> {
                 return Some(head);
             }
             if codel.marks() && held.packet.ecn.is_capable() {
-                // One that another queue has marked already carries the signal all the same.
+                // A packet that another queue has marked already carries the signal.
                 head.marked = held.packet.ecn != Ecn::Ce;
                 held.packet.ecn = Ecn::Ce;
                 return Some(head);
@@ -108,18 +110,18 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Packets here, the one being sent included.
+    /// Number of packets, including the one being sent.
     pub fn held(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    /// What Little's law says, up to `now`: no earlier than the last change.
+    /// Both sides of Little's law up to `now`, which must not lie before the last change.
     pub fn time(&self, now: Time) -> QueueTime {
         let waiting = self.packets.iter().skip(usize::from(self.sending));
         self.waits.at(now, self.waiting(), waiting.map(|held| (held.sent, held.packet.bytes)))
     }
 
-    /// True where CoDel sees what leaves.
+    /// True if CoDel manages the queue.
     pub fn is_managed(&self) -> bool {
         self.codel.is_some()
     }
@@ -129,10 +131,10 @@ impl<P> Queue<P> {
         self.packets.front().filter(|_| self.sending).map(|held| held.port)
     }
 
-    /// Takes the packets of `port` that wait out of the queue at `now`: they have waited until then.
+    /// Removes the queued packets of `port` at `now`.
     pub fn withdraw(&mut self, now: Time, port: u32, mut taken: impl FnMut(Accepted<P>)) {
         self.waits.change(now, self.waiting());
-        // Each goes once around, behind the packet being sent: those that stay keep their order.
+        // Each packet rotates once behind the one being sent, so the others keep their order.
         let first = usize::from(self.sending);
         for _ in first..self.packets.len() {
             let Some(held) = self.packets.remove(first) else { break };
@@ -146,7 +148,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Hands out the packet that has been sent.
+    /// Removes and returns the packet that has been sent.
     pub fn end(&mut self) -> Option<Accepted<P>> {
         self.sending = false;
         self.packets.pop_front()

@@ -1,30 +1,32 @@
-//! What Little's law says of a queue, kept twice: as a picture of the queue over time, and packet by packet.
+//! Little's law for a queue, computed in two independent ways.
 //!
-//! Little (1961): over any time that begins with an empty queue, the integral of its length equals the sum of the waits of
-//! those who were in it, each counted up to the end of that time at most. Here both sides are whole numbers, so that they
-//! are equal or the books are wrong.
+//! Little (1961): over any interval that begins with an empty queue, the integral of the queue
+//! length equals the sum of the waits of all packets in it, each counted until the end of the
+//! interval at most. Both sides are integers here, so they are equal unless the accounting is
+//! wrong.
 
 use crate::counters::PacketTotals;
 use bentpipe_units::{Span, Time};
 
-/// The two sides of Little's law for a link's queue, from the beginning of the run to some later time.
+/// The two sides of Little's law for a link's queue, from the start of the run on.
 ///
-/// The packet being sent does not wait; one that CoDel drops has waited until it is dropped, one that the full queue refuses
-/// has not waited at all.
+/// The packet being sent does not wait. A packet that CoDel drops has waited until then; one that a
+/// full queue refuses has not waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueTime {
-    /// Integral over time of the number of packets in the queue, in packet-nanoseconds: mean length times time.
+    /// Integral of the number of packets in the queue, in packet-nanoseconds: mean length times
+    /// time.
     pub occupied_packets: u128,
-    /// Integral over time of the bytes in the queue, in byte-nanoseconds.
+    /// Integral of the bytes in the queue, in byte-nanoseconds.
     pub occupied_bytes: u128,
-    /// Sum of what each packet has waited, in packet-nanoseconds: mean wait times packets.
+    /// Sum of the waits of all packets, in packet-nanoseconds: mean wait times packets.
     pub waited_packets: u128,
-    /// The same with each packet's wait times its size, in byte-nanoseconds.
+    /// Sum of each packet's wait times its size, in byte-nanoseconds.
     pub waited_bytes: u128,
 }
 
 impl QueueTime {
-    /// The queue has held `queue` for `span`, unchanged.
+    /// The queue has held `queue` for `span`.
     #[inline]
     pub(crate) fn occupied(&mut self, queue: PacketTotals, span: Span) {
         let span = u128::from(span.as_nanos());
@@ -50,29 +52,30 @@ impl std::ops::AddAssign for QueueTime {
     }
 }
 
-/// A [`QueueTime`] that grows: the integral is brought up to date whenever what waits is about to change.
+/// A [`QueueTime`] that grows. The integral is updated whenever the queue is about to change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueTimeMeter {
     sum: QueueTime,
-    /// Up to when the integral goes.
+    /// End of the integral so far.
     since: Time,
 }
 
 impl QueueTimeMeter {
-    /// What waits, `queue` until `now`, is about to change.
+    /// Call before the queue changes at `now`; it has held `queue` until then.
     #[inline]
     pub fn change(&mut self, now: Time, queue: PacketTotals) {
         self.sum.occupied(queue, now.since(self.since));
         self.since = now;
     }
 
-    /// A packet of `bytes` that came at `sent` waits no longer.
+    /// Counts the wait of a packet of `bytes` that entered at `sent` and leaves at `now`.
     #[inline]
     pub fn leave(&mut self, now: Time, sent: Time, bytes: u32) {
         self.sum.waited(bytes, now.since(sent));
     }
 
-    /// Both sides at `now`, where `queue` still waits, packet by packet `waiting` (when it came, and its size).
+    /// Both sides at `now`, with `queue` still queued; `waiting` has each packet's arrival and
+    /// size.
     pub fn at(&self, now: Time, queue: PacketTotals, waiting: impl Iterator<Item = (Time, u32)>) -> QueueTime {
         let mut sum = self.sum;
         sum.occupied(queue, now.since(self.since));

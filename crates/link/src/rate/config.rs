@@ -1,4 +1,4 @@
-//! How fast a link sends.
+//! Configuration of a transmission rate.
 
 use crate::ConfigError;
 use crate::acm::config::AcmConfig;
@@ -11,43 +11,48 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// How fast a link sends: `"50 Mbps"`, or a table with `schedule`, `acm` or `trace`.
+/// Transmission rate: `"50 Mbps"`, or a table with `schedule`, `acm` or `trace`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateConfig {
-    /// Always the same, above zero.
+    /// Constant, above zero.
     Constant(Rate),
     /// Steps in time.
     Schedule {
-        /// The steps, the first at zero, rising. A rate of zero is an outage; not all may be.
+        /// The steps in ascending time, the first at zero. A rate of zero is an outage; not all
+        /// rates may be zero.
         schedule: Vec<RateStep>,
-        /// Starts over after this long.
+        /// Period of repetition.
         repeat: Option<Span>,
     },
-    /// Steps that follow from adaptive coding over a fade, and losses where the fade is faster.
+    /// Steps that follow from adaptive coding over a fade, with losses if the fade is faster than
+    /// the control loop.
     Acm(Box<AcmConfig>),
-    /// Delivery opportunities in the format of mahimahi: one line per opportunity, its time in whole milliseconds.
-    /// See [`DirectionConfig::load`](crate::DirectionConfig::load) for how they are used.
+    /// Delivery opportunities in mahimahi's format: one line per opportunity, its time in whole
+    /// milliseconds.
+    ///
+    /// [`DirectionConfig::load`](crate::DirectionConfig::load) describes how packets use them.
     Trace {
         /// The file, relative to the scenario.
         file: PathBuf,
     },
 }
 
-/// A rate as a table: either `schedule`, with `repeat` if it starts over, or `acm`, or `trace`.
+/// A rate as a table: `schedule`, `acm` or `trace`.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "RateTable")]
 pub(crate) struct Table {
-    /// Steps in time, the first at "0 s".
+    /// Steps in ascending time, the first at "0 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<Vec<RateStep>>,
-    /// The schedule starts over after this long.
+    /// Period of repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<Span>,
-    /// Adaptive coding over a fade.
+    /// Adaptive coding and modulation over a fade.
     #[serde(skip_serializing_if = "Option::is_none")]
     acm: Option<Box<AcmConfig>>,
-    /// A mahimahi trace: a file with one line per delivery opportunity of 1504 bytes, its time in milliseconds.
+    /// A mahimahi trace: a file with one line per delivery opportunity of 1504 bytes, its time in
+    /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<PathBuf>,
 }
@@ -55,7 +60,7 @@ pub(crate) struct Table {
 const FORMATS: &str = "a rate such as \"50 Mbps\", a table { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } } or { trace = \"file\" }";
 
 impl RateConfig {
-    /// Refuses what no link can do.
+    /// Refuses rates that never send anything, and invalid schedules.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(rate) if rate.is_zero() => {
@@ -74,7 +79,8 @@ impl RateConfig {
         }
     }
 
-    /// The rate, or the highest that it takes; none for a trace, which must be read first.
+    /// The rate, or the highest rate of a schedule. `None` for a trace, which has not been read
+    /// yet.
     pub fn highest(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),

@@ -1,43 +1,46 @@
-//! Reading traces.
+//! Delivery traces.
 
 use crate::trace_file;
 use crate::{ConfigError, LinkError};
 use bentpipe_units::{Rate, Span, Time};
 use std::path::Path;
 
-/// Delivery opportunities over time, as mahimahi writes them.
+/// Delivery opportunities over time, in mahimahi's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeliveryTrace {
-    /// Milliseconds, never falling; the last one is also the period.
+    /// Milliseconds in ascending order. The last one is also the period.
     pub millis: Vec<u32>,
 }
 
 impl DeliveryTrace {
-    /// What an opportunity carries. Mahimahi counts packets as its TUN device hands them over, with 4 bytes before the
-    /// IP header; its opportunity of 1504 bytes is one packet of 1500.
+    /// Bytes that an opportunity carries.
+    ///
+    /// Mahimahi counts packets as its TUN device delivers them, with 4 bytes before the IP header:
+    /// an opportunity of 1504 bytes is one packet of 1500.
     pub const OPPORTUNITY: u32 = 1504;
-    /// The bytes that the TUN device puts before each packet.
+    /// Bytes that the TUN device puts before each packet.
     pub const OVERHEAD: u32 = 4;
 
     pub fn period(&self) -> Span {
         Span::from_millis(self.millis.last().copied().unwrap_or(1).into())
     }
 
-    /// The rate at which the trace carries full packets of 1500 bytes.
+    /// The rate for full packets of 1500 bytes.
     pub fn mean_rate(&self) -> Rate {
         Self::rate(self.millis.len() as u64, self.period())
     }
 
-    /// How many opportunities there are from `from` to `to`, both included.
+    /// Number of opportunities from `from` to `to`, both included.
     pub fn opportunities(&self, from: Time, to: Time) -> u64 {
         let period = self.period().as_nanos();
-        // Opportunities before `nanos`. The trace starts over at the time of its last line, which belongs to the round before.
+        // Opportunities before `nanos`. The trace starts over at the time of its last line, which
+        // belongs to the previous round.
         let before = |nanos: u64| {
             let (whole, within) = (nanos / period, nanos % period);
             let rounds = whole * self.millis.len() as u64;
             let in_round = |limit: u64| self.millis.partition_point(|ms| u64::from(*ms) * 1_000_000 < limit) as u64;
             match (whole, within) {
-                // Those at the very end of the round before are at `nanos`, not before it.
+                // Those at the very end of the previous round are at `nanos`, not before it.
                 (1.., 0) => rounds - (self.millis.len() as u64 - in_round(period)),
                 _ => rounds + in_round(within),
             }
@@ -45,7 +48,7 @@ impl DeliveryTrace {
         before(to.as_nanos().saturating_add(1)).saturating_sub(before(from.as_nanos()))
     }
 
-    /// The rate of so many opportunities in `span`.
+    /// The rate of `opportunities` in `span`.
     pub fn rate(opportunities: u64, span: Span) -> Rate {
         let bits = u128::from(opportunities * u64::from(Self::OPPORTUNITY - Self::OVERHEAD)) * 8;
         let bps = bits * 1_000_000_000 / u128::from(span.as_nanos().max(1));
@@ -107,7 +110,7 @@ mod tests {
             ("5\n3\n", 2, "`3`"),
             ("0\n0\n", 2, "no time"),
             ("1\n\n", 2, "``"),
-            // Found by fuzzing: a rate that rounds to nothing.
+            // Found by fuzzing: a rate that rounds to zero.
             ("50105251\n", 1, "less than 1 bit per second"),
         ] {
             let (at, error) = DeliveryTrace::parse(text).unwrap_err();

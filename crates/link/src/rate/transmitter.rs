@@ -1,4 +1,4 @@
-//! The transmitter: when the next packet begins, and when it is through.
+//! The transmitter: when each packet starts and ends.
 
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::{RateModel, sent};
@@ -29,8 +29,10 @@ impl Transmitter {
         }
     }
 
-    /// When a packet that is ready at `now` begins to be sent: now, or after an outage, or at the next opportunity;
-    /// [`Time::MAX`] for never. `idle`: nothing was being sent or waiting before.
+    /// When a packet that is ready at `now` starts: now, after an outage, or at the next
+    /// opportunity; [`Time::MAX`] for never.
+    ///
+    /// `idle` is true if nothing was being sent or queued before.
     #[inline]
     pub fn begin(&mut self, now: Time, idle: bool) -> Time {
         match self {
@@ -40,7 +42,7 @@ impl Transmitter {
         }
     }
 
-    /// When a packet that begins at `begin`, as [`Self::begin`] has said, is through.
+    /// When the transmission that starts at `begin`, as returned by [`Self::begin`], ends.
     #[inline]
     pub fn finish(&mut self, begin: Time, bytes: u32) -> Time {
         match self {
@@ -50,7 +52,7 @@ impl Transmitter {
         }
     }
 
-    /// How long a packet of `bytes` that was sent from `begin` to `end` kept the transmitter busy.
+    /// How long a packet of `bytes`, sent from `begin` to `end`, kept the transmitter busy.
     #[inline]
     pub fn busy(&self, begin: Time, end: Time, bytes: u32) -> Span {
         match self {
@@ -59,7 +61,8 @@ impl Transmitter {
         }
     }
 
-    /// The rate in force at `at`; for a trace, that of the opportunities in the 100 ms that begin then.
+    /// The rate in force at `at`; for a trace, the rate of the opportunities in the following 100
+    /// ms.
     pub fn rate_at(&self, at: Time) -> Rate {
         match self {
             Self::Constant(constant) => constant.rate,
@@ -69,8 +72,8 @@ impl Transmitter {
     }
 }
 
-/// One rate. Keeps the time that the last size took, since most packets of a flow have one size and a division costs more
-/// than all else here.
+/// A constant rate. Caches the time of the last packet size: most packets of a flow have one size,
+/// and a division would dominate the cost.
 #[derive(Debug, Clone)]
 pub(crate) struct Constant {
     rate: Rate,
@@ -89,7 +92,7 @@ impl Constant {
     }
 }
 
-/// Rates that change in steps, also amid a packet.
+/// A rate that changes in steps, also during a packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     timeline: Arc<Timeline>,
@@ -107,7 +110,7 @@ impl Schedule {
 
     fn begin(&mut self, now: Time) -> Time {
         let mut at = now;
-        // At most once around: a schedule has a step above zero.
+        // At most one period: every schedule has a step above zero.
         for _ in 0..=self.rates.len() {
             let segment = self.seek(at);
             if !self.rates[segment.index].is_zero() {
@@ -127,7 +130,8 @@ impl Schedule {
         if end <= segment.to { end } else { self.finish_across(begin, bytes) }
     }
 
-    /// Adds up what each step sends, in bits times 10⁹ (rate times nanoseconds), so that nothing is rounded before the end.
+    /// Sums what each step sends in units of 10⁻⁹ bits (rate times nanoseconds), so that only the
+    /// end is rounded.
     fn finish_across(&mut self, begin: Time, bytes: u32) -> Time {
         let mut left = u128::from(bytes) * 8_000_000_000;
         let mut at = begin;
@@ -144,7 +148,8 @@ impl Schedule {
             let rate = self.rates[segment.index];
             let sends = sent(rate, segment.to.since(at));
             if left <= sends {
-                // A step of rate zero sends nothing, and something is left: the rate is above zero here.
+                // A step of rate zero sends nothing and leaves something: the rate is above zero
+                // here.
                 let nanos = left.div_ceil(u128::from(rate.as_bps().max(1)));
                 return at + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             }
@@ -157,15 +162,15 @@ impl Schedule {
     }
 }
 
-/// A mahimahi trace: see [`crate::DirectionConfig::load`].
+/// The opportunities of a mahimahi trace: see [`crate::DirectionConfig::load`].
 #[derive(Debug, Clone)]
 pub(crate) struct Opportunities {
     trace: Arc<DeliveryTrace>,
     /// When the trace last started over.
     cycle: Time,
-    /// The next opportunity.
+    /// Index of the next opportunity.
     next: usize,
-    /// What the current opportunity has left.
+    /// Bytes left of the current opportunity.
     credit: u32,
 }
 
@@ -186,7 +191,7 @@ impl Opportunities {
         at
     }
 
-    /// Lets all opportunities up to and including `now` go by.
+    /// Skips all opportunities up to and including `now`.
     fn skip(&mut self, now: Time) {
         self.credit = 0;
         if self.next_time() > now {
@@ -206,7 +211,7 @@ impl Opportunities {
         if idle {
             self.skip(now);
         }
-        // What is left belongs to the opportunity at which the packet before ended, which is now.
+        // What is left belongs to the opportunity at which the previous packet ended, which is now.
         if self.credit > 0 { now } else { self.next_time() }
     }
 
@@ -229,7 +234,7 @@ impl Opportunities {
     fn rate_at(&self, at: Time) -> Rate {
         let period = self.trace.period().as_nanos();
         let millis = &self.trace.millis;
-        // Opportunities before `nanos` of the endless trace.
+        // Opportunities before `nanos` in the infinitely repeated trace.
         let before = |nanos: u64| {
             let within = nanos % period;
             (nanos / period) * millis.len() as u64
@@ -292,12 +297,13 @@ mod tests {
         assert_eq!(link.begin(ms(0), true), ms(1));
         assert_eq!(link.finish(ms(1), 1500), ms(1));
         assert_eq!(link.begin(ms(1), false), ms(2));
-        // 100 bytes cost 104: fourteen of them fit in one opportunity, the fifteenth ends in the next, also at 2 ms.
+        // 100 bytes cost 104: fourteen packets fit in one opportunity, and the fifteenth ends in
+        // the next, also at 2 ms.
         for _ in 0..15 {
             assert_eq!(link.begin(ms(2), false), ms(2));
             assert_eq!(link.finish(ms(2), 100), ms(2));
         }
-        // A full packet begins in what is left and ends at the next opportunity.
+        // A full packet starts in what is left and ends at the next opportunity.
         assert_eq!(link.begin(ms(2), false), ms(2));
         assert_eq!(link.finish(ms(2), 1500), ms(5));
     }

@@ -3,7 +3,8 @@ use crate::{PhaseShift, mean_motion_rev_per_day, presets};
 
 const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 const DAY: Span = Span::from_secs(86_400);
-/// COSMOS 2405 in June 2006, about to come down, and CBERS 2, which is not (the source stands in `tests/vectors/elements.txt`).
+/// COSMOS 2405 in June 2006, about to come down, and CBERS 2, which is not (the source stands in
+/// `tests/vectors/elements.txt`).
 const FALLING: &str = "COSMOS 2405
 1 28350U 04020A   06167.21788666  .16154492  76267-5  18678-3 0  8894
 2 28350  64.9977 345.6130 0024870 260.7578  99.9590 16.47856722116490
@@ -24,7 +25,8 @@ fn satellites_of_a_shell_keep_their_altitude_over_a_day() {
         for hours in [0, 1, 7, 24] {
             constellation.positions(EPOCH, Time::from_secs(hours * 3600), &mut at).unwrap();
             for each in &at {
-                // The Earth's flattening moves a circular orbit up and down by some 10 km, and Kozai's mean motion means one a few km off.
+                // The Earth's flattening moves a circular orbit up and down by some 10 km, and
+                // Kozai's mean motion means one a few km off.
                 let altitude = radius(*each) / 1000.0 - 6378.135;
                 assert!((altitude - km).abs() < 16.0, "{name}: {altitude} km");
             }
@@ -51,7 +53,8 @@ fn satellites_stand_where_the_shell_says() {
     assert_eq!(constellation.epoch(), EPOCH);
     let mut at = Vec::new();
     constellation.positions(EPOCH, Time::ZERO, &mut at).unwrap();
-    // Height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210; 60, 240; 90, 270 degrees.
+    // Height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210; 60,
+    // 240; 90, 270 degrees.
     for (index, sine) in [0.0, 0.0, 0.5, -0.5, 0.866, -0.866, 1.0, -1.0].into_iter().enumerate() {
         let measured = at[index].z / radius(at[index]);
         assert!((measured - sine).abs() < 0.005, "{index}: {measured}");

@@ -61,7 +61,8 @@ fn across_the_seam_of_a_star_there_are_no_links() {
     }));
 }
 
-/// With any phase, partners across the wrap are as near as partners elsewhere: no link may be longer than the longest that does not cross the wrap.
+/// With any phase, partners across the wrap are as near as partners elsewhere: no link may be
+/// longer than the longest that does not cross the wrap.
 #[test]
 fn links_across_the_wrap_are_no_longer_than_others() {
     for factor in [0.0, 1.0, 5.0, 13.0, 17.0, 39.0, 71.0] {

@@ -1,18 +1,18 @@
-//! What a network's description may not say.
+//! Checks of a network's description.
 
 use super::{FIBRE_FACTOR, NetworkSpec, Node};
 use crate::{OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::Span;
 use std::collections::BTreeMap;
 
-/// Longest delay of a fibre: three times around the Earth's.
+/// Longest delay of a fibre: more than three times around the Earth.
 const LONGEST_FIBRE: Span = Span::from_secs(1);
 
 fn wrong(what: String, value: impl ToString, allowed: &str) -> OrbitError {
     OrbitError::Value { what, value: value.to_string(), allowed: allowed.into() }
 }
 
-/// Coordinates, elevations, ranges, interruptions.
+/// Checks coordinates, elevations, lengths and outages.
 pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
     if spec.constellation.len() + spec.stations.len() > u32::MAX as usize / 2 {
         let nodes = spec.constellation.len() + spec.stations.len();
@@ -47,7 +47,7 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// Every node by its name. Stations' names are unique; satellites' may repeat in catalogues, and the first one counts.
+/// All nodes by name. Station names are unique; of satellites that share a name, the first counts.
 pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitError> {
     let satellites = spec.constellation.len();
     let mut names = BTreeMap::new();
@@ -63,7 +63,7 @@ pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitE
     Ok(names)
 }
 
-/// Fibres with both ends found and their delays known.
+/// Fibres with their ends resolved and their delays computed.
 pub(super) fn fibres(
     spec: &NetworkSpec,
     names: &BTreeMap<String, Node>,

@@ -2,7 +2,8 @@ use super::*;
 use crate::{IslPattern, isl};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The Iridium system in January 2025: six planes of eleven satellites and a spare at their altitude, 13 spares and failed ones in other orbits.
+/// The Iridium system in January 2025: six planes of eleven satellites and a spare at their
+/// altitude, 13 spares and failed ones in other orbits.
 const IRIDIUM: &str = include_str!("../../tests/data/iridium.txt");
 
 fn iridium() -> Constellation {
@@ -54,7 +55,8 @@ fn the_grid_of_a_real_system_links_neighbours_and_spares_the_seam() {
     let mut at = Vec::new();
     constellation.positions(constellation.epoch(), bentpipe_units::Time::ZERO, &mut at).unwrap();
     let longest = among.iter().map(|(a, b)| at[*a as usize].distance_m(at[*b as usize])).fold(0.0, f64::max);
-    // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, and half a spacing along.
+    // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, and half a
+    // spacing along.
     assert!(longest < 4_600e3, "{longest}");
     let mut degree: BTreeMap<u32, usize> = BTreeMap::new();
     for (a, b) in &links {

@@ -1,9 +1,9 @@
-//! What differs between a network at two times.
+//! Differences between two topologies.
 
 use super::Changes;
 use crate::{Network, Node, SatelliteSelection, Topology};
 
-/// Links that are no more and stations that have turned; routes are not looked at.
+/// Ended links and handovers. Does not compare routes.
 pub(super) fn between(network: &Network, before: &Topology, after: &Topology) -> Changes {
     let mut changes = Changes::default();
     for (link, ends) in network.isls().iter().enumerate() {

@@ -1,17 +1,17 @@
-//! When, between two steps, something changes.
+//! Locates changes between two steps.
 
 use crate::{Network, Node, OrbitError, Routes, SatelliteSelection, Topology};
 use bentpipe_units::{Span, Time};
 
-/// How exactly a change is found.
+/// Precision with which changes are located.
 const EXACT: Span = Span::from_millis(1);
 
-/// The ways, and the stations, whose changes are to be found.
+/// The paths and stations whose changes are located.
 #[derive(Debug, Clone)]
 pub(super) struct WatchedPaths {
-    /// From a node to a destination by its number.
+    /// Pairs of a node and the index of a destination.
     pairs: Vec<(Node, usize)>,
-    /// Ends of those ways that have one satellite at a time, by index.
+    /// Indices of the ends of these paths that have one satellite at a time.
     stations: Vec<usize>,
 }
 
@@ -25,9 +25,11 @@ impl WatchedPaths {
         Self { pairs: pairs.to_vec(), stations }
     }
 
-    /// The network at the first change after `current`, or `far` where there is none until then. A change that is undone before `far` is not seen.
+    /// The topology at the first change after `current`, or `far` if there is none. Misses a change
+    /// that is undone before `far`.
     ///
-    /// Choices of satellites depend on the times that a topology was moved through: each trial starts from a copy of `current`, as the real move will.
+    /// Satellite selection depends on the times through which a topology has advanced, so each
+    /// trial starts from a copy of `current`, like the actual step.
     pub(super) fn first_change(
         &self,
         network: &Network,
@@ -40,7 +42,7 @@ impl WatchedPaths {
         if self.same(current, routes, &far, &trial) {
             return Ok(far);
         }
-        // Unchanged at `sure`, changed at `far`.
+        // Invariant: unchanged at `sure`, changed at `far`.
         let mut sure = current.at();
         while far.at().since(sure) > EXACT {
             let middle = middle(sure, far.at());
@@ -58,8 +60,8 @@ impl WatchedPaths {
     }
 }
 
-/// Halfway between two times, at a whole millisecond where one lies between them: changes stand at times that people can read, and that another step finds
-/// too.
+/// The middle of two times, rounded to a whole millisecond if one lies between them: changes get
+/// readable times that do not depend on the step.
 fn middle(from: Time, to: Time) -> Time {
     let whole = EXACT.as_nanos();
     let half = from.as_nanos() + to.since(from).as_nanos() / 2;
@@ -67,7 +69,7 @@ fn middle(from: Time, to: Time) -> Time {
     if down > from { down } else { Time::from_nanos(half) }
 }
 
-/// True where the way from `from` leads through the same nodes.
+/// True if both paths from `from` pass the same nodes.
 fn same_way(from: Node, to: usize, routes: &Routes, trial: &Routes) -> bool {
     let mut node = from;
     loop {

@@ -1,4 +1,4 @@
-//! How one way will change.
+//! Forecasts of one path.
 
 use super::{PathChange, RouteTimeline, RouteUpdates};
 use crate::{Network, Node, OrbitError, Path};
@@ -6,11 +6,12 @@ use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
 impl RouteTimeline {
-    /// Every change of the way between two nodes from time zero to `end`, in order: a course of its own, to the millisecond with [`RouteUpdates::EventDriven`], to
-    /// the step otherwise.
+    /// All changes of the path between two nodes from time zero to `end`, in order.
+    ///
+    /// Located to the millisecond with [`RouteUpdates::EventDriven`], to the step otherwise.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to there.
+    /// A satellite cannot be propagated to that time.
     pub fn forecast(
         network: &Arc<Network>,
         step: RouteUpdates,
@@ -38,14 +39,14 @@ impl RouteTimeline {
         Ok(forecasts)
     }
 
-    /// A way of the past with its delay at the current time.
+    /// An earlier path with its delay at the current time.
     fn measured(&self, path: Path) -> Path {
         let delays = path.nodes.windows(2).map(|pair| self.current.delay(&self.network, pair[0], pair[1]));
         let delay = delays.fold(Span::ZERO, |sum, delay| sum + delay);
         Path { delay, ..path }
     }
 
-    /// How long stations on a way are silent from now.
+    /// The longest remaining outage of the stations on a path.
     fn outage(&self, path: Option<&Path>) -> Span {
         let nodes = path.map_or(&[][..], |path| &path.nodes);
         let stations = nodes.iter().filter_map(|node| self.network.station_of(*node));

@@ -129,7 +129,8 @@ fn forecasts_follow_each_other_and_jump_only_where_an_end_turns() {
         assert_eq!(pair[1].handover_outage, if handovers { Span::from_millis(70) } else { Span::ZERO });
         silences += usize::from(handovers);
         if let (Some(before), Some(after), false) = (&pair[1].before, &pair[1].after, handovers) {
-            // Another way between the same satellites takes over where it becomes the shorter: within a millisecond's drift.
+            // Another way between the same satellites takes over where it becomes the shorter:
+            // within a millisecond's drift.
             let jump = before.delay.as_nanos().abs_diff(after.delay.as_nanos());
             assert!(jump < 1_000, "{jump} ns at {}", pair[1].at);
         }

@@ -1,4 +1,4 @@
-//! Several ways between two nodes that have no link in common.
+//! Link-disjoint paths.
 
 use super::Path;
 use super::graph::Graph;
@@ -6,7 +6,8 @@ use super::tree::{SearchBuffers, ShortestPathTree};
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 
-/// Up to `most` ways from `from` to `to` that share no link, shortest first: each the shortest once the links of those before it are taken away.
+/// Up to `most` paths from `from` to `to` without common links, shortest first: each is the
+/// shortest after removing the links of those before it.
 pub fn disjoint_paths(network: &Network, topology: &Topology, from: Node, to: Node, most: usize) -> Vec<Path> {
     let mut graph = Graph::new(network, topology);
     let mut paths = Vec::new();

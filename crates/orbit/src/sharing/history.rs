@@ -1,24 +1,24 @@
-//! The ways of all flows through all samples.
+//! The paths of all flows over all samples.
 
 use super::candidates::{Candidates, Pair};
 use super::{Search, SharedTransmitter, Transmitter, samples, transmitters};
 use crate::{Network, Node, OrbitError, Routes, Topology};
 use bentpipe_units::{Span, Time};
 
-/// A delay where there is no way.
+/// Delay if there is no path.
 const NO_WAY: u32 = u32::MAX;
 
-/// Ways and delays by flow and sample.
+/// Paths and delays by flow and sample.
 #[derive(Debug)]
 pub(super) struct History {
-    /// By flow: from which sample on which nodes, where there is a way.
+    /// By flow: nodes of the path, each from some sample on.
     paths: Vec<Vec<(usize, Vec<Node>)>>,
-    /// One-way delays in nanoseconds, all flows of the first sample, then of the second, and so on.
+    /// One-way delays in nanoseconds: all flows at the first sample, then at the second, and so on.
     delays: Vec<u32>,
 }
 
 impl History {
-    /// Takes the samples, and shows each to `candidates`.
+    /// Takes all samples and passes each to `candidates`.
     pub(super) fn record(network: &Network, search: &Search, candidates: &mut Candidates) -> Result<Self, OrbitError> {
         let mut destinations: Vec<Node> = search.flows.iter().map(|(_, to)| *to).collect();
         destinations.sort_unstable();
@@ -53,7 +53,7 @@ impl History {
         Ok(made)
     }
 
-    /// When two flows share something, in the direction of data in which they do so for longer (towards a common end, where that is no matter).
+    /// When two flows share a transmitter, in the directions of data in which they do so longer.
     pub(super) fn follow(&self, network: &Network, search: &Search, pair: Pair) -> Vec<SharedTransmitter> {
         let there = self.follow_in(network, search, pair, [false, pair.opposed]);
         let back = self.follow_in(network, search, pair, [true, !pair.opposed]);
@@ -103,7 +103,7 @@ impl History {
     }
 }
 
-/// Samples in a row at which two flows share something.
+/// Consecutive samples at which two flows share a transmitter.
 #[derive(Debug)]
 struct Run {
     first: usize,
@@ -113,7 +113,7 @@ struct Run {
 }
 
 impl Run {
-    /// The result, where it ends before sample `end` and the round trips differ enough.
+    /// The result, if the RTTs differ enough. The run ends before sample `end`.
     fn end(self, search: &Search, pair: Pair, reversed: [bool; 2], end: usize) -> Option<SharedTransmitter> {
         let rtt = |index: usize| Span::from_nanos(2 * self.delays_ns[index] / (end - self.first) as u64);
         let flow = |index: usize| {

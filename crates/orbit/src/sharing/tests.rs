@@ -16,7 +16,8 @@ fn search(network: &Network) -> Search {
     }
 }
 
-/// What the way of a flow occupies at a time, and its round trip; there and back may differ only where ways are equally long.
+/// What the way of a flow occupies at a time, and its round trip; there and back may differ only
+/// where ways are equally long.
 fn occupied(
     network: &Network,
     search: &Search,

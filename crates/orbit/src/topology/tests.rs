@@ -178,8 +178,8 @@ fn a_station_at_the_pole_sees_nothing_of_an_inclined_shell() {
 
 #[test]
 fn links_between_satellites_end_at_their_range_or_where_the_earth_begins() {
-    // Eight satellites in a plane at 1,200 km: 5,795 km apart, 7,001 km from the centre at the middle. Six: their lines come to
-    // 6,563 km. Five: to 6,131 km, within 80 km of the ground.
+    // Eight satellites in a plane at 1,200 km: 5,795 km apart, 7,001 km from the centre at the
+    // middle. Six: their lines come to 6,563 km. Five: to 6,131 km, within 80 km of the ground.
     for (size, range, open) in [
         ("1 x 8", None, 8),
         ("1 x 8", Some(5_700e3), 0),

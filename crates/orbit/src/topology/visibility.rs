@@ -1,17 +1,18 @@
-//! Who sees whom: elevation above the horizon on the ellipsoid, range, and lines of sight past the Earth.
+//! Visibility: elevation above the ellipsoid's horizon, range, and lines of sight past the Earth.
 
 use super::VisibleSatellite;
 use crate::{Ecef, Network};
 
-/// The Earth as a sphere, metres: its mean radius (IUGG).
+/// Radius of the Earth as a sphere in metres: the mean radius (IUGG).
 const EARTH_RADIUS_M: f64 = 6_371_000.0;
-/// Lines between satellites stay this far above the ground, metres: the atmosphere's denser part (Hypatia's choice too).
+/// Clearance of lines of sight above the ground in metres: the denser atmosphere. Hypatia uses the
+/// same.
 const CLEARANCE_M: f64 = 80_000.0;
 
-/// The satellites that each station sees, highest first.
+/// The satellites visible from each station, highest first.
 ///
-/// Elevation is measured from the plane that touches the ellipsoid: its sine is the satellite's height over that plane by its distance. The height alone
-/// rejects what is below the horizon, all but a few of a hundred.
+/// The sine of the elevation above the tangent plane is the height over that plane divided by the
+/// distance. The height alone rejects satellites below the horizon, which are nearly all.
 pub(super) fn visible_satellites(
     network: &Network,
     satellites: &[Ecef],
@@ -45,7 +46,7 @@ pub(super) fn visible_satellites(
     }
 }
 
-/// True where station `index` could talk to `satellite`, standing at `position`.
+/// True if `satellite` at `position` is visible from station `index`.
 pub(super) fn sees(network: &Network, index: usize, satellite: u32, position: Ecef) -> bool {
     let place = network.station_positions()[index];
     let own_sine = network.stations()[index].min_elevation_deg.map(|elevation| libm::sin(elevation.to_radians()));
@@ -56,7 +57,7 @@ pub(super) fn sees(network: &Network, index: usize, satellite: u32, position: Ec
         && distance_m <= network.max_ground_link_length_m().unwrap_or(f64::INFINITY)
 }
 
-/// How far `position` is above the plane through `place` with normal `up`, metres.
+/// Height of `position` above the plane through `place` with normal `up`, in metres.
 fn height_m(place: Ecef, up: [f64; 3], position: Ecef) -> f64 {
     (position.x - place.x) * up[0] + (position.y - place.y) * up[1] + (position.z - place.z) * up[2]
 }
@@ -65,11 +66,11 @@ fn elevation_deg(height: f64, distance_m: f64) -> f64 {
     if distance_m > 0.0 { libm::asin((height / distance_m).min(1.0)).to_degrees() } else { 90.0 }
 }
 
-/// True where the line between two satellites stays clear of the ground.
+/// True if the line between two satellites clears the ground.
 pub(super) fn clear_of_ground(a: Ecef, b: Ecef) -> bool {
     let along = [b.x - a.x, b.y - a.y, b.z - a.z];
     let square = along.iter().map(|part| part * part).sum::<f64>();
-    // Where on the line, from 0 at `a` to 1 at `b`, the Earth's centre is nearest.
+    // Position of the point nearest to the Earth's centre, from 0 at `a` to 1 at `b`.
     let nearest = -(a.x * along[0] + a.y * along[1] + a.z * along[2]) / square;
     let nearest = if nearest.is_finite() { nearest.clamp(0.0, 1.0) } else { 0.0 };
     let point = Ecef { x: a.x + along[0] * nearest, y: a.y + along[1] * nearest, z: a.z + along[2] * nearest };

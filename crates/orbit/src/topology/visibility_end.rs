@@ -1,18 +1,20 @@
-//! How long a satellite will be seen.
+//! When a satellite sets.
 
 use super::visibility::sees;
 use crate::Network;
 use bentpipe_units::{Span, Time};
 
-/// How finely the future is looked at. Satellites in low orbits stay for minutes; one that dips under the limit for less than this is not noticed.
+/// Step of the search. Satellites in low orbits stay visible for minutes; a dip below the minimum
+/// elevation for less than this is missed.
 const LOOK: Span = Span::from_secs(10);
-/// How far ahead: beyond it satellites count as equals. Longer than any pass of a low orbit (ten minutes at 550 km, twenty at 1,200 km).
+/// Limit of the search, beyond which satellites count as equal. Longer than any pass in a low orbit
+/// (ten minutes at 550 km, twenty at 1,200 km).
 const HORIZON: Span = Span::from_secs(7_200);
-/// How exactly the end is told.
+/// Precision of the result.
 const EXACT: Span = Span::from_millis(100);
 
-/// Until when station `index` will see `satellite`, which it sees at `at`: to a tenth of a second, and two hours from now at most. A satellite whose orbit
-/// ends before counts as lost then.
+/// When `satellite`, visible at `at`, sets for station `index`: to a tenth of a second, at most two
+/// hours ahead. A satellite whose orbit decays first counts as set then.
 pub(super) fn visible_until(network: &Network, index: usize, satellite: u32, at: Time) -> Time {
     let seen = |at: Time| {
         let position = network.constellation().position(satellite as usize, network.begins(), at);

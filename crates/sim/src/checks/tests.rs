@@ -77,7 +77,8 @@ fn outcome() -> FlowOutcome {
     }
 }
 
-/// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed by `change`, and the check that it does not pass.
+/// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed
+/// by `change`, and the check that it does not pass.
 fn broken(change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<(&'static str, String)> {
     let (satellite, terrestrial) = (model(10, 250), model(100, 50));
     let mut links = [
@@ -214,7 +215,8 @@ fn a_visit_that_is_complete_too_soon_is_found() {
 #[test]
 fn flows_that_together_received_more_than_the_link_brought_are_found() {
     assert_eq!(broken_check(|_, outcomes| outcomes.push(outcome())), Some("shares"));
-    // Twice 1.4 MB at 10 Mbps fit in 2.24 s, and not in the two seconds in which they are said to have come.
+    // Twice 1.4 MB at 10 Mbps fit in 2.24 s, and not in the two seconds in which they are said to
+    // have come.
     let two = |end| {
         broken_check(|links, outcomes| {
             let outcome = &mut outcomes[0];

@@ -1,4 +1,4 @@
-//! A flow of datagrams that nothing controls: UDP at a constant rate or in bursts, and pings.
+//! Flows without congestion control: UDP at a constant rate or in bursts, and pings.
 
 use super::progress::{ReverseReport, VisitReport};
 use super::{Flow, FlowProgress, FlowResults, Shared};
@@ -13,10 +13,10 @@ use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, Probe, UDP_HEADER};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// Bursts and silences are not shorter in the mean: each is drawn.
+/// Minimum mean length of bursts and pauses.
 const SHORTEST_BURST: Span = Span::from_millis(1);
 
-/// A flow of datagrams that nothing controls.
+/// A flow without congestion control.
 pub struct DatagramFlow {
     progress: FlowProgress,
     kind: DatagramTraffic,
@@ -26,16 +26,16 @@ pub struct DatagramFlow {
     running: Option<Running>,
 }
 
-/// The visit under way.
+/// The active visit.
 struct Running {
     schedule: Schedule,
-    /// Echo requests that have not been answered.
+    /// Echo requests without a reply.
     asked: VecDeque<Filler>,
     probe: Probe,
 }
 
 impl DatagramFlow {
-    /// A flow that has not begun; `index` gives its addresses.
+    /// A flow that has not started. `index` determines its addresses.
     pub fn new(spec: FlowSpec, kind: DatagramTraffic, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let bytes = check(&spec, kind).map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
         Ok(Self { progress: FlowProgress::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
@@ -49,7 +49,8 @@ impl DatagramFlow {
         }
     }
 
-    /// The way of what `node` sends, and whether that is what the flow is about and not answers.
+    /// The direction of packets that `node` sends, and whether they are requests or data rather
+    /// than replies.
     fn leaving(&self, node: u16) -> Option<(PathDirection, bool)> {
         let toward = match self.side(node)? {
             Role::Client => PathDirection::ToServer,
@@ -58,7 +59,7 @@ impl DatagramFlow {
         Some((toward, self.progress.data_direction()? == toward))
     }
 
-    /// What UDP or ICMP carries.
+    /// Payload of UDP or ICMP in bytes.
     fn content(&self) -> u32 {
         // The headers of both have the same size (RFC 768, RFC 792).
         self.bytes - IP_UDP_HEADER
@@ -134,7 +135,7 @@ impl Flow for DatagramFlow {
         let Body::Filler(filler) = datagram.body else { return };
         let content = self.content() as usize;
         let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else { return };
-        // What is left of an earlier visit finds nobody.
+        // Packets of an earlier visit have no receiver.
         if datagram.visit != self.progress.visit() {
             return;
         }
@@ -218,19 +219,19 @@ struct Schedule {
     due: Option<Time>,
 }
 
-/// Times of sending and of silence, drawn one after the other.
+/// Bursts and pauses, drawn one after the other.
 struct Bursts {
     stream: Stream,
-    /// Mean times of sending and of silence.
+    /// Mean lengths of bursts and pauses.
     mean: (Span, Span),
-    /// Time of sending up to the end of the latest burst.
+    /// Total time in bursts up to the end of the latest one.
     sending: Span,
-    /// Time of silence before that burst ended.
+    /// Total time in pauses before the end of that burst.
     silent: Span,
 }
 
 impl Bursts {
-    /// The next silence and burst.
+    /// Draws the next pause and burst.
     fn next(&mut self) {
         let (on, off) = self.mean;
         self.silent += off.mul_f64(self.stream.exponential());
@@ -242,7 +243,8 @@ impl Schedule {
     fn new(kind: DatagramTraffic, begun: Time, ends: Time, mut stream: Stream) -> Self {
         let bursts = match kind {
             DatagramTraffic::Constant { bursts: Some((on, off)), .. } => {
-                // In its long-run state: what is left of an exponential time is distributed as the whole is.
+                // Starts in the long-run state: the rest of an exponential time has the same
+                // distribution as all of it.
                 let sends = stream.chance(on.as_secs_f64() / (on + off).as_secs_f64());
                 let mut bursts = Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
                 if sends {
@@ -264,7 +266,7 @@ impl Schedule {
         self.due
     }
 
-    /// The number of the packet that is sent `now`, where one is.
+    /// The number of the packet to send `now`, if any.
     fn take(&mut self, now: Time) -> Option<u64> {
         self.due.filter(|&due| due <= now)?;
         let number = self.sent;
@@ -273,10 +275,11 @@ impl Schedule {
         Some(number)
     }
 
-    /// When packet number `sent` is due; none once the visit has ended.
+    /// When packet number `sent` is due; `None` once the visit has ended.
     ///
-    /// Counted from the beginning, so that no rounding adds up. Bursts share one clock that stands still between them: what is left of the time to the
-    /// next packet when one ends is spent in the next, and the mean rate is the rate times the share of time in bursts.
+    /// Computed from the start, so that rounding errors do not accumulate. Bursts share one clock
+    /// that stops between them: the time left until the next packet at the end of a burst carries
+    /// over, so the mean rate is the rate times the fraction of time in bursts.
     fn next(&mut self) -> Option<Time> {
         let offset = match self.kind {
             DatagramTraffic::Constant { rate, packet, .. } => {
@@ -328,10 +331,12 @@ mod tests {
     fn bursts_and_silences_have_their_means() {
         let (on, off) = (Span::from_millis(300), Span::from_millis(700));
         let times = times(constant(Some((on, off))), 4_000, 7);
-        // 4,000 periods: the share of sending has a standard error of about 0.3 % / 0.3; four of them.
+        // 4,000 periods: the share of sending has a standard error of about 0.3 % / 0.3; four of
+        // them.
         let share = times.len() as f64 / 4_000_000.0;
         assert!((share - 0.3).abs() < 0.02, "{share}");
-        // A gap is a silence where it is longer than the time between packets; silences shorter than that are not seen.
+        // A gap is a silence where it is longer than the time between packets; silences shorter
+        // than that are not seen.
         let gaps: Vec<f64> = times
             .windows(2)
             .map(|pair| pair[1].since(pair[0]).as_secs_f64() - 0.001)
@@ -340,7 +345,8 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         // Standard error 0.7 s / sqrt(4,000) = 11 ms; four of them.
         assert!((mean - 0.7).abs() < 0.044, "{mean}");
-        // An exponential time is as spread out as it is long; a constant one would not be spread at all.
+        // An exponential time is as spread out as it is long; a constant one would not be spread at
+        // all.
         let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64).sqrt();
         assert!((spread / mean - 1.0).abs() < 0.1, "{spread}");
     }

@@ -1,4 +1,4 @@
-//! The visits of a flow, and what is counted of each, whatever it speaks.
+//! Progress and counters of a flow's visits, for any transport.
 
 use super::Shared;
 use crate::datagram::PathDirection;
@@ -14,48 +14,48 @@ use bentpipe_quic::account::Layers;
 use bentpipe_quic::congestion::{HintFeed, Record};
 use bentpipe_units::{Span, Time};
 
-/// Width of a bin of the rate against the data: a few return frames, and a fraction of a long path's round trip.
+/// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
 const RETURN_BIN: Span = Span::from_millis(100);
 
-/// The visits of a flow.
+/// Progress of a flow's visits.
 pub struct FlowProgress {
     pub spec: FlowSpec,
-    /// The flow's place in the run.
+    /// Index of the flow in the run.
     pub index: usize,
-    /// What is announced of the changes of its path, to who sends its data.
+    /// Announcements of path changes to the data's sender.
     pub hints: HintFeed,
     next_visit: usize,
-    /// When the next visit begins.
+    /// Start of the next visit.
     begins: Option<Time>,
     current: Option<CurrentVisit>,
     results: FlowResults,
 }
 
-/// What the flow's finished visits left.
+/// Results of a flow's finished visits.
 #[derive(Default)]
 pub struct FlowResults {
-    /// Reported visits.
+    /// Outcomes of measured visits.
     pub outcomes: Vec<FlowOutcome>,
-    /// Their series.
+    /// Their time series.
     pub traces: Vec<FlowTrace>,
     /// Their qlog.
     pub qlog: Vec<QlogFile>,
 }
 
-/// The visit under way.
+/// The active visit.
 struct CurrentVisit {
     number: usize,
-    /// Which way its data goes.
+    /// Direction of its data.
     data_direction: PathDirection,
     progress: VisitProgress,
     start: Time,
     gives_up: Time,
-    /// When it is complete, where it lasts for a time.
+    /// End of a visit with a fixed duration.
     ends: Option<Time>,
     counters: VisitCounters,
 }
 
-/// Packets of the visit under way, as the network sees them.
+/// Packet counters of the active visit, as the network sees them.
 #[derive(Default)]
 struct VisitCounters {
     data_packets: u64,
@@ -64,11 +64,11 @@ struct VisitCounters {
     lost_queue: u64,
     lost_random: u64,
     lost_route: u64,
-    /// Packets of both ways that nobody could forward.
+    /// Packets of both directions without a route.
     no_route: u64,
     return_packets: u64,
     return_bytes: ReturnBytes,
-    /// IP bytes against the data in each bin from the run's beginning, where recorded.
+    /// IP bytes of the reverse direction in each bin since the start of the run, if recorded.
     return_bins: Option<Vec<u64>>,
     dropped_policer: Vec<(Time, f64)>,
     dropped_queue: Vec<(Time, f64)>,
@@ -76,41 +76,41 @@ struct VisitCounters {
     dropped_route: Vec<(Time, f64)>,
 }
 
-/// What only the protocol knows of a visit that ends.
+/// What only the transport knows about a visit that ends.
 pub struct VisitReport<'a> {
     /// `quic`, `tcp`, or the kind of datagrams.
     pub transport: &'static str,
-    /// Connections that the visit took.
+    /// Number of connections.
     pub connections: usize,
-    /// When the handshake was complete at the client.
+    /// When the client completed the handshake.
     pub handshake: Option<Time>,
-    /// What the data's senders recorded, all of them.
+    /// Combined records of the data's senders.
     pub record: &'a mut Record,
-    /// What was known of the path.
+    /// What was known about the path.
     pub path: PathOutcome,
-    /// What a proxy did.
+    /// Counters of the proxies.
     pub pep: Option<PepOutcome>,
     /// How the data's receiver acknowledged.
     pub reverse: ReverseReport,
-    /// Notes of the credit that the data's receiver gave.
+    /// Flow-control record of the data's receiver.
     pub credit: Option<CreditReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
 }
 
-/// What the protocol knows of the way against the data.
+/// What the transport knows about the reverse direction.
 #[derive(Default)]
 pub struct ReverseReport {
     /// How the data's receiver acknowledged.
     pub acknowledgements: Option<Acknowledgements>,
-    /// What its QUIC packets held.
+    /// Contents of its QUIC packets by layer.
     pub layers: Option<Layers>,
-    /// Series of it, where recorded.
+    /// Its time series, if recorded.
     pub series: Vec<Series>,
 }
 
 impl FlowProgress {
-    /// Visits that have not begun.
+    /// A flow whose visits have not started.
     pub fn new(spec: FlowSpec, index: usize) -> Self {
         let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.idle_before + visit.start_jitter);
         Self {
@@ -124,7 +124,7 @@ impl FlowProgress {
         }
     }
 
-    /// The terminal its client sits behind.
+    /// The terminal of its client.
     pub fn terminal(&self) -> usize {
         self.spec.terminal
     }
@@ -134,60 +134,61 @@ impl FlowProgress {
         self.current.is_none() && self.begins.is_none()
     }
 
-    /// True where the visit under way has nothing more to do.
+    /// True if the active visit has nothing left to do.
     pub fn visit_is_over(&self) -> bool {
         self.current.as_ref().is_some_and(|visit| visit.progress.is_over())
     }
 
-    /// True while a visit that the results tell of is under way.
+    /// True while a measured visit is active.
     pub fn is_reporting(&self) -> bool {
         self.current_visit().is_some_and(|visit| visit.measured)
     }
 
-    /// When the next visit begins, or the one under way is given up.
+    /// When the next visit starts, or the active one is given up.
     pub fn next_deadline(&self) -> Option<Time> {
         let ends = |visit: &CurrentVisit| visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up));
         self.current.as_ref().map(ends).or(self.begins)
     }
 
-    /// True where the visit under way is to be ended at `now`.
+    /// True if the active visit must end at `now`.
     pub fn must_end(&self, now: Time) -> bool {
         self.current.as_ref().is_some_and(|visit| {
             visit.progress.is_over() || visit.gives_up <= now || visit.ends.is_some_and(|ends| ends <= now)
         })
     }
 
-    /// True where a visit is to begin at `now`.
+    /// True if a visit must start at `now`.
     pub fn must_begin(&self, now: Time) -> bool {
         self.current.is_none() && self.begins.is_some_and(|begins| begins <= now)
     }
 
-    /// When the visit under way is complete, where it lasts for a time.
+    /// End of the active visit, if its duration is fixed.
     pub fn ends(&self) -> Option<Time> {
         self.current.as_ref().and_then(|visit| visit.ends)
     }
 
-    /// The number of the visit under way, or of the last one: from 1. Packets are tagged with it.
+    /// The number of the active or last visit, from 1. Packets are tagged with it.
     pub fn visit(&self) -> u32 {
         self.next_visit as u32
     }
 
-    /// The visit under way, as it was asked for.
+    /// Specification of the active visit.
     pub fn current_visit(&self) -> Option<&Visit> {
         self.current.as_ref().map(|visit| &self.spec.visits[visit.number - 1])
     }
 
-    /// What the visit under way has achieved.
+    /// Progress of the active visit.
     pub fn progress(&self) -> Option<&VisitProgress> {
         self.current.as_ref().map(|visit| &visit.progress)
     }
 
-    /// Which way the data of the visit under way goes.
+    /// Direction of the data of the active visit.
     pub fn data_direction(&self) -> Option<PathDirection> {
         self.current.as_ref().map(|visit| visit.data_direction)
     }
 
-    /// Begins the next visit: what it is, and where its applications note what they achieve.
+    /// Starts the next visit. Returns its specification, and where its applications record their
+    /// progress.
     pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, VisitProgress) {
         let visit = self.spec.visits[self.next_visit].clone();
         let progress = VisitProgress::new(&visit, now, shared.trace && visit.measured);
@@ -208,7 +209,7 @@ impl FlowProgress {
         (visit, progress)
     }
 
-    /// Ends the visit under way.
+    /// Ends the active visit.
     pub fn end(&mut self, now: Time, shared: &Shared, mut report: VisitReport<'_>) {
         let Some(mut visit) = self.current.take() else { return };
         if let Some(layers) = &report.reverse.layers {
@@ -226,7 +227,7 @@ impl FlowProgress {
         self.results.qlog.extend(report.qlog);
     }
 
-    /// What the finished visits left.
+    /// Results of the finished visits.
     pub fn into_results(self) -> FlowResults {
         self.results
     }
@@ -286,7 +287,7 @@ impl FlowProgress {
                 .objects
                 .iter()
                 .zip(&progress.objects)
-                // What only has to be larger than what fits is nobody's object.
+                // With a fixed duration, objects only need to exceed what fits.
                 .filter(|_| visit.duration.is_none())
                 .map(|(object, state)| ObjectOutcome {
                     name: object.name.clone(),
@@ -300,7 +301,7 @@ impl FlowProgress {
         }
     }
 
-    /// One of the two ends sent a packet on `toward`; `layers` are its bytes.
+    /// Counts a packet that an end has sent; `layers` has its bytes.
     pub fn count_sent(&mut self, now: Time, toward: PathDirection, layers: ReturnBytes) {
         let Some(visit) = &mut self.current else { return };
         let counters = &mut visit.counters;
@@ -320,7 +321,7 @@ impl FlowProgress {
         }
     }
 
-    /// A packet that was sent on `toward` during visit number `visit` was lost.
+    /// Counts the loss of a packet that was sent during visit number `visit`.
     pub fn count_lost(
         &mut self,
         toward: PathDirection,
@@ -331,7 +332,7 @@ impl FlowProgress {
         trace: bool,
     ) {
         let is_current = visit == self.visit();
-        // An echo is lost with its answer too.
+        // Losing the reply loses the echo, too.
         let both_ways = matches!(self.spec.stack, Stack::DatagramTraffic(DatagramTraffic::Ping { .. }));
         let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
         let counters = &mut current.counters;
@@ -357,7 +358,8 @@ impl FlowProgress {
 }
 
 impl CurrentVisit {
-    /// When it was complete, if it ends `now`: with its last object, or once it has lasted for its time.
+    /// When the visit completed if it ends `now`: with its last object, or at the end of its fixed
+    /// duration.
     fn completion(&self, now: Time) -> Option<Time> {
         match self.ends {
             None => self.progress.completion(),
@@ -366,7 +368,7 @@ impl CurrentVisit {
     }
 }
 
-/// The rate against the data, kbps, in each bin from `start` on.
+/// The reverse rate in kbps, in each bin from `start` on.
 fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
     let first = (start.as_nanos() / RETURN_BIN.as_nanos()) as usize;
     let rate = |&bytes: &u64| (bytes * 8) as f64 / RETURN_BIN.as_millis_f64();
@@ -374,7 +376,7 @@ fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
     bins.map(|(bin, bytes)| (Time::ZERO + RETURN_BIN * bin as u64, rate(bytes))).collect()
 }
 
-/// The series of a visit that ends.
+/// The time series of a visit that ends.
 fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
     let sender = report.record.series.take().unwrap_or_default();
     let credit = report.credit.as_ref().and_then(CreditReport::take_series).unwrap_or_default();

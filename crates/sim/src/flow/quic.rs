@@ -1,4 +1,4 @@
-//! A flow that speaks QUIC: two endpoints, and a connection for each visit.
+//! QUIC flows: two endpoints, and a connection per visit.
 
 use super::progress::{ReverseReport, VisitReport};
 use super::{Flow, FlowProgress, FlowResults, Shared};
@@ -30,20 +30,20 @@ use bytes::BytesMut;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Datagrams that one call for transmission may return: what segmentation offload takes at once (64 kB).
+/// Maximum number of datagrams per call: what segmentation offload takes at once (64 kB).
 const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(44).expect("44 is not zero");
-/// H3_NO_ERROR (RFC 9114 §8.1): how a client that has all it wanted leaves.
+/// H3_NO_ERROR (RFC 9114 §8.1), with which a client closes after its last object.
 const NO_ERROR: u64 = 0x100;
 
-/// A flow that speaks QUIC.
+/// A flow over QUIC.
 pub struct QuicFlow {
     progress: FlowProgress,
     settings: Settings,
     client: Endpoint,
     server: Endpoint,
-    /// The client without and with early data; both keep the same tickets.
+    /// Client configurations without and with early data. They share their tickets.
     clients: [Client; 2],
-    /// Its tokens.
+    /// The client's tokens.
     client_tokens: Arc<TokenMemoryCache>,
     server_config: ServerConfig,
     /// What the server does with the next connection.
@@ -53,38 +53,38 @@ pub struct QuicFlow {
     last_node: u16,
     trace: bool,
     epoch: bentpipe_quic::EpochClock,
-    /// Datagrams that the stack handed over at once, until they are sent one by one.
+    /// Datagrams that the stack returned together and that are not sent yet.
     batch: Option<Batch>,
     buffer: Vec<u8>,
 }
 
-/// What client configurations are made of.
+/// Parts of a client configuration.
 struct Client {
     crypto: Arc<dyn crypto::ClientConfig>,
     initial_cids: Arc<dyn Fn() -> ConnectionId + Send + Sync>,
 }
 
-/// The connection of the visit under way.
+/// The connection of the active visit.
 struct Running {
     conn: Conn,
-    /// Watches the data's sender.
+    /// Records the data's sender.
     probe: Probe,
-    /// What the data's sender knows of the path, where it keeps notes.
+    /// What the data's sender knows about the path, if it remembers paths.
     notes: Option<PathNotes>,
-    /// What became of the client's token, where tokens are exchanged.
+    /// Outcome of the client's token, if tokens are exchanged.
     verdict: Option<Verdict>,
-    /// Notes of the credit for the data.
+    /// Flow-control record of the data.
     credit: CreditReport,
-    /// The server's connection, once there is one.
+    /// The server's connection, once it exists.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
     accounts: ConnectionTraffic,
 }
 
-/// Accounts of a connection's packets.
+/// Packet statistics of a connection.
 struct ConnectionTraffic {
     receiver: Account,
-    /// Of the data's sender, where series are recorded.
+    /// Those of the data's sender, if time series are recorded.
     sender: Option<Account>,
 }
 
@@ -97,7 +97,7 @@ struct Batch {
 }
 
 impl Running {
-    /// What both ends know of the path now.
+    /// What both ends know about the path.
     fn path(&self, direction: Direction) -> PathOutcome {
         let known = self.notes.as_ref().map(PathNotes::knowledge).unwrap_or_default();
         let receiver = match direction {
@@ -123,7 +123,7 @@ impl ConnectionTraffic {
         Self { receiver: Account::new(keep), sender: record.then(|| Account::new(Keep::Numbers)) }
     }
 
-    /// What they counted.
+    /// Their counters.
     fn reverse(&self) -> ReverseReport {
         let books = self.receiver.take();
         let mut series = Vec::new();
@@ -148,7 +148,7 @@ impl ConnectionTraffic {
 }
 
 impl QuicFlow {
-    /// A flow that has not begun; `index` gives its addresses and random streams.
+    /// A flow that has not started. `index` determines its addresses and random streams.
     pub fn new(spec: FlowSpec, settings: Settings, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let seed = |purpose: &str| shared.seed_bytes(&format!("flow/{}/{purpose}", spec.name));
         let alpn = match settings.http {
@@ -177,7 +177,7 @@ impl QuicFlow {
             let mut config = EndpointConfig::default();
             config
                 .rng_seed(Some(seed(side)))
-                // A packet with the fixed bit cleared at random (RFC 9287) would differ from run to run in nothing but that.
+                // A randomly cleared fixed bit (RFC 9287) would make runs differ for no reason.
                 .grease_quic_bit(false)
                 .cid_generator(Arc::new(move || Box::new(seeded::SeededCids::new(cid_seed))));
             let payload = settings.max_mtu.max(settings.initial_mtu);
@@ -223,17 +223,17 @@ impl QuicFlow {
         if node == 0 { Role::Client } else { Role::Server }
     }
 
-    /// The endpoint at `node`, of the two nodes that have one.
+    /// The endpoint at `node`, one of the two nodes that have one.
     fn endpoint(&mut self, node: u16) -> &mut Endpoint {
         if node == 0 { &mut self.client } else { &mut self.server }
     }
 
-    /// What the trace of one end of a visit is called.
+    /// Name of the qlog of one end of a visit.
     fn qlog_name(&self, visit: u32, side: &str) -> String {
         format!("{}-visit{visit}-{side}", self.progress.spec.name)
     }
 
-    /// What a connection's sender on `side` is told, and what goes with the connection.
+    /// Configuration of a sender at `side`, and what belongs to its connection.
     fn endpoint_parts(
         &self,
         side: Role,
@@ -259,7 +259,7 @@ impl QuicFlow {
         let remembered = controller
             .keeps_notes()
             .then(|| {
-                // One of a kind in the run: flow, visit and side.
+                // Unique in the run: flow, visit and side.
                 let holder =
                     Holder((self.progress.index as u64) << 32 | u64::from(self.progress.visit()) << 1 | side as u64);
                 match side {
@@ -280,7 +280,7 @@ impl QuicFlow {
             }
             _ => None,
         };
-        // A client that sends knows nothing of other clients behind its address.
+        // A sending client does not know other clients behind its address.
         let starting = (side == Role::Server && controller.wants_permit()).then(|| host.gate.ticket(peer));
         let ticket = starting.clone();
         let make: MakeController = Arc::new(move |setup| {
@@ -317,7 +317,7 @@ impl QuicFlow {
         Ok((transport, attached))
     }
 
-    /// The position of what the data's sender has sent, where `toward` is the data's and it is recorded.
+    /// Position of the data's sender, if `toward` is its direction and time series are recorded.
     fn position(&self, toward: PathDirection) -> f64 {
         match &self.running {
             Some(running) if self.trace && self.progress.data_direction() == Some(toward) => {
@@ -429,7 +429,7 @@ impl Flow for QuicFlow {
         running.conn.close(NO_ERROR, b"");
         self.client.wake(now);
         if duration {
-            // Time is over at both ends: what is on the way then comes to nobody.
+            // The visit ends at both ends at once: packets in flight have no receiver.
             if let Some(conn) = &*running.server_conn.lock().unwrap_or_else(PoisonError::into_inner) {
                 conn.close(NO_ERROR, b"");
             }

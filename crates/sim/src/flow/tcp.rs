@@ -1,4 +1,4 @@
-//! A flow that speaks TCP: for each visit, the connections that its exchanges want, and the proxies that split them.
+//! TCP flows: the connections that the exchanges of a visit need, and the proxies that split them.
 
 use super::progress::VisitReport;
 use super::tcp_acks::TcpAckCounter;
@@ -18,34 +18,34 @@ use bentpipe_tcp::{CloseReason, MakeController};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
-/// A flow that speaks TCP.
+/// A flow over TCP.
 pub struct TcpFlow {
     progress: FlowProgress,
     stack: TcpStack,
     controller: Prepared,
     tcp_connections: TcpConnections,
     running: Option<Running>,
-    /// A visit has left a TLS ticket with the client.
+    /// True if an earlier visit has left a TLS ticket with the client.
     has_ticket: bool,
     last_node: u16,
 }
 
-/// The visit under way.
+/// The active visit.
 struct Running {
     exchange: Exchange,
     /// When TLS was ready at the client.
     ready: Option<Time>,
-    /// What the data's sender has to do with the memory of paths: one for each connection.
+    /// Path leases of the data's sender: one per connection.
     remembered: Vec<Remembered>,
     tickets: Vec<StartTicket>,
-    /// HTTP's own windows hold data back since then.
+    /// Since when HTTP flow control has blocked the data.
     blocked_since: Option<Time>,
     blocked: Span,
     starting: Starting,
     segments: TcpAckCounter,
 }
 
-/// What a connection that begins later in the visit needs.
+/// What a connection that opens later in the visit needs.
 struct Starting {
     hosts: crate::hosts::Host,
     peer: std::net::IpAddr,
@@ -54,7 +54,7 @@ struct Starting {
 }
 
 impl TcpFlow {
-    /// A flow that has not begun; `index` gives its addresses and random streams.
+    /// A flow that has not started. `index` determines its addresses and random streams.
     pub fn new(spec: FlowSpec, stack: TcpStack, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Spec(format!("flow `{}`: {reason}", spec.name));
         let controller = stack.congestion.prepare().map_err(|error| wrong(error.to_string()))?;
@@ -70,7 +70,7 @@ impl TcpFlow {
         })
     }
 
-    /// The controller of a connection that begins now, at the data's sender, and of the other end.
+    /// Controllers of a new connection: client, then server.
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
         let Self { running, controller, progress, .. } = self;
         let prepared = controller.clone();
@@ -79,16 +79,17 @@ impl TcpFlow {
         let Starting { hosts, peer, direction, .. } = &running.starting;
         let mut notes: Option<PathNotes> = None;
         if controller.keeps_notes() {
-            // One of a kind in the run: flow, visit, connection; QUIC flows use the lowest bit for the side.
+            // Unique in the run: flow, visit, connection. QUIC flows use the lowest bit for the
+            // side.
             let holder =
                 Holder((progress.index as u64) << 32 | u64::from(progress.visit()) << 12 | (number as u64) << 1 | 1);
-            // A memory that fails is no reason not to connect.
+            // A failing store must not prevent a connection.
             if let Ok(remembered) = hosts.memory.begin(*peer, holder, now) {
                 notes = Some(remembered.notes());
                 running.remembered.push(remembered);
             }
         }
-        // A client that sends knows nothing of other clients behind its address.
+        // A sending client does not know other clients behind its address.
         let wants_permit = *direction == Direction::Download && controller.wants_permit();
         let ticket = wants_permit.then(|| hosts.gate.ticket(*peer));
         running.tickets.extend(ticket.clone());
@@ -110,7 +111,7 @@ impl TcpFlow {
         self.tcp_connections.open(now, make, running.starting.direction, running.starting.trace && number == 0);
     }
 
-    /// Lets the applications of one side act on what has happened there.
+    /// Lets the applications at one side react.
     fn drive(&mut self, now: Time, side: Role) {
         let at = http_side(side);
         loop {
@@ -237,7 +238,7 @@ impl Flow for TcpFlow {
         let Some(running) = self.running.take() else { return };
         running.tickets.iter().for_each(StartTicket::leave);
         for remembered in &running.remembered {
-            // As with a server: a store that fails is no reason to end anything.
+            // As on a server, a failing store ends nothing.
             let _ = remembered.settle(true);
         }
         let known = running.remembered.first().map(|first| first.notes().knowledge()).unwrap_or_default();
@@ -270,7 +271,7 @@ impl Flow for TcpFlow {
 
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
         let Body::Tcp { connection, segment } = &datagram.body else { return };
-        // What is left of an earlier visit finds nobody.
+        // Packets of an earlier visit have no receiver.
         if datagram.visit != self.progress.visit() {
             return;
         }
@@ -308,7 +309,8 @@ impl Flow for TcpFlow {
         node: u16,
         packet_arena: &mut PacketArena,
     ) -> Option<(PathDirection, Packet<PacketId>)> {
-        // Asked after each segment, and a receiver that holds its acknowledgement back has nothing to say half of the time.
+        // Called after each segment, while a receiver that delays its ACK often has nothing to
+        // send.
         if self.tcp_connections.is_quiet(now, node) {
             return None;
         }

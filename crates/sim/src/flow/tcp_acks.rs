@@ -1,4 +1,4 @@
-//! How the receiver of a TCP visit's data acknowledges: what an account of packets is for QUIC.
+//! Counts ACKs of the receiver of a TCP visit's data.
 
 use super::progress::ReverseReport;
 use crate::outcome::{Acknowledgements, Series};
@@ -7,21 +7,21 @@ use bentpipe_quic::account::{PerAck, Points};
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
 
-/// Counts segments that the data's receiver gets and sends, of all connections.
+/// Counts the segments that the data's receiver gets and sends, over all connections.
 #[derive(Debug, Default)]
 pub struct TcpAckCounter {
     counted: Acknowledgements,
-    /// Data segments to an acknowledgement over time, where recorded.
+    /// Data segments per ACK over time, if recorded.
     per_ack: Option<PerAck>,
 }
 
 impl TcpAckCounter {
-    /// None yet; `record` keeps series.
+    /// Zero counts. `record` enables time series.
     pub fn new(record: bool) -> Self {
         Self { counted: Acknowledgements::default(), per_ack: record.then(PerAck::default) }
     }
 
-    /// A segment of the data's way has reached its end.
+    /// Counts a segment that has reached the data's receiver.
     pub fn arrived(&mut self, now: Time, segment: &Segment) {
         if segment.len == 0 {
             return;
@@ -32,7 +32,7 @@ impl TcpAckCounter {
         }
     }
 
-    /// The data's receiver sends a segment.
+    /// Counts a segment that the data's receiver sends.
     pub fn sent(&mut self, now: Time, segment: &Segment) {
         if !segment.flags.ack {
             return;
@@ -47,7 +47,7 @@ impl TcpAckCounter {
         }
     }
 
-    /// What was counted, with the series that follow from those of the first connection's `sender`.
+    /// The counts, with series derived from those of the first connection's `sender`.
     pub fn reverse(self, sender: Option<&SenderSeries>) -> ReverseReport {
         let mut series = Vec::new();
         let mut add = |name, points| series.push(Series { name, unit: "packets", points });
@@ -61,10 +61,11 @@ impl TcpAckCounter {
     }
 }
 
-/// Segments have no numbers of their own: their place in the order of sending stands for one, from 0 as in QUIC.
+/// Segments have no packet numbers: their index in the order of sending stands in, from 0 as in
+/// QUIC.
 fn numbers(sender: &SenderSeries) -> (Points, Points) {
     let sent = sender.sent.iter().enumerate().map(|(number, &(at, _))| (at, number as f64)).collect();
-    // Positions are bytes sent up to and including each, and only rise.
+    // Positions are bytes sent up to and including each segment, in ascending order.
     let number = |position: f64| sender.sent.partition_point(|&(_, end)| end < position) as f64;
     let acknowledged = sender.acked.iter().map(|&(at, position)| (at, number(position))).collect();
     (sent, acknowledged)

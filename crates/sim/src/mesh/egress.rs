@@ -1,41 +1,42 @@
-//! Who sends to whom: links of a mesh, made when the first packet wants to take them.
+//! Egress ports of nodes. Links of a mesh are created when the first packet uses them.
 
 use crate::link_state::LinkState;
 use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{DirectionModel, LinkContext};
 use bentpipe_orbit::{Network, Node};
 
-/// Stands for nothing where numbers of links, outs or stations stand.
+/// Stands for "none" in numbers of links, ports or stations.
 const NONE: u32 = u32::MAX;
-/// Most links whose series are recorded: the first to be used, which are those of the flows' first paths.
+/// Maximum number of links with recorded series. The first ones used are those of the flows' first
+/// paths.
 const MAX_TRACED: usize = 256;
 
-/// A way from one node to the next: a port of a link.
+/// An egress port: the way from one node to the next.
 #[derive(Debug, Clone, Copy)]
 pub struct EgressPort {
-    /// The link.
+    /// Index of the link.
     pub link: u32,
-    /// Its port.
+    /// Port of the link.
     pub port: u32,
-    /// Where it begins.
+    /// The node it belongs to.
     pub from: Node,
-    /// Where it leads.
+    /// The node it leads to.
     pub to: Node,
-    /// The station at one end, by index, where the other is a satellite.
+    /// The station at one end if the other is a satellite.
     station: u32,
-    /// The step whose law the port has.
+    /// The step whose delay the port has.
     pub step: u32,
 }
 
 impl EgressPort {
-    /// The station at one end, by index, where the other is a satellite.
+    /// The station at one end if the other is a satellite.
     #[inline]
     pub fn station(&self) -> Option<usize> {
         (self.station != NONE).then_some(self.station as usize)
     }
 }
 
-/// The links' models, with delays that are told.
+/// Link models with external delays.
 struct Models {
     isl: DirectionModel,
     up: DirectionModel,
@@ -43,22 +44,22 @@ struct Models {
     fibre: DirectionModel,
 }
 
-/// All ways used so far.
+/// All egress ports in use.
 pub struct Egress {
     models: Models,
     shared_ground: bool,
-    /// What all links are told of the run; each has a name of its own.
+    /// Context of all links, except their names.
     context: LinkContext,
     traced: bool,
     egress: Vec<EgressPort>,
-    /// By node: the neighbours that it has sent to, and by which out.
+    /// By node: its neighbours, and the egress port towards each.
     of_node: Vec<Vec<(Node, u32)>>,
-    /// By node: the transmitter that it has for all its neighbours on the other side of the sky.
+    /// By node: the transmitter shared by its ground links.
     shared: Vec<u32>,
 }
 
 impl Egress {
-    /// None yet.
+    /// Without ports.
     pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Self {
         let nodes = mesh.network.nodes();
         Self {
@@ -77,18 +78,18 @@ impl Egress {
         }
     }
 
-    /// The out of this number.
+    /// The egress port with this number.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> &mut EgressPort {
         &mut self.egress[number as usize]
     }
 
-    /// The way from `from` to `to`, where it has been used.
+    /// The egress port from `from` to `to`, if it is in use.
     pub fn find(&self, from: Node, to: Node) -> Option<u32> {
         self.of_node.get(from.0 as usize)?.iter().find(|(other, _)| *other == to).map(|&(_, out)| out)
     }
 
-    /// The way from `from` to `to`. Its link, or its port, is made where nobody has used it before.
+    /// The egress port from `from` to `to`. Creates it, and its link if necessary.
     pub fn find_or_make(&mut self, network: &Network, from: Node, to: Node, links: &mut Vec<LinkState>) -> u32 {
         if let Some(out) = self.find(from, to) {
             return out;

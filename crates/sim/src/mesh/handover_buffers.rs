@@ -1,26 +1,28 @@
-//! Packets that wait for a station to end its silence: at the station itself, and at satellites that would send to it.
+//! Buffers packets during handover outages: at the station, and at satellites that would send to
+//! it.
 
 use crate::packet_arena::PacketId;
 use bentpipe_link::{DirectionModel, Packet, PacketTotals};
 use bentpipe_orbit::Node;
 use bentpipe_units::{Span, Time};
 
-/// What one node holds back for the sake of one station.
+/// Packets that one node buffers for one station.
 struct HandoverBuffer {
     station: usize,
     node: Node,
-    /// The node at the other end of the link that it waits for.
+    /// The other end of the link they wait for.
     to: Node,
     packets: Vec<Packet<PacketId>>,
     held: PacketTotals,
 }
 
-/// All that is held back. There are few rooms at a time: a station turns once in minutes.
+/// All handover buffers. There are few at a time: a station hands over once in minutes.
 #[derive(Default)]
 pub struct HandoverBuffers(Vec<HandoverBuffer>);
 
 impl HandoverBuffers {
-    /// Holds a packet at `node` for the link to `to`, until `station` is silent no longer. False where as much waits there already as `model`'s queue holds.
+    /// Buffers a packet at `node` for the link to `to` until the outage of `station` ends. Returns
+    /// false if the buffer holds as much as `model`'s queue may.
     pub fn hold(
         &mut self,
         station: usize,
@@ -45,12 +47,12 @@ impl HandoverBuffers {
         true
     }
 
-    /// When the first silence ends that something waits for.
+    /// When the first outage ends that packets wait for.
     pub fn due(&self, outage_until: &[Time]) -> Time {
         self.0.iter().map(|buffer| outage_until[buffer.station]).min().unwrap_or(Time::MAX)
     }
 
-    /// What waited for silences that are over at `now`, with where it waited.
+    /// Moves packets whose outage has ended by `now` to `forward`, with their nodes.
     pub fn release(&mut self, now: Time, outage_until: &[Time], forward: &mut Vec<(u32, Packet<PacketId>)>) {
         self.0.retain_mut(|buffer| {
             let waits = outage_until[buffer.station] > now;
@@ -61,7 +63,7 @@ impl HandoverBuffers {
         });
     }
 
-    /// Takes out what waited for the link between `a` and `b`, either way.
+    /// Removes packets that wait for the link between `a` and `b`, in either direction.
     pub fn withdraw(&mut self, a: Node, b: Node, mut taken: impl FnMut(Node, Packet<PacketId>)) {
         self.0.retain_mut(|buffer| {
             let is_it = (buffer.node, buffer.to) == (a, b) || (buffer.node, buffer.to) == (b, a);

@@ -1,7 +1,9 @@
-//! A network of satellites and stations: each link a queue of its own, and each node forwards by the routes of the moment.
+//! A network of satellites and stations: each link a queue of its own, and each node forwards by
+//! the routes of the moment.
 //!
-//! Nodes are numbered as the network numbers them; a flow's own nodes are 0, its client, and 1, its server. What each node does with a packet is looked up in a
-//! table of node and destination that is emptied when routes change, and filled again as packets ask.
+//! Nodes are numbered as the network numbers them; a flow's own nodes are 0, its client, and 1, its
+//! server. What each node does with a packet is looked up in a table of node and destination that
+//! is emptied when routes change, and filled again as packets ask.
 
 mod egress;
 mod handover_buffers;
@@ -23,33 +25,34 @@ use egress::Egress;
 use handover_buffers::HandoverBuffers;
 use path_predictor::PathPredictor;
 
-/// How many links a packet may enter: the default time to live of IP, which counts forwarders (IANA, IP option numbers: 64).
+/// Maximum number of links that a packet may enter: the default IP time to live (IANA, IP option
+/// numbers: 64).
 const HOP_LIMIT: u8 = 64;
-/// In the table: nobody has asked yet.
+/// Table entry that has not been looked up yet.
 const NOT_LOOKED_UP: u32 = u32::MAX;
-/// In the table: there is no way.
+/// Table entry without a route.
 const NO_ROUTE: u32 = u32::MAX - 1;
 
-/// Where one flow's ends are.
+/// Location of a flow's ends.
 pub struct Ends {
-    /// The client's station and the server's, by index.
+    /// Stations of client and server.
     stations: [usize; 2],
     nodes: [Node; 2],
-    /// Their numbers among the destinations of routes.
+    /// Their indices among the destinations of routes.
     destinations: [usize; 2],
-    /// Whether the client is the receiver of the data of the first visit.
+    /// True if the first visit is a download.
     download: bool,
 }
 
 impl Ends {
-    /// The way that the flow's data takes.
+    /// The path of the flow's data.
     fn data_path(&self, routes: &Routes) -> Option<Path> {
         let to = usize::from(!self.download);
         routes.path(self.nodes[1 - to], self.destinations[to])
     }
 }
 
-/// A network of satellites and stations at work.
+/// A network of satellites and stations.
 pub struct Mesh {
     spec: MeshSpec,
     timeline: RouteTimeline,
@@ -57,20 +60,20 @@ pub struct Mesh {
     rtt: Span,
     flows: Vec<Ends>,
     egress: Egress,
-    /// By destination and node: the out that a packet takes, [`NOT_LOOKED_UP`] or [`NO_ROUTE`].
+    /// By destination and node: the egress port of a packet, [`NOT_LOOKED_UP`] or [`NO_ROUTE`].
     table: Vec<u32>,
     nodes: usize,
-    /// Counts moves of the timeline.
+    /// Number of steps of the timeline so far.
     step: u32,
-    /// By station: until when it is silent.
+    /// End of the outage of each station.
     outage_until: Vec<Time>,
     handover_buffers: HandoverBuffers,
-    /// The way of each flow's data so far, where it is recorded.
+    /// The paths of the flows' data so far, if recorded.
     paths: Option<Vec<PathTrace>>,
 }
 
 impl Mesh {
-    /// The network of `spec` at the beginning of the run.
+    /// The network of `spec` at the start of the run.
     pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Result<Self, SimError> {
         refuse(spec)?;
         let mut destinations: Vec<Node> = Vec::new();
@@ -88,7 +91,8 @@ impl Mesh {
             let download = flow.visits.first().is_none_or(|visit| visit.direction == Direction::Download);
             flows.push(Ends { stations, nodes, destinations: nodes.map(&mut number), download });
         }
-        // Exact steps watch the flows' own ways, there and back; those between ends of different flows concern nobody.
+        // Event-driven updates watch the flows' own paths in both directions, not those between
+        // ends of different flows.
         let ways = |flow: &Ends| [(flow.nodes[0], flow.destinations[1]), (flow.nodes[1], flow.destinations[0])];
         let watched: Vec<_> = flows.iter().flat_map(ways).collect();
         let timeline = RouteTimeline::watching_pairs(mesh.network.clone(), mesh.step, &destinations, &watched)?;
@@ -113,7 +117,7 @@ impl Mesh {
         Ok(made)
     }
 
-    /// How many links there can be: every one that some packet may take.
+    /// Upper bound of the number of links.
     pub fn max_links(mesh: &MeshSpec) -> usize {
         let network = &mesh.network;
         let (satellites, stations) = (network.satellites(), network.stations().len());
@@ -121,7 +125,8 @@ impl Mesh {
         (2 * (network.isls().len() + network.fibres().len())).saturating_add(stations).saturating_add(down)
     }
 
-    /// The out of `net_node` towards destination number `destination`, looked up in the routes; it enters the table.
+    /// Looks up the egress port of `net_node` towards destination number `destination`, and enters
+    /// it in the table.
     #[cold]
     fn look_up(&mut self, net_node: u32, destination: usize, links: &mut Vec<LinkState>) -> u32 {
         let out = match self.timeline.routes().next(Node(net_node), destination) {
@@ -132,7 +137,7 @@ impl Mesh {
         out
     }
 
-    /// A packet has to wait for the silence of `station` to end.
+    /// Buffers a packet until the outage of `station` ends.
     #[cold]
     fn hold(
         &mut self,
@@ -155,7 +160,7 @@ impl Mesh {
         NextHop::Lost(lost)
     }
 
-    /// The timeline has moved.
+    /// Handles a step of the timeline.
     fn changed(&mut self, now: Time, changes: &Changes, links: &mut [LinkState], update: &mut NetworkUpdate) {
         self.step += 1;
         for (station, outage_until) in self.outage_until.iter_mut().enumerate() {
@@ -172,7 +177,7 @@ impl Mesh {
         }
     }
 
-    /// The link between `a` and `b` is no more: what has not left goes on by other ways, or is lost.
+    /// Takes down the link between `a` and `b`. Packets on it are rerouted or lost.
     fn end_link(&mut self, now: Time, a: Node, b: Node, links: &mut [LinkState], update: &mut NetworkUpdate) {
         let is_isl = [a, b].iter().all(|&node| self.spec.network.station_of(node).is_none());
         let loss = if is_isl { HandoverLoss::None } else { self.spec.handover };
@@ -200,7 +205,7 @@ impl Mesh {
         self.handover_buffers.withdraw(a, b, taken);
     }
 
-    /// Writes down the ways of the flows' data that are other than before.
+    /// Records the paths of the flows' data that have changed.
     fn record_paths(&mut self, now: Time) {
         let Some(paths) = &mut self.paths else { return };
         for (flow, ends) in self.flows.iter().enumerate() {
@@ -212,10 +217,12 @@ impl Mesh {
         }
     }
 
-    /// The least time that anything takes between a flow's ends: light on a straight line, through the Earth.
+    /// The least time that anything takes between a flow's ends: light on a straight line, through
+    /// the Earth.
     ///
-    /// Fibres whose delay was given may be faster than that: what each of them can save is taken off. So is a part in ten thousand, since satellites move while
-    /// packets fly (by 7.6 km/s, a part in forty thousand of the speed of light), and a microsecond for rounding.
+    /// Fibres whose delay was given may be faster than that: what each of them can save is taken
+    /// off. So is a part in ten thousand, since satellites move while packets fly (by 7.6 km/s, a
+    /// part in forty thousand of the speed of light), and a microsecond for rounding.
     fn light_time(&self, flow: usize) -> Span {
         let network = &self.spec.network;
         let position = |node: Node| network.station_of(node).map(|station| network.stations()[station].place.to_ecef());
@@ -314,7 +321,7 @@ impl PacketNetwork for Mesh {
     }
 }
 
-/// Refuses what a mesh does not have.
+/// Refuses what a mesh does not support.
 fn refuse(spec: &RunSpec) -> Result<(), SimError> {
     let wrong = |reason: String| Err(SimError::Spec(reason));
     if !spec.hops.is_empty() {

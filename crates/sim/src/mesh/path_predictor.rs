@@ -1,4 +1,4 @@
-//! Flows are told of changes of their paths before they come: a timeline runs ahead of the network.
+//! Announces path changes to flows in advance.
 
 use super::Ends;
 use crate::error::SimError;
@@ -8,25 +8,25 @@ use bentpipe_orbit::{Node, Path, RouteTimeline};
 use bentpipe_quic::congestion::PathHint;
 use bentpipe_units::{Rate, Span, Time};
 
-/// A timeline that is ahead by the horizon of the hints.
+/// A timeline that runs ahead of the network by the notice period.
 pub struct PathPredictor {
     timeline: RouteTimeline,
     horizon: Span,
-    /// The way of each flow's data in the timeline's present.
+    /// The path of each flow's data at the timeline's time.
     paths: Vec<Option<Path>>,
-    /// The models' rates: between satellites, up, down, on the ground.
+    /// Link rates: ISL, up, down, fibre.
     rates: [Rate; 4],
 }
 
 impl PathPredictor {
-    /// At time zero, `timeline` with it.
+    /// A predictor at time zero, like `timeline`.
     pub fn new(mesh: &MeshSpec, timeline: RouteTimeline, horizon: Span, flows: &[Ends]) -> Self {
         let paths = flows.iter().map(|ends| ends.data_path(timeline.routes())).collect();
         let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
         Self { timeline, horizon, paths, rates }
     }
 
-    /// When something comes into sight.
+    /// When the next change must be announced.
     pub fn due(&self) -> Time {
         match self.timeline.next() {
             Time::MAX => Time::MAX,
@@ -34,7 +34,7 @@ impl PathPredictor {
         }
     }
 
-    /// Announces what comes into sight by `now`.
+    /// Announces the changes that come within the notice period at `now`.
     pub fn look(&mut self, now: Time, ends: &[Ends], flows: &[Box<dyn Flow>]) -> Result<(), SimError> {
         while self.timeline.next() < Time::MAX && self.timeline.next() <= now + self.horizon {
             let changes = self.timeline.advance()?;
@@ -45,7 +45,7 @@ impl PathPredictor {
                 let after = &self.paths[index];
                 let nodes = |path: &Option<Path>| path.as_ref().map(|path| path.nodes.clone());
                 if changes.routes && nodes(&before) != nodes(after) {
-                    // Ways there and back are the same: links have the same delay either way.
+                    // Both directions have the same path and delay.
                     let rtt = |path: &Option<Path>| path.as_ref().map(|path| path.delay * 2);
                     flows[index].progress().hints.announce(PathHint {
                         at,
@@ -60,7 +60,7 @@ impl PathPredictor {
         Ok(())
     }
 
-    /// The slowest link's rate on a way.
+    /// The rate of the slowest link on a path.
     fn rate(&self, nodes: &[Node]) -> Option<Rate> {
         let network = self.timeline.network();
         let on_ground = |node: Node| network.station_of(node).is_some();
@@ -75,7 +75,7 @@ impl PathPredictor {
         rates.min()
     }
 
-    /// How long from `at` on one of the ends is silent.
+    /// The longest outage of the flow's ends from `at` on.
     fn silence(&self, ends: &Ends, at: Time) -> Span {
         let topology = self.timeline.topology();
         let until = ends.stations.map(|station| topology.outage_until(station));

@@ -1,4 +1,4 @@
-//! What becomes of packets when a station turns to another satellite.
+//! Which packets a handover loses.
 
 use super::setup::*;
 use bentpipe_orbit::{Network, RouteTimeline, RouteUpdates, SatelliteSelection, Station};
@@ -41,7 +41,8 @@ fn over_a_turn(
     (run(&spec), at)
 }
 
-/// Tenths of a second in which nothing arrived, between the first and the last in which something did.
+/// Tenths of a second in which nothing arrived, between the first and the last in which something
+/// did.
 fn gap(flow: &FlowOutcome) -> usize {
     let tenths = &flow.received_by_tenth;
     let first = tenths.iter().position(|&bytes| bytes > 0).unwrap();
@@ -96,7 +97,8 @@ fn packets_that_wait_for_a_link_that_ends_take_the_new_one() {
     };
     let (update, none, all) = with(HandoverLoss::None);
     assert_eq!(none, 0);
-    // The turn comes 1.0 s after the first packet, when 2 Mbps too many have filled the queue of 100.
+    // The turn comes 1.0 s after the first packet, when 2 Mbps too many have filled the queue of
+    // 100.
     assert!((98..=100).contains(&update), "{update} packets changed their satellite");
     let (taken, queued, fewer) = with(HandoverLoss::Queued);
     assert_eq!((taken, queued), (update, update), "what waits is lost");

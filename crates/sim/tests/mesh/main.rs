@@ -75,8 +75,8 @@ fn flows_from_one_station_share_its_transmitter() {
     assert_eq!(lost, outcome.flows.iter().map(|flow| flow.packets_lost_queue).sum::<u64>());
 }
 
-/// When a packet of `bytes` that leaves `from` at `at` over an empty network of 10 Mbps reaches the end of `path`: each hop by the places of its ends when the
-/// packet has been sent.
+/// When a packet of `bytes` that leaves `from` at `at` over an empty network of 10 Mbps reaches the
+/// end of `path`: each hop by the places of its ends when the packet has been sent.
 fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
     for hop in path.windows(2) {
         at += bentpipe_units::Rate::from_mbps(10).time_for(Bytes::new(bytes));

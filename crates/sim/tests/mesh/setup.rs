@@ -91,7 +91,8 @@ pub fn direction(rate_mbps: u64, packets: u64) -> DirectionModel {
     config.load(Path::new(".")).unwrap()
 }
 
-/// 10 Mbps and 100 packets everywhere, steps of 100 ms; flow `n` is between stations 0 and 1 unless it says otherwise.
+/// 10 Mbps and 100 packets everywhere, steps of 100 ms; flow `n` is between stations 0 and 1 unless
+/// it says otherwise.
 pub fn spec(network: Arc<Network>, flows: Vec<FlowSpec>) -> RunSpec {
     let link = direction(10, 100);
     RunSpec {

@@ -1,17 +1,17 @@
-//! What the bytes of one direction of a connection mean, kept beside them.
+//! What the bytes of one direction of a connection mean: the messages, kept beside the byte counts.
 
 use std::collections::VecDeque;
 
-/// Messages in the order in which they were written, each with the position of its end.
+/// Messages in the order written, each with the position of its end.
 ///
-/// A message stands on it from when it is made until the reader has all of its bytes, so its length follows what is on its
-/// way, never the size of an object.
+/// A message is kept from its creation until the reader has all of its bytes, so memory use follows
+/// the data in flight and not the size of objects.
 #[derive(Debug)]
 pub(super) struct Annotations<M> {
     entries: VecDeque<(u64, M)>,
-    /// Bytes of all messages made.
+    /// Bytes of all messages created.
     made: u64,
-    /// Bytes of those that the transport took.
+    /// Bytes of those that the transport has accepted.
     written: u64,
     /// Bytes of those that were read.
     read: u64,
@@ -24,26 +24,27 @@ impl<M> Default for Annotations<M> {
 }
 
 impl<M: Copy> Annotations<M> {
-    /// Puts a message of `bytes` at the end.
+    /// Appends a message of `bytes`.
     pub(super) fn push(&mut self, bytes: u64, message: M) {
         self.made += bytes;
         self.entries.push_back((self.made, message));
     }
 
-    /// Bytes made and not yet written.
+    /// Bytes created and not yet written.
     pub(super) fn pending(&self) -> u64 {
         self.made - self.written
     }
 
-    /// The transport takes `room` bytes, or all that are pending. Returns how many.
+    /// Writes up to `room` bytes to the transport. Returns how many.
     pub(super) fn write(&mut self, room: u64) -> u64 {
         let bytes = room.min(self.pending());
         self.written += bytes;
         bytes
     }
 
-    /// The next message of which all bytes are among the first `arrived`, or, of one that is `divisible`, some that were not
-    /// read before; with the number of bytes read now. What was not written cannot have arrived.
+    /// The next message whose bytes are all among the first `arrived`, with the number of bytes
+    /// read now. A `divisible` message is also returned in parts. Bytes that were not written
+    /// cannot have arrived.
     pub(super) fn read(&mut self, arrived: u64, divisible: impl Fn(&M) -> bool) -> Option<(M, u64)> {
         let arrived = arrived.min(self.written);
         let (end, message) = *self.entries.front()?;
@@ -60,7 +61,7 @@ impl<M: Copy> Annotations<M> {
         Some((message, bytes))
     }
 
-    /// Messages on it.
+    /// Number of messages kept.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()

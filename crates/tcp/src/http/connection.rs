@@ -1,4 +1,4 @@
-//! One connection: both ends' TLS and HTTP, and between them a tape each way.
+//! One connection: TLS and HTTP at both ends, and the annotations of each direction.
 
 use super::annotations::Annotations;
 use super::h2::Http2;
@@ -8,38 +8,38 @@ use super::tls::{self, RECORD, RECORD_CONTENT, Tls};
 use super::{ExchangeEvent, Opening, Role, Settings, Version};
 use bentpipe_units::Time;
 
-/// What an application says to the other.
+/// A message from one application to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
     /// Header of the request for an object.
     Request(usize),
     /// Header of its response.
     Response(usize),
-    /// So much of its content.
+    /// This many bytes of its content.
     Content(usize, u64),
-    /// Some of its content, without a frame or record around it.
+    /// Part of its content, without a frame or record around it.
     Bare(usize),
-    /// What a side of HTTP/2 begins with.
+    /// The connection preface of HTTP/2 (RFC 9113 §3.4).
     Begin,
-    /// The peer's settings are in use.
+    /// SETTINGS acknowledgement.
     SettingsAck,
-    /// Window for a stream.
+    /// WINDOW_UPDATE of a stream.
     StreamWindow(usize, u64),
-    /// Window for the connection.
+    /// WINDOW_UPDATE of the connection.
     ConnectionWindow(u64),
 }
 
-/// What stands on a tape.
+/// An annotation: a TLS handshake message, or an application message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     Tls(tls::Message),
     App(Message),
 }
 
-/// A connection, both its ends.
+/// Both ends of a connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Whether it is the one of which the client notes that it is ready.
+    /// Whether it is the first connection, whose readiness is reported.
     first: bool,
     /// Whether TCP is open at a side, in the order of [`Role::place`].
     open: [bool; 2],
@@ -47,8 +47,8 @@ pub(super) struct Connection {
     app: App,
     /// What each side writes.
     annotations: [Annotations<Entry>; 2],
-    /// Whether a side had nothing more to write when it was last asked, and nothing has happened since: it is asked after
-    /// each segment, and most segments end within a record.
+    /// Whether a side had nothing to write when last asked and nothing has happened since. Saves
+    /// work, because most segments end within a record.
     dry: [bool; 2],
 }
 
@@ -58,17 +58,17 @@ enum App {
     Http2(Http2),
 }
 
-/// What reading has brought.
+/// Result of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ReadOutcome {
-    /// At least one message.
+    /// At least one message was complete.
     pub(super) any: bool,
-    /// Tickets for later connections.
+    /// Session tickets arrived.
     pub(super) tickets: bool,
 }
 
 impl Connection {
-    /// A connection that TCP has not opened yet.
+    /// A connection before TCP is open.
     pub(super) fn new(settings: &Settings, opening: Opening, upload: bool, first: bool) -> Self {
         let version = settings.version;
         let http2 = version == Version::H2;
@@ -96,12 +96,12 @@ impl Connection {
         self.dry = [false; 2];
     }
 
-    /// Whether its client waits for TCP or TLS before it can ask for anything.
+    /// Whether the client is still waiting for TCP or TLS.
     pub(super) fn is_connecting(&self) -> bool {
         !self.open[Role::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Role::Client))
     }
 
-    /// Whether its client can ask for an object now.
+    /// Whether the client can request an object now.
     pub(super) fn is_available(&self) -> bool {
         let place = match &self.app {
             App::Serial(serial) => serial.is_idle(),
@@ -110,7 +110,7 @@ impl Connection {
         place && !self.is_connecting()
     }
 
-    /// The client asks for an object.
+    /// The client requests an object.
     pub(super) fn begin(&mut self, object: usize) {
         self.dry = [false; 2];
         match &mut self.app {
@@ -160,7 +160,7 @@ impl Connection {
         Some((bytes + record, Entry::App(message)))
     }
 
-    /// In all, `bytes` have arrived at `side`.
+    /// `bytes` in total have arrived at `side`.
     pub(super) fn read(&mut self, now: Time, side: Role, bytes: u64, schedule: &mut Schedule) -> ReadOutcome {
         let mut news = ReadOutcome::default();
         let divisible = |entry: &Entry| matches!(entry, Entry::App(Message::Bare(_)));
@@ -195,7 +195,8 @@ impl Connection {
         news
     }
 
-    /// Whether `side` has more to write than the windows of HTTP/2 let it. While a record waits for TCP, they are not what holds it back.
+    /// Whether HTTP/2 flow control blocks `side`. False while a record waits for TCP, which then is
+    /// what blocks.
     pub(super) fn is_blocked(&self, side: Role) -> bool {
         match &self.app {
             App::Serial(_) => false,
@@ -203,7 +204,7 @@ impl Connection {
         }
     }
 
-    /// Messages that were made and not read yet.
+    /// Messages created and not yet read.
     #[cfg(test)]
     pub(super) fn messages_underway(&self) -> usize {
         self.annotations.iter().map(Annotations::len).sum()

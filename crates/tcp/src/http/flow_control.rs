@@ -1,4 +1,4 @@
-//! Windows of HTTP/2 as programs set them, by name.
+//! Named presets of HTTP/2 flow control windows, as set by real programs.
 
 use bentpipe_units::Bytes;
 use schemars::JsonSchema;
@@ -8,20 +8,20 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The windows of a program.
+/// HTTP/2 windows of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowControlPreset {
-    /// The name that stands for it.
+    /// Name in a scenario.
     pub name: &'static str,
-    /// Window of a stream.
+    /// Initial window of a stream.
     pub stream_window: Bytes,
     /// Window of the connection.
     pub connection_window: Bytes,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: &'static str,
 }
 
-/// A client begins with these; `nginx` is a server, which matters for uploads.
+/// Receive windows; those of `nginx` are a server's, which matters for uploads.
 static PRESETS: [FlowControlPreset; 5] = [
     FlowControlPreset {
         name: "chrome",
@@ -55,7 +55,7 @@ static PRESETS: [FlowControlPreset; 5] = [
     },
 ];
 
-/// The windows that have a name.
+/// All presets.
 pub fn presets() -> &'static [FlowControlPreset] {
     &PRESETS
 }
@@ -64,7 +64,7 @@ pub fn presets() -> &'static [FlowControlPreset] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowControlPresetName(&'static FlowControlPreset);
 
-/// A name that no windows have.
+/// An unknown preset name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{name}` is no name of HTTP/2 windows; allowed: {}", FlowControlPresetName::all().join(", "))]
 pub struct UnknownPreset {
@@ -72,7 +72,7 @@ pub struct UnknownPreset {
 }
 
 impl FlowControlPresetName {
-    /// Every name there is.
+    /// All names.
     pub fn all() -> Vec<&'static str> {
         PRESETS.iter().map(|preset| preset.name).collect()
     }
@@ -82,7 +82,7 @@ impl FlowControlPresetName {
         self.0.name
     }
 
-    /// What it stands for.
+    /// The preset of this name.
     pub const fn preset(self) -> &'static FlowControlPreset {
         self.0
     }

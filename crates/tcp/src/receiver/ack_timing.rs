@@ -1,41 +1,42 @@
-//! When an acknowledgement is due (RFC 9293 §3.8.6.3, RFC 5681 §4.2, and how Linux begins).
+//! When acknowledgements are sent: delayed and quick acknowledgements (RFC 9293 §3.8.6.3, RFC 5681
+//! §4.2, Linux's start).
 
 use crate::settings::AckPolicy;
 use bentpipe_units::{Span, Time};
 
-/// Most bytes that generic receive offload takes for one: what an IP packet can say.
+/// Maximum bytes that generic receive offload (GRO) merges: the size limit of an IP packet.
 const MOST_COALESCED: u64 = 65_535;
-/// What a full segment is taken for before one has arrived (RFC 9293 §3.7.1).
+/// Assumed full segment size before one has arrived, in bytes (RFC 9293 §3.7.1).
 const SMALLEST_FULL: u64 = 536;
 
-/// Segments that are taken for one.
+/// Segments merged by GRO.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     bytes: u64,
-    /// When no other has joined them for long enough.
+    /// When it ends, if no other segment joins.
     ends: Time,
 }
 
-/// The receiver's decision when to acknowledge.
+/// Decides when to acknowledge.
 #[derive(Debug)]
 pub(super) struct AckTiming {
     policy: AckPolicy,
-    /// Acknowledgements that still go out at once.
+    /// Remaining quick acknowledgements.
     quick: u32,
     due: bool,
     /// Bytes in order that arrived since the last acknowledgement.
     unacknowledged: u64,
-    /// The largest segment that has arrived, up to `segment`.
+    /// Largest segment received, up to `segment`, in bytes.
     full: u64,
     segment: u64,
     last_arrival: Option<Time>,
-    /// When the first of `unacknowledged` has waited for long enough.
+    /// Deadline of the delayed acknowledgement.
     deadline: Option<Time>,
     batch: Option<Batch>,
 }
 
 impl AckTiming {
-    /// Nothing has arrived; no segment is larger than `segment` bytes.
+    /// State before any arrival; segments have at most `segment` bytes.
     pub(super) fn new(policy: AckPolicy, segment: u64) -> Self {
         Self {
             policy,
@@ -50,13 +51,13 @@ impl AckTiming {
         }
     }
 
-    /// The largest segment so far, in bytes.
+    /// Largest segment so far, in bytes.
     pub(super) fn full(&self) -> u64 {
         self.full
     }
 
-    /// A segment of `bytes` has arrived in order. `idle`: a silence after which a sender may have begun anew, and waits for
-    /// acknowledgements as it did at first.
+    /// A segment of `bytes` arrived in order. `idle`: the silence after which the sender may have
+    /// restarted from slow start and needs quick acknowledgements.
     pub(super) fn on_arrival(&mut self, now: Time, bytes: u64, idle: Span) {
         self.note_arrival(now, bytes, idle);
         self.unacknowledged = self.unacknowledged.saturating_add(bytes);
@@ -65,7 +66,7 @@ impl AckTiming {
         let Some(within) = self.policy.coalesce else { return self.evaluate() };
         let joins = self.batch.filter(|batch| now <= batch.ends && batch.bytes.saturating_add(bytes) <= MOST_COALESCED);
         if joins.is_none() && self.batch.take().is_some() {
-            // The segment that has just arrived is not a part of what is judged; it is acknowledged along with it.
+            // The segment just received is not part of the batch but is acknowledged with it.
             self.evaluate();
         }
         let bytes = joins.map_or(0, |batch| batch.bytes).saturating_add(bytes);
@@ -76,8 +77,8 @@ impl AckTiming {
         }
     }
 
-    /// A segment has arrived that the sender has to be told of at once (RFC 5681 §4.2: a gap, a gap that is filled, one more
-    /// time the same).
+    /// A segment arrived that must be acknowledged at once (RFC 5681 §4.2: a gap, a filled gap, a
+    /// duplicate).
     pub(super) fn on_urgent(&mut self, now: Time, bytes: u64, idle: Span) {
         self.note_arrival(now, bytes, idle);
         self.ack_now();
@@ -88,7 +89,7 @@ impl AckTiming {
         self.due = true;
     }
 
-    /// As at the beginning: the next acknowledgements go out at once.
+    /// Restarts quick acknowledgements.
     pub(super) fn enter_quick_ack(&mut self) {
         self.quick = self.quick.max(self.policy.quick);
     }
@@ -98,7 +99,7 @@ impl AckTiming {
         self.due || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// When to call [`Self::handle_timeout`].
     pub(super) fn next_timeout(&self) -> Option<Time> {
         if self.due {
             return None;
@@ -106,7 +107,7 @@ impl AckTiming {
         self.batch.map(|batch| batch.ends).into_iter().chain(self.deadline).min()
     }
 
-    /// Does what is due by `now`.
+    /// Handles timers that expired by `now`.
     pub(super) fn handle_timeout(&mut self, now: Time) {
         if self.batch.is_some_and(|batch| batch.ends <= now) {
             self.batch = None;
@@ -117,7 +118,7 @@ impl AckTiming {
         }
     }
 
-    /// An acknowledgement leaves, by itself or with data.
+    /// An acknowledgement is sent, alone or with data.
     pub(super) fn on_acknowledged(&mut self) {
         if self.due || self.unacknowledged > 0 {
             self.quick = self.quick.saturating_sub(1);
@@ -137,7 +138,8 @@ impl AckTiming {
     }
 
     fn evaluate(&mut self) {
-        // More than `every` less one full segments: a short last one counts as one, as Linux counts.
+        // More than `every` less one full segments: a short last one counts as one, as Linux
+        // counts.
         let enough = self.full.saturating_mul(u64::from(self.policy.every.saturating_sub(1)));
         if self.unacknowledged > 0 && (self.quick > 0 || self.unacknowledged > enough) {
             self.due = true;

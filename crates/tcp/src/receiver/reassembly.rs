@@ -1,23 +1,24 @@
-//! Puts what arrives in order, and tells of what waits beyond a gap (RFC 2018) or came twice (RFC 2883).
+//! Reassembles data, and reports out-of-order ranges (SACK, RFC 2018) and duplicates (D-SACK, RFC
+//! 2883).
 
 use crate::segment::Sack;
 use std::collections::BTreeMap;
 
-/// Blocks that are remembered as the newest: as many as an option without timestamps could hold (RFC 2018 §3).
+/// Newest blocks kept: as many as an option without timestamps holds (RFC 2018 §3).
 const NEWEST: usize = 4;
 
-/// What a segment turned out to be.
+/// Classification of a received segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// The next bytes, and nothing waits.
+    /// In order, with no gap.
     InOrder,
-    /// The next bytes, while others wait or waited.
+    /// The next expected bytes, with others out of order.
     FilledGap,
     /// Bytes beyond a gap.
     BeyondGap,
     /// Nothing new.
     Duplicate,
-    /// Bytes for which there is no place.
+    /// Outside the window, or too many ranges.
     Refused,
 }
 
@@ -26,23 +27,23 @@ pub(super) enum Arrival {
 pub(super) struct Reassembly {
     /// RCV.NXT.
     next: u64,
-    /// What waits beyond `next`: start to end, apart from each other and from `next`.
+    /// Ranges received beyond `next`, start to end, disjoint.
     waiting: BTreeMap<u64, u64>,
-    /// Most ranges that may wait. Segments of a usual size never need more than a window has of them; a peer that sends
-    /// every second byte has the others refused, as if they had been lost.
+    /// Maximum number of out-of-order ranges. Normal segments in a window never need more; if a
+    /// peer sends every second byte, the excess is refused as if lost.
     max_ranges: usize,
-    /// The newest of `waiting`, the newest first; `(0, 0)` where there is none.
+    /// The newest ranges of `waiting`, newest first; `(0, 0)` if unused.
     newest: [(u64, u64); NEWEST],
-    /// What came twice and has not been told of.
+    /// Duplicate range not yet reported.
     duplicate: Option<(u64, u64)>,
-    /// Segments of which something had come before.
+    /// Segments of which some bytes had arrived before.
     repeated: u64,
-    /// Where the peer's FIN stands, once it is known.
+    /// Position of the peer's FIN, once known.
     fin: Option<u64>,
 }
 
 impl Reassembly {
-    /// Waits for the byte at `next`; at most `max_ranges` ranges wait.
+    /// Expects the byte at `next`; keeps at most `max_ranges` ranges.
     pub(super) fn new(next: u64, max_ranges: usize) -> Self {
         Self {
             next,
@@ -65,18 +66,19 @@ impl Reassembly {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// Whether something waits beyond a gap.
+    /// Whether there is a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Segments of which something had come before.
+    /// Segments of which some bytes had arrived before.
     pub(super) fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// Takes `len` bytes from `start`, and the FIN after them where there is one, as far as they lie before `edge`. A FIN needs no
-    /// room: it may stand at the edge. Like any position it waits beyond a gap and is told of.
+    /// Takes `len` bytes from `start`, and a FIN after them if `fin`, as far as they lie before
+    /// `edge`. A FIN needs no buffer: it may stand at the edge. Beyond a gap it waits and is
+    /// reported like any position.
     pub(super) fn take(&mut self, start: u64, len: u64, fin: bool, edge: u64) -> Arrival {
         let mut end = start.saturating_add(len);
         if fin && self.fin.is_none() {
@@ -105,7 +107,8 @@ impl Reassembly {
         }
         let (mut low, mut high) = (start, end);
         let (mut merged, mut again) = (false, (0, 0));
-        // From the last that it can touch downwards: each is passed over once in its life, then it is a part of another.
+        // From the last that it can touch downwards: each is passed over once in its life, then it
+        // is a part of another.
         while let Some((&from, &to)) = self.waiting.range(..=end).next_back() {
             if to < start {
                 break;
@@ -135,7 +138,7 @@ impl Reassembly {
         Arrival::BeyondGap
     }
 
-    /// Writes what waits, and what came twice, which is told of once.
+    /// Writes out-of-order ranges, and the duplicate, which is reported once.
     pub(super) fn tell(&mut self, sack: &mut Sack) {
         *sack = Sack::default();
         let duplicate = self.duplicate.take();
@@ -151,7 +154,8 @@ impl Reassembly {
                 return;
             }
         }
-        // The newest have been filled in meanwhile: others take their places (RFC 2018 §4: as many as there is room for).
+        // The newest have been filled in meanwhile: others take their places (RFC 2018 §4: as many
+        // as there is room for).
         for (&start, &end) in &self.waiting {
             if !self.newest.contains(&(start, end)) && !sack.push(start, end) {
                 return;
@@ -178,7 +182,8 @@ impl Reassembly {
         self.newest = kept;
     }
 
-    /// Notes the first piece of a segment that came twice (RFC 2883 §4), unless one of an earlier segment waits to be told of.
+    /// Records the first duplicate part of a segment (RFC 2883 §4), unless an earlier one is
+    /// unreported.
     fn note_duplicate(&mut self, below: (u64, u64), beyond: (u64, u64)) {
         let piece = if below.0 < below.1 { below } else { beyond };
         if piece.0 < piece.1 {
@@ -226,7 +231,8 @@ mod tests {
             take(&mut data, start, start + 10);
         }
         assert_eq!(summary(&mut data), [(111, 121), (91, 101), (71, 81)]);
-        // Four of the ranges become one, of which the newest were a part; two of them came again, of which the first is told of.
+        // Four of the ranges become one, of which the newest were a part; two of them came again,
+        // of which the first is told of.
         take(&mut data, 61, 111);
         assert_eq!(summary(&mut data), [(71, 81), (51, 121), (11, 21)]);
         assert_eq!(summary(&mut data), [(51, 121), (11, 21), (31, 41)]);

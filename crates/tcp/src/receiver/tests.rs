@@ -182,9 +182,9 @@ fn before_the_handshake_nothing_is_taken_and_windows_are_not_scaled() {
     assert_eq!((syn.window, syn.ack), (65_535, 1));
 }
 
-/// A sender that doubles what it has on its way in each round trip of 600 ms, as far as it is let, beginning with ten
-/// segments, over a link of 1 Gbps, for `flights` doublings. Returns the most that it had on its way, and how many segments
-/// had to wait for the window alone.
+/// A sender that doubles what it has on its way in each round trip of 600 ms, as far as it is let,
+/// beginning with ten segments, over a link of 1 Gbps, for `flights` doublings. Returns the most
+/// that it had on its way, and how many segments had to wait for the window alone.
 fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
     let full = u64::from(FULL);
     let (way, apart) = (Span::from_millis(300), Span::from_micros(12));
@@ -236,7 +236,8 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
 fn a_sender_in_slow_start_is_not_held_back_by_the_window_until_the_largest_buffer() {
     for coalesce in [None, Some(Span::from_micros(100))] {
         let ack = AckPolicy { coalesce, ..AckPolicy::default() };
-        // 10 segments doubled seven times are 1.9 MB; once more, and they are more than half of 6 MiB.
+        // 10 segments doubled seven times are 1.9 MB; once more, and they are more than half of 6
+        // MiB.
         let (most, held) = slow_start(&Settings { ack, ..Settings::default() }, 7);
         assert_eq!((most, held), ((10 * 1448) << 7, 0), "{coalesce:?}");
         let larger = Settings { ack, receive_buffer: Bytes::new(64 << 20), ..Settings::default() };
@@ -253,8 +254,8 @@ fn without_growth_the_same_sender_is_held_back() {
 }
 
 proptest! {
-    /// Segments of a stream in any order, some twice, some cut otherwise the second time, into a window that holds them: every
-    /// byte once, and the acknowledgement is exactly the prefix.
+    /// Segments of a stream in any order, some twice, some cut otherwise the second time, into a
+    /// window that holds them: every byte once, and the acknowledgement is exactly the prefix.
     #[test]
     fn whatever_the_order_every_byte_arrives_once(
         order in proptest::collection::vec((0u64..60, 1u32..4, 0u32..3), 0..200),

@@ -1,4 +1,4 @@
-//! What an acknowledgement tells.
+//! Processing of acknowledgements.
 
 use super::scoreboard::{Sent, State};
 use super::{SendLimit, Sender};
@@ -6,37 +6,40 @@ use crate::segment::Segment;
 use bentpipe_congestion::Mark;
 use bentpipe_units::{Span, Time};
 
-/// What one acknowledgement has told so far.
+/// Summary of one acknowledgement.
 #[derive(Debug, Clone, Copy, Default)]
 struct AckSummary {
-    /// Bytes that it newly covers.
+    /// Bytes newly acknowledged.
     delivered: u64,
     /// A segment that had been sent again is among them.
     ambiguous: bool,
-    /// Round trip of the first segment acknowledged in order, of those sent once: a delay of the acknowledgement is in it.
+    /// Round trip of the first segment acknowledged in order, of those sent once: a delay of the
+    /// acknowledgement is in it.
     in_order: Option<Span>,
     /// Round trip of the last one acknowledged selectively.
     selective: Option<Span>,
-    /// The original of a segment that was sent again has arrived, by the stamp that came back.
+    /// The original of a retransmitted segment has arrived, according to the echoed timestamp.
     spurious: bool,
-    /// A probe has repaired a loss.
+    /// A tail loss probe has repaired a loss.
     repaired: bool,
 }
 
 /// How an acknowledgement covers a segment.
 #[derive(Debug, Clone, Copy)]
 struct Coverage {
-    /// The segment at SND.UNA, acknowledged in order: the stamp that came back is the one it arrived with (RFC 7323 §4.3).
+    /// The segment at SND.UNA, acknowledged in order: the stamp that came back is the one it
+    /// arrived with (RFC 7323 §4.3).
     exact: bool,
     /// By SND.UNA, not by a block.
     in_order: bool,
     echo: Time,
-    /// What the peer says it got twice.
+    /// Range that the peer reports as duplicate.
     duplicate: Option<(u64, u64)>,
 }
 
 impl Sender {
-    /// Takes the acknowledgement that a segment carries. False where it acknowledges what was never sent.
+    /// Processes the acknowledgement of a segment. Returns false if it acknowledges data that was
+    /// never sent.
     pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment) -> bool {
         let ack = segment.ack;
         if ack > self.nxt {
@@ -86,7 +89,7 @@ impl Sender {
         true
     }
 
-    /// After everything is accounted for: losses, recoveries, what may be sent next.
+    /// Final step: losses, recovery, and what can be sent next.
     fn conclude(&mut self, now: Time, advanced: bool, duplicate: bool, echo: Time, summary: &AckSummary) {
         if (summary.spurious && self.is_spurious(echo))
             || (duplicate && self.undo.is_some_and(|undo| undo.is_complete()))
@@ -174,7 +177,8 @@ impl Sender {
             original => {
                 self.ledger.acknowledge(now, sent.number);
                 self.rack.arrived(sent.number, rtt);
-                // A probe's original was in flight all the time: it is the loss that the probe has repaired (RFC 8985 §7.4).
+                // A probe's original was in flight all the time: it is the loss that the probe has
+                // repaired (RFC 8985 §7.4).
                 if let Some(packet) = original
                     && self.ledger.lose(packet.number)
                 {
@@ -187,7 +191,8 @@ impl Sender {
         }
     }
 
-    /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323 §4.1), never ambiguous (Karn).
+    /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323
+    /// §4.1), never ambiguous (Karn).
     fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, summary: &AckSummary) {
         let stamped = (advanced && echo > Time::ZERO && echo <= now).then(|| now.since(echo));
         let sample = if summary.ambiguous { stamped } else { summary.in_order.or(summary.selective) };
@@ -208,7 +213,7 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Segments that the peer got twice: RACK learns of it, and a recovery may have been for nothing.
+    /// Segments that the peer received twice: input for RACK, and evidence of a spurious recovery.
     fn on_duplicate(&mut self, start: u64, end: u64) {
         if self.tlp.repeated(end) {
             return;
@@ -219,7 +224,7 @@ impl Sender {
         }
     }
 
-    /// The peer has seen congestion: answered once a round trip (RFC 3168 §6.1.2).
+    /// The peer echoes CE: answered once per round trip (RFC 3168 §6.1.2).
     fn on_echo(&mut self, now: Time, delivered: u64) {
         let newest = self.rack.newest().map_or(0, |(number, _)| number);
         if newest < self.marked {
@@ -240,7 +245,8 @@ impl Sender {
         self.reduce_proportionally(before, delivered);
     }
 
-    /// RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2; a larger window is taken from a repetition, too, as Linux does.
+    /// RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2; a larger window is taken from a repetition, too, as
+    /// Linux does.
     fn take_window(&mut self, segment: &Segment, advanced: bool) {
         let newer = segment.seq > self.window_from
             || (segment.seq == self.window_from && segment.window > self.window)
@@ -257,7 +263,7 @@ impl Sender {
     }
 }
 
-/// What a first block tells that came twice (RFC 2883 §4).
+/// The duplicate range that a first block reports (RFC 2883 §4).
 fn duplicate(segment: &Segment) -> Option<(u64, u64)> {
     let mut blocks = segment.sack.blocks(segment.ack);
     let (start, end) = blocks.next()?;

@@ -2,15 +2,17 @@
 
 use bentpipe_units::{Span, Time};
 
-/// Segments beyond a gap that make one likely even where nothing has ever been reordered (RFC 8985 §3, DupThresh).
+/// Segments beyond a gap that make one likely even where nothing has ever been reordered (RFC 8985
+/// §3, DupThresh).
 const DUP_THRESH: u64 = 3;
 /// Recoveries that a grown reordering window lasts (RFC 8985 §6.2).
 const PERSIST: u32 = 16;
 
-/// What is known of the order in which segments arrive.
+/// State of RACK.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// Number and round trip of the most recently sent segment that arrived (RACK.xmit_ts, RACK.rtt).
+    /// Number and round trip of the most recently sent segment that arrived (RACK.xmit_ts,
+    /// RACK.rtt).
     newest: Option<(u64, Span)>,
     /// The highest position that arrived (RACK.fack).
     fack: u64,
@@ -57,7 +59,8 @@ impl Rack {
         }
     }
 
-    /// Notes up to where the segment that arrived goes. One that was sent once and lies below another that has arrived is reordered (§6.2 step 3).
+    /// Notes up to where the segment that arrived goes. One that was sent once and lies below
+    /// another that has arrived is reordered (§6.2 step 3).
     pub(crate) fn reached(&mut self, end: u64, retransmitted: bool) {
         if end > self.fack {
             self.fack = end;
@@ -66,12 +69,13 @@ impl Rack {
         }
     }
 
-    /// A recovery was for nothing: things are reordered.
+    /// A recovery was spurious: the path reorders.
     pub(crate) fn reordered(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The peer got something twice: the reordering window was too small. It grows once a round trip.
+    /// The peer reports a duplicate: the reordering window was too small. It grows once per round
+    /// trip.
     pub(crate) fn duplicated(&mut self, una: u64, nxt: u64) {
         if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(nxt);

@@ -76,8 +76,9 @@ impl Sender {
         (len > 0 || fin).then_some((len as u32, fin))
     }
 
-    /// What of a new segment the peer's window takes now. Not less than all of it, unless that is half of the largest window there ever was:
-    /// small windows beget small segments (RFC 9293 §3.8.6.2.1).
+    /// What of a new segment the peer's window takes now. Not less than all of it, unless that is
+    /// half of the largest window there ever was: small windows beget small segments (RFC 9293
+    /// §3.8.6.2.1).
     fn within_window(&self, len: u32, fin: bool) -> Option<(u32, bool)> {
         let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if u64::from(len) + u64::from(fin) <= usable {
@@ -135,8 +136,8 @@ impl Sender {
         Some(Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false })
     }
 
-    /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes, otherwise the last segment again. It may exceed the
-    /// congestion window.
+    /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes,
+    /// otherwise the last segment again. It may exceed the congestion window.
     fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
         self.tlp.wanted = false;
         let new = self.unsent().and_then(|(len, fin)| self.within_window(len, fin));
@@ -163,8 +164,9 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// What the persist timer sends: as much as the window takes, however little, or a segment before everything that the peer expects, which it
-    /// answers with its window and takes nothing of (as Linux does).
+    /// What the persist timer sends: as much as the window takes, however little, or a segment
+    /// before everything that the peer expects, which it answers with its window and takes nothing
+    /// of (as Linux does).
     fn probe_window(&mut self, now: Time) -> Outgoing {
         let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
@@ -190,7 +192,8 @@ impl Sender {
         packet
     }
 
-    /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing (RFC 8985 §7.2).
+    /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing
+    /// (RFC 8985 §7.2).
     fn schedule_probe(&mut self, now: Time) {
         self.tlp.due = None;
         let quiet = self.recovery.is_none() && self.board.sacked_segments() == 0 && !self.tlp.is_outstanding();
@@ -203,8 +206,9 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 §4.1 as Linux does it: half the window for each retransmission timeout of idleness, down to the initial one; three quarters of it
-    /// are remembered. Controllers that model the path know better.
+    /// RFC 5681 §4.1 as Linux does it: half the window for each retransmission timeout of idleness,
+    /// down to the initial one; three quarters of it are remembered. Controllers that model the
+    /// path know better.
     fn restart_after_idleness(&mut self, now: Time) {
         let Some(last_sent) = self.last_sent else { return };
         if !self.settings.idle_restart || self.rate_based || !self.board.is_empty() {

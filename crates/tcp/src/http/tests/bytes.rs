@@ -8,9 +8,11 @@ const FRAME: u64 = 9;
 #[test]
 fn a_download_over_http2_has_the_bytes_of_its_records() {
     let played = play(settings(Version::H2), Opening::Full, false, vec![object(100_000)]);
-    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, request.
+    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged,
+    // request.
     let client = 517 + 64 + (RECORD + 24 + FRAME + 24 + FRAME + 4) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280);
-    // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA frames.
+    // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA
+    // frames.
     let server = 2474
         + 478
         + (RECORD + FRAME + 18 + FRAME + 4)
@@ -37,7 +39,8 @@ fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
         ..settings(Version::H2)
     };
     let written = |bytes| play(settings, Opening::Full, false, vec![object(bytes)]).written[0];
-    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case the stream ends with it.
+    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case
+    // the stream ends with it.
     let update = RECORD + FRAME + 4;
     // Nor does one raise a window that is to stay what it is.
     assert_eq!(written(1), 517 + 64 + (RECORD + 24 + FRAME + 24) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280));

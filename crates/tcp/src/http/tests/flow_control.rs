@@ -6,7 +6,8 @@ fn narrow(stream: u64, connection: u64) -> Settings {
     Settings { stream_window: Bytes::new(stream), connection_window: Bytes::new(connection), ..settings(Version::H2) }
 }
 
-/// Round trips from the first content sent to the last received, where TLS is open after two and content begins with the third.
+/// Round trips from the first content sent to the last received, where TLS is open after two and
+/// content begins with the third.
 fn trips(settings: Settings, upload: bool, bytes: u64) -> u64 {
     let played = play(settings, Opening::Full, upload, vec![object(bytes)]);
     assert_eq!(played.received(0), bytes);
@@ -16,8 +17,9 @@ fn trips(settings: Settings, upload: bool, bytes: u64) -> u64 {
 
 #[test]
 fn a_window_of_content_takes_a_round_trip() {
-    // DATA frames of 16,375 bytes: of the window of 65,535 four and 35 bytes. It is given back whenever more than half of it was used up: after
-    // the third frame, 49,125 bytes. So these go on the second trip, and with what remained of the first, more on each later one.
+    // DATA frames of 16,375 bytes: of the window of 65,535 four and 35 bytes. It is given back
+    // whenever more than half of it was used up: after the third frame, 49,125 bytes. So these go
+    // on the second trip, and with what remained of the first, more on each later one.
     assert_eq!(trips(narrow(65_535, 65_535), false, 65_535), 1);
     assert_eq!(trips(narrow(65_535, 65_535), false, 65_536), 2);
     assert_eq!(trips(narrow(65_535, 65_535), false, 65_535 + 49_125), 2);
@@ -40,7 +42,8 @@ fn no_more_content_is_on_its_way_than_the_window_allows() {
         let objects = vec![object(3 << 20); streams];
         let played = play(narrow(stream, connection), Opening::Full, false, objects);
         let window = connection.min(stream * streams as u64);
-        // Frames and records add less than one part in 250 to large frames; small ones come with each new window and few at a time.
+        // Frames and records add less than one part in 250 to large frames; small ones come with
+        // each new window and few at a time.
         let slack = window / 100 + 40 * 31 * streams as u64;
         for (time, side, burst) in &played.bursts {
             assert!(*side == Role::Client || *burst <= window + slack + 4000, "{time} {burst}");

@@ -1,4 +1,5 @@
-//! Whole exchanges over a loopback that delivers what is written after a delay, in pieces of any size.
+//! Whole exchanges over a loopback that delivers what is written after a delay, in pieces of any
+//! size.
 
 mod bytes;
 mod flow_control;
@@ -185,7 +186,8 @@ const OPENINGS: [Opening; 3] = [Opening::Full, Opening::Resumed, Opening::EarlyD
 
 #[test]
 fn each_opening_takes_the_round_trips_that_it_must() {
-    // TCP is open at the client after one round trip, TLS after another, and content comes a round trip after the request.
+    // TCP is open at the client after one round trip, TLS after another, and content comes a round
+    // trip after the request.
     for (version, opening, ready, ended) in [
         (Version::H1, Opening::Full, 4, 6),
         (Version::H1, Opening::Resumed, 4, 6),

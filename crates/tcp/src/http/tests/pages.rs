@@ -6,7 +6,8 @@ fn objects(count: usize) -> Vec<Object> {
     page(count, 7).into_iter().map(|entry| entry.object).collect()
 }
 
-/// That each object ended, had its bytes, and was asked for when what it depends on had ended and its delay was over.
+/// That each object ended, had its bytes, and was asked for when what it depends on had ended and
+/// its delay was over.
 fn check(played: &Loopback, objects: &[Object]) {
     played.when(ExchangeEvent::Ready);
     for (index, object) in objects.iter().enumerate() {
@@ -60,7 +61,8 @@ fn connections_are_opened_as_requests_wait_for_them() {
     let after_root = || Object { after: vec![0], ..object(1000) };
     let list = vec![object(1000), after_root(), after_root(), after_root()];
     let played = play(settings(Version::H1), Opening::Full, false, list);
-    // The first request that follows takes the connection that there is; the other two open one each.
+    // The first request that follows takes the connection that there is; the other two open one
+    // each.
     assert_eq!(played.opened, 3);
     assert_eq!(played.when(ExchangeEvent::Started(1)), played.when(ExchangeEvent::Ended(0)));
     // It is free again before the others are open, and takes the next.
