@@ -4,7 +4,7 @@
 
 use bentpipe_congestion::{FastStart, Recipe};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, Face, Flags, MakeController, Relay, Sack, Segment, Settings};
+use bentpipe_tcp::{Endpoint, Leg, Flags, MakeController, Relay, Sack, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -34,7 +34,7 @@ struct Piece {
     seq: Position,
     ack: Position,
     window: Position,
-    stamp: Position,
+    timestamp: Position,
     echo: Position,
     len: u16,
     flags: [bool; 6],
@@ -63,7 +63,7 @@ fn segment(piece: &Piece) -> (Segment, Ecn) {
         seq: piece.seq.get(),
         ack: piece.ack.get(),
         window: piece.window.get(),
-        stamp: Time::from_nanos(piece.stamp.get()),
+        timestamp: Time::from_nanos(piece.timestamp.get()),
         echo: Time::from_nanos(piece.echo.get()),
         len: u32::from(piece.len),
         flags: Flags { syn, fin, rst, ack, ece, cwr },
@@ -94,11 +94,11 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
             Step::Client(piece) => {
                 let (segment, ecn) = segment(piece);
                 endpoint.handle_segment(now, &segment, ecn);
-                relay.handle_segment(now, Face::Client, &segment, ecn);
+                relay.handle_segment(now, Leg::Client, &segment, ecn);
             }
             Step::Server(piece) => {
                 let (segment, ecn) = segment(piece);
-                relay.handle_segment(now, Face::Server, &segment, ecn);
+                relay.handle_segment(now, Leg::Server, &segment, ecn);
             }
             Step::WaitMicros(micros) => {
                 now += Span::from_micros(u64::from(*micros));
@@ -119,8 +119,8 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
         assert!(endpoint.written() - endpoint.acknowledged() <= BUFFER);
         // The window's field is rounded up to its unit of two bytes.
         assert!(endpoint.received() - endpoint.consumed() <= BUFFER + 1);
-        for face in [Face::Client, Face::Server] {
-            assert!(relay.most_held(face) <= BUFFER);
+        for face in [Leg::Client, Leg::Server] {
+            assert!(relay.max_buffered(face) <= BUFFER);
         }
     }
 });

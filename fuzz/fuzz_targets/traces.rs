@@ -1,7 +1,8 @@
 //! No file makes the readers of rate and loss traces panic, and a trace that loads has a rate.
 #![no_main]
 
-use bentpipe_link::{DirectionConfig, LossModel, RateConfig};
+use bentpipe_link::loss::Trace;
+use bentpipe_link::{DirectionConfig, RateConfig};
 use bentpipe_units::{Rate, Span};
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
@@ -17,6 +18,6 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(model) = rate.load(std::path::Path::new("")) {
         assert!(!model.nominal_rate().is_zero());
     }
-    let loss = DirectionConfig { loss: LossModel::Trace { file: path }.into(), ..plain };
+    let loss = DirectionConfig { loss: Trace { file: path }.into(), ..plain };
     let _ = loss.load(std::path::Path::new(""));
 });

@@ -1,6 +1,6 @@
 //! What an emulated path carries while it works: a line for a moment.
 
-use bentpipe_emu::{DirectionNow, Now};
+use bentpipe_emu::{DirectionStats, PathStats};
 use bentpipe_lab::wall::{Live, Onlooker};
 use bentpipe_units::Span;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -9,14 +9,14 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 ///
 /// Throughput is of IP packets that were handed to their receiver, delay the mean time that these were on the path. Queues are as they are at the end, losses
 /// are all since the beginning.
-pub fn line(elapsed: Span, before: &Now, now: &Now) -> String {
-    let direction = |name, before: &DirectionNow, now: &DirectionNow| {
+pub fn line(elapsed: Span, before: &PathStats, now: &PathStats) -> String {
+    let direction = |name, before: &DirectionStats, now: &DirectionStats| {
         let delay = mean_delay(before, now).map_or("-".to_owned(), |delay| format!("{:.1}", delay.as_millis_f64()));
         format!("{name} {:>7.2} Mbps {delay:>6} ms {:>5.0} kB queued", mbps(before, now), now.queue_bytes as f64 / 1e3)
     };
     let forward = direction("forward", &before.forward, &now.forward);
     let reverse = direction("return", &before.reverse, &now.reverse);
-    let sum = |now: &Now, of: fn(&DirectionNow) -> u64| of(&now.forward) + of(&now.reverse);
+    let sum = |now: &PathStats, of: fn(&DirectionStats) -> u64| of(&now.forward) + of(&now.reverse);
     let lost = sum(now, |direction| direction.lost);
     let new = lost.saturating_sub(sum(before, |direction| direction.lost));
     let new = if new > 0 { format!(" (+{new})") } else { String::new() };
@@ -29,14 +29,14 @@ pub fn line(elapsed: Span, before: &Now, now: &Now) -> String {
 }
 
 /// What arrived, between the times at which the figures were written down.
-fn mbps(before: &DirectionNow, now: &DirectionNow) -> f64 {
+fn mbps(before: &DirectionStats, now: &DirectionStats) -> f64 {
     let took = now.at.since(before.at);
     let bytes = now.bytes_written.saturating_sub(before.bytes_written);
     if took.is_zero() { 0.0 } else { bytes as f64 * 8e-6 / took.as_secs_f64() }
 }
 
 /// Of the packets that arrived, if any did.
-fn mean_delay(before: &DirectionNow, now: &DirectionNow) -> Option<Span> {
+fn mean_delay(before: &DirectionStats, now: &DirectionStats) -> Option<Span> {
     let packets = now.packets_written.saturating_sub(before.packets_written);
     (packets > 0).then(|| now.delays.saturating_sub(before.delays) / packets)
 }
@@ -55,7 +55,7 @@ impl Lines {
 impl Onlooker for Lines {
     fn begins(&self, run: &str) -> Box<dyn FnMut(&Live) + Send> {
         let shown = Shown::new(&self.0);
-        let (run, mut before) = (run.to_owned(), Now::default());
+        let (run, mut before) = (run.to_owned(), PathStats::default());
         Box::new(move |live| {
             shown.tell(format!("{run}  {}", line(live.elapsed, &before, &live.now)));
             before = live.now;
@@ -94,8 +94,8 @@ mod tests {
     use bentpipe_units::Time;
 
     /// Half a second in which 2000 packets of 1500 bytes took 371.25 ms each, and 3 were lost.
-    fn moments() -> (Now, Now) {
-        let before = DirectionNow {
+    fn moments() -> (PathStats, PathStats) {
+        let before = DirectionStats {
             at: Time::from_millis(12_000),
             packets_read: 5200,
             bytes_read: 7_800_000,
@@ -103,9 +103,9 @@ mod tests {
             bytes_written: 7_500_000,
             lost: 9,
             delays: Span::from_millis(1_700_000),
-            ..DirectionNow::default()
+            ..DirectionStats::default()
         };
-        let after = DirectionNow {
+        let after = DirectionStats {
             at: Time::from_millis(12_500),
             packets_read: 7300,
             bytes_read: 10_950_000,
@@ -117,8 +117,8 @@ mod tests {
             delays: before.delays + Span::from_micros(371_250) * 2000,
             ..before
         };
-        let quiet = |at| DirectionNow { at, ..DirectionNow::default() };
-        let now = |forward: DirectionNow| Now { forward, reverse: quiet(forward.at) };
+        let quiet = |at| DirectionStats { at, ..DirectionStats::default() };
+        let now = |forward: DirectionStats| PathStats { forward, reverse: quiet(forward.at) };
         (now(before), now(after))
     }
 
@@ -130,7 +130,7 @@ mod tests {
             "  12.5 s  forward   48.00 Mbps  371.2 ms   412 kB queued  return    0.00 Mbps      - ms     0 kB queued  12 lost (+3)"
         );
         assert_eq!(
-            line(Span::from_millis(500), &Now::default(), &Now::default()),
+            line(Span::from_millis(500), &PathStats::default(), &PathStats::default()),
             "   0.5 s  forward    0.00 Mbps      - ms     0 kB queued  return    0.00 Mbps      - ms     0 kB queued  0 lost"
         );
     }

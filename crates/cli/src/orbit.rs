@@ -1,11 +1,11 @@
-//! `bentpipe orbit`: the ways that a network of satellites offers, without packets. `bentpipe constellations`, `bentpipe places`: what it knows by name.
+//! `bentpipe orbit`: the ways that a network of satellites offers, without packets. `bentpipe constellations`, `bentpipe cities`: what it knows by name.
 
 use crate::args::Orbit;
 use crate::output;
 use crate::table::{Align, Table};
 use bentpipe_lab::orbit::{Pair, Sample, SharedBy, Survey, sharing, survey};
 use bentpipe_lab::{Changes, LabError, OrbitPath, Plan};
-use bentpipe_orbit::{Step, places, presets};
+use bentpipe_orbit::{RouteUpdates, cities, presets};
 use bentpipe_units::Span;
 use serde_json::json;
 use std::fmt::Write;
@@ -20,8 +20,8 @@ const SHARING_STEP: Span = Span::from_secs(1);
 pub fn run(args: &Orbit) -> Result<u8, LabError> {
     let (plan, path) = path(args)?;
     let step = match (path.step, args.step) {
-        (Step::Exact(_), Some(step)) => Step::Exact(step),
-        (Step::Every(_), Some(step)) => Step::Every(step),
+        (RouteUpdates::EventDriven(_), Some(step)) => RouteUpdates::EventDriven(step),
+        (RouteUpdates::Stepped(_), Some(step)) => RouteUpdates::Stepped(step),
         (step, _) => step,
     };
     if let Some(cities) = args.sharing {
@@ -75,7 +75,7 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
             _ => return Err(usage("SCENARIO", "a constellation alone has no flows; allowed: --from CITY --to CITY")),
         };
         for (option, city) in [("--from", from), ("--to", to)] {
-            places::find(city).map_err(|error| usage(option, error))?;
+            cities::find(city).map_err(|error| usage(option, error))?;
         }
         Plan::parse(&name, &alone(&name, from, to), Path::new(""), &changes)?
     } else {
@@ -275,8 +275,8 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
                         "planes": shell.planes,
                         "per_plane": shell.per_plane,
                         "inclination_deg": shell.inclination_deg,
-                        "revolutions_per_day": shell.revolutions_per_day,
-                        "spread_deg": shell.spread_deg,
+                        "revolutions_per_day": shell.mean_motion_rev_per_day,
+                        "spread_deg": shell.raan_spread_deg,
                         "min_elevation_deg": shell.min_elevation_deg,
                     })
                 })
@@ -303,7 +303,7 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
 /// Lists the places that have names; those that hold `part` only, where it is given.
 pub fn list_places(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let part = part.unwrap_or_default().to_lowercase();
-    let found = places::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
+    let found = cities::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
     if as_json {
         let list: Vec<_> = found
             .map(|(name, place)| json!({ "name": name, "latitude_deg": place.latitude_deg, "longitude_deg": place.longitude_deg }))

@@ -3,8 +3,8 @@
 use crate::args::Shell;
 use crate::{FAILED, USAGE, live, output};
 use bentpipe_emu::{
-    Capture, CaptureReport, DirectionReport, EmuError, Emulator, Ground, Hop, Now, PathSpec, Program, Relay, Report,
-    Settings, UdpRelay, Watch, client_addresses, prepare, server_addresses,
+    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, Hop, Monitor, PathSpec, PathStats, Program,
+    Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses, prepare, server_addresses,
 };
 use bentpipe_lab::profiles::{profile, profiles};
 use bentpipe_lab::{Changes, LabError, Plan, Task};
@@ -30,7 +30,7 @@ const TOLERATED: Span = Span::from_millis(1);
 /// Runs the command. What the path did is said on standard error, or as JSON on standard output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
     let (path, terminals) = path(args)?;
-    let watch = Watch { capture: capture(args)?, ..Watch::default() };
+    let watch = Monitor { capture: capture(args)?, ..Monitor::default() };
     let mut notes = Vec::new();
     match behind(args, &path, terminals, &watch, &mut notes) {
         Ok(done) => {
@@ -94,7 +94,7 @@ struct Done {
 }
 
 /// What to capture. Each file is of its own.
-fn capture(args: &Shell) -> Result<Capture, LabError> {
+fn capture(args: &Shell) -> Result<CaptureConfig, LabError> {
     let named = [
         ("--capture", &args.capture),
         ("--capture-client", &args.capture_client),
@@ -109,19 +109,24 @@ fn capture(args: &Shell) -> Result<Capture, LabError> {
         }
     }
     let Shell { capture: server, capture_client: clients, capture_lost: lost, .. } = args;
-    Ok(Capture { server: server.clone(), clients: clients.clone(), lost: lost.clone(), ..Capture::default() })
+    Ok(CaptureConfig {
+        server: server.clone(),
+        clients: clients.clone(),
+        lost: lost.clone(),
+        ..CaptureConfig::default()
+    })
 }
 
 /// Tells what the path carries, now and then.
 struct Teller {
     period: Span,
     next: Time,
-    before: Now,
+    before: PathStats,
 }
 
 impl Teller {
     fn new(period: Span) -> Self {
-        Self { period, next: Time::ZERO + period, before: Now::default() }
+        Self { period, next: Time::ZERO + period, before: PathStats::default() }
     }
 
     /// Writes a line where it is time for one. Nobody who reads it is a reason to go on without.
@@ -130,7 +135,7 @@ impl Teller {
         if now < self.next {
             return;
         }
-        let carried = emulator.gauge().read();
+        let carried = emulator.stats().read();
         let line = live::line(now.since_start(), &self.before, &carried);
         let _ = writeln!(std::io::stderr(), "bentpipe: {line}");
         let next = self.next + self.period;
@@ -144,13 +149,13 @@ fn behind(
     args: &Shell,
     path: &PathSpec,
     terminals: usize,
-    watch: &Watch,
+    watch: &Monitor,
     notes: &mut Vec<String>,
 ) -> Result<Done, EmuError> {
     prepare()?;
     let interrupted = interrupts();
     // The command is at the first terminal. The others are silent, and count where capacity is allocated.
-    let ground = Ground::new(terminals, args.mtu)?;
+    let ground = Testbed::new(terminals, args.mtu)?;
     for (key, value) in args.sysctl.iter().map(|set| set.split_once('=').unwrap_or((set, ""))) {
         for namespace in ground.namespaces() {
             namespace.set(key.trim(), value.trim())?;
@@ -167,16 +172,22 @@ fn behind(
         }
         server = Some(program);
     }
-    let relays: Result<Vec<Relay>, EmuError> =
-        args.forward.iter().map(|forward| Relay::start(ground.server(), forward.port, &forward.target)).collect();
+    let relays: Result<Vec<TcpForwarder>, EmuError> = args
+        .forward
+        .iter()
+        .map(|forward| TcpForwarder::start(ground.server(), forward.port, &forward.target))
+        .collect();
     let relays = relays?;
-    let datagrams: Result<Vec<UdpRelay>, EmuError> =
-        args.forward.iter().map(|forward| UdpRelay::start(ground.server(), forward.port, &forward.target)).collect();
+    let datagrams: Result<Vec<UdpForwarder>, EmuError> = args
+        .forward
+        .iter()
+        .map(|forward| UdpForwarder::start(ground.server(), forward.port, &forward.target))
+        .collect();
     let datagrams = datagrams?;
 
-    let settings = Settings { spin: args.spin, realtime: !args.no_realtime, ..Settings::default() };
-    let emulator = Emulator::start_watched(ground, path, settings, watch)?;
-    let Some(client) = emulator.ground().client(0) else { return Err(no_client()) };
+    let settings = Settings { busy_poll: args.spin, realtime: !args.no_realtime, ..Settings::default() };
+    let emulator = Emulator::start_monitored(ground, path, settings, watch)?;
+    let Some(client) = emulator.testbed().client(0) else { return Err(no_client()) };
     let mut program = Program::start(client, command(args))?;
     let mut asked = false;
     let mut teller = args.live.map(Teller::new);
@@ -226,7 +237,7 @@ fn behind(
     }
     drop((relays, datagrams));
     let report = emulator.stop()?;
-    notes.extend(report.doubts(TOLERATED));
+    notes.extend(report.warnings(TOLERATED));
     Ok(Done { status, report })
 }
 
@@ -236,7 +247,7 @@ fn no_client() -> EmuError {
 }
 
 /// Waits until the server listens; a word about it where it does not.
-fn listens(server: &mut Program, ground: &Ground, interrupted: &AtomicBool) -> Result<Option<String>, EmuError> {
+fn listens(server: &mut Program, ground: &Testbed, interrupted: &AtomicBool) -> Result<Option<String>, EmuError> {
     let begin = Instant::now();
     while !ground.server().is_listening()? {
         if let Some(status) = server.wait_for(Duration::from_millis(20))? {
@@ -368,7 +379,7 @@ fn json(args: &Shell, done: &Done, notes: &[String]) -> serde_json::Value {
         serde_json::json!({
             "name": direction.name,
             "realtime": direction.without_realtime.is_none(),
-            "processor_s": direction.processor.as_secs_f64(),
+            "processor_s": direction.cpu_time.as_secs_f64(),
             "packets_read": direction.packets_read,
             "bytes_read": direction.bytes_read,
             "packets_written": direction.packets_written,

@@ -2,7 +2,7 @@
 //!
 //! Needs root, or `unshare -Ur`. Without, a reason is printed.
 
-use bentpipe_emu::Ground;
+use bentpipe_emu::Testbed;
 use bentpipe_units::Bytes;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../peers");
 
 /// True, with a word on standard error, where the kernel does not let this process make namespaces.
 fn cannot_run() -> bool {
-    Ground::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
+    Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
 }
 
 fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {

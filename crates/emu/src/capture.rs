@@ -1,10 +1,12 @@
-//! Captures: what enters the path and what leaves it, at either end, as pcapng files (draft-ietf-opsawg-pcapng) that Wireshark and tshark open.
+//! Packet captures at either end of the path, as pcapng files (draft-ietf-opsawg-pcapng) for
+//! Wireshark and tshark.
 //!
-//! The threads of the path put copies into a bounded queue and never wait; a thread of its own completes checksums and writes. What does not fit is counted.
+//! The threads of the path put copies into a bounded queue and never block. A separate thread
+//! completes checksums and writes the file. Packets that do not fit are counted.
 
 use crate::EmuError;
 use crate::clock::{Clock, pause};
-use crate::segment::{self, HEADER};
+use crate::gso::{self, HEADER};
 use bentpipe_link::DropCause;
 use bentpipe_units::{Bytes, Span, Time};
 use pcap_file::pcapng::PcapNgWriter;
@@ -20,80 +22,84 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-/// Packets that wait to be written at most, and their bytes: 100 ms of the most small packets there can be, half a second of 1 Gbps.
-const MOST_PACKETS: usize = 1 << 16;
-const MOST_BYTES: u64 = 64_000_000;
-/// How often what waits is written. The queue is asked, since a thread that waits for it would have to be woken for each packet.
+/// Limits of the queue, in packets and bytes: 100 ms at the highest rate of small packets, half a
+/// second at 1 Gbps.
+const MAX_QUEUED_PACKETS: usize = 1 << 16;
+const MAX_QUEUED_BYTES: u64 = 64_000_000;
+/// How often the queue is written. The writer polls, because waking it for each packet would cost
+/// the path more.
 const PERIOD: Span = Span::from_millis(20);
 
-/// Which captures to make. None, where nothing is said.
+/// Which captures to make. Default: none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capture {
-    /// What the server's interface sends and receives.
+pub struct CaptureConfig {
+    /// File for the packets that the server's interface sends and receives.
     pub server: Option<PathBuf>,
-    /// What the clients' interfaces send and receive, each an interface of its own.
+    /// File for the packets that the clients' interfaces send and receive, with one capture
+    /// interface per client.
     pub clients: Option<PathBuf>,
-    /// What the path lost, each packet with the cause as a comment; interface 0 is the forward direction.
+    /// File for the packets that the path loses, each with the cause as a comment. Interface 0 is
+    /// the forward direction.
     pub lost: Option<PathBuf>,
-    /// Bytes of each packet that are written.
-    pub snap: Bytes,
-    /// How large each file may become; what comes after is counted and not written.
+    /// Bytes to write of each packet.
+    pub snap_length: Bytes,
+    /// Maximum size of each file. Further packets are counted, but not written.
     pub most: Bytes,
 }
 
-impl Default for Capture {
+impl Default for CaptureConfig {
     fn default() -> Self {
-        Self { server: None, clients: None, lost: None, snap: Bytes::new(65_535), most: Bytes::from_mb(1000) }
+        Self { server: None, clients: None, lost: None, snap_length: Bytes::new(65_535), most: Bytes::from_mb(1000) }
     }
 }
 
-/// What became of a capture.
+/// Result of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureReport {
-    /// The file.
+    /// The capture file.
     pub file: PathBuf,
-    /// Packets in it.
+    /// Packets written.
     pub packets: u64,
-    /// Packets that it lacks: the file was full, or was written too slowly.
+    /// Packets not written because the file was full or the disk too slow.
     pub missed: u64,
-    /// What ended it before its time.
+    /// The error that ended the capture early, if any.
     pub error: Option<String>,
 }
 
-/// What is said of a packet.
+/// What happened to a packet.
 #[derive(Debug, Clone, Copy)]
-pub enum Note {
-    /// It enters the path: its host sends it.
+pub enum PacketEvent {
+    /// Its host sends it, and it enters the path.
     Sent,
-    /// It has been on the path so long, and is received.
+    /// It is received after this long on the path.
     Received(Span),
-    /// The path lost it, after so long.
+    /// The path loses it after this long.
     Lost(DropCause, Span),
 }
 
-/// A packet behind its `virtio_net_hdr`, as it was at `at`.
-struct Seen {
+/// A packet with its `virtio_net_hdr`, as captured at `at`.
+struct CapturedPacket {
     at: Time,
     interface: u32,
-    note: Note,
+    event: PacketEvent,
     whole: Box<[u8]>,
 }
 
-/// Where a thread of the path puts copies.
+/// Where a thread of the path captures packets.
 #[derive(Clone)]
 pub struct Tap {
-    queue: SyncSender<Seen>,
+    queue: SyncSender<CapturedPacket>,
     held: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
 }
 
 impl Tap {
-    /// A packet is seen. Where there is no room for a copy, it is counted.
-    pub fn see(&self, at: Time, interface: usize, note: Note, whole: &[u8]) {
+    /// Captures a packet. Counts it if the queue is full.
+    pub fn capture(&self, at: Time, interface: usize, event: PacketEvent, whole: &[u8]) {
         let length = whole.len() as u64;
-        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MOST_BYTES {
-            let seen = Seen { at, interface: interface as u32, note, whole: whole.into() };
-            if self.queue.try_send(seen).is_ok() {
+        if self.held.fetch_add(length, Ordering::Relaxed) + length <= MAX_QUEUED_BYTES {
+            let captured = CapturedPacket { at, interface: interface as u32, event, whole: whole.into() };
+            if self.queue.try_send(captured).is_ok() {
                 return;
             }
         }
@@ -102,28 +108,28 @@ impl Tap {
     }
 }
 
-/// The thread that writes one file; it ends when all taps are gone.
+/// The thread that writes one file. Ends when all taps are dropped.
 #[derive(Debug)]
-pub struct Scribe {
+pub struct CaptureWriter {
     thread: JoinHandle<CaptureReport>,
 }
 
-impl Scribe {
-    /// Makes the file, with so many interfaces, which are called `name` and numbered where there are several.
-    pub fn start(file: &Path, name: &[String], capture: &Capture, clock: Clock) -> Result<(Self, Tap), EmuError> {
+impl CaptureWriter {
+    /// Creates the file, with one interface for each name.
+    pub fn start(file: &Path, name: &[String], capture: &CaptureConfig, clock: Clock) -> Result<(Self, Tap), EmuError> {
         let failed = |error: std::io::Error| EmuError::system(format!("capture {}", file.display()), error);
-        let (queue, seen) = sync_channel(MOST_PACKETS);
+        let (queue, captured) = sync_channel(MAX_QUEUED_PACKETS);
         let tap = Tap { queue, held: Arc::default(), missed: Arc::default() };
         let mut output = Output {
             writer: head(File::create(file).map_err(failed)?, name).map_err(|error| failed(words(error)))?,
             epoch: clock.epoch(),
-            snap: usize::try_from(capture.snap.get()).unwrap_or(usize::MAX),
+            snap_length: usize::try_from(capture.snap_length.get()).unwrap_or(usize::MAX),
             room: capture.most.get(),
             report: CaptureReport { file: file.to_owned(), packets: 0, missed: 0, error: None },
         };
         let (held, missed) = (Arc::clone(&tap.held), Arc::clone(&tap.missed));
         let work = move || {
-            output.take_all(&seen, &held);
+            output.take_all(&captured, &held);
             output.report.missed += missed.load(Ordering::Relaxed);
             output.report
         };
@@ -131,7 +137,7 @@ impl Scribe {
         Ok((Self { thread: thread.map_err(|error| EmuError::system("a thread", error))? }, tap))
     }
 
-    /// Waits until everything is written. Call when all taps are gone.
+    /// Waits until everything is written. Call after dropping all taps.
     pub fn finish(self) -> Option<CaptureReport> {
         self.thread.join().ok()
     }
@@ -142,30 +148,30 @@ type Writer = PcapNgWriter<BufWriter<File>>;
 struct Output {
     writer: Writer,
     epoch: std::time::Duration,
-    snap: usize,
+    snap_length: usize,
     room: u64,
     report: CaptureReport,
 }
 
 impl Output {
-    fn take_all(&mut self, queue: &Receiver<Seen>, held: &AtomicU64) {
+    fn take_all(&mut self, queue: &Receiver<CapturedPacket>, held: &AtomicU64) {
         let mut batch = Vec::new();
         loop {
             let ended = loop {
                 match queue.try_recv() {
-                    Ok(seen) => batch.push(seen),
+                    Ok(captured) => batch.push(captured),
                     Err(error) => break error == TryRecvError::Disconnected,
                 }
-                // What comes while it is taken waits for the next batch.
-                if batch.len() == MOST_PACKETS {
+                // What arrives meanwhile belongs to the next batch.
+                if batch.len() == MAX_QUEUED_PACKETS {
                     break false;
                 }
             };
             // Two threads fill the queue, each in order.
-            batch.sort_by_key(|seen| seen.at);
-            for seen in batch.drain(..) {
-                held.fetch_sub(seen.whole.len() as u64, Ordering::Relaxed);
-                self.write(seen);
+            batch.sort_by_key(|captured| captured.at);
+            for captured in batch.drain(..) {
+                held.fetch_sub(captured.whole.len() as u64, Ordering::Relaxed);
+                self.write(captured);
             }
             if let Err(error) = self.writer.get_mut().flush() {
                 self.report.error.get_or_insert(error.to_string());
@@ -177,25 +183,25 @@ impl Output {
         }
     }
 
-    fn write(&mut self, seen: Seen) {
-        let Seen { at, interface, note, mut whole } = seen;
-        // The headers of a block, and of its options, beside the packet.
+    fn write(&mut self, captured: CapturedPacket) {
+        let CapturedPacket { at, interface, event, mut whole } = captured;
+        // Overhead of a block and its options.
         const AROUND: u64 = 96;
         let length = whole.len() - HEADER;
-        let kept = length.min(self.snap);
+        let kept = length.min(self.snap_length);
         let cost = kept as u64 + AROUND;
         if self.report.error.is_some() || self.room < cost {
             self.report.missed += 1;
             return;
         }
         self.room -= cost;
-        segment::complete(&mut whole);
+        gso::complete(&mut whole);
         let mut options = Vec::with_capacity(2);
-        // Flags: 1 is received, 2 is sent (pcapng §4.3.1).
-        let (direction, comment) = match note {
-            Note::Sent => (2, None),
-            Note::Received(after) => (1, Some(format!("after {after}"))),
-            Note::Lost(cause, after) => (2, Some(format!("lost after {after}: {}", cause_name(cause)))),
+        // Flags (pcapng §4.3.1): 1 is received, 2 is sent.
+        let (direction, comment) = match event {
+            PacketEvent::Sent => (2, None),
+            PacketEvent::Received(after) => (1, Some(format!("after {after}"))),
+            PacketEvent::Lost(cause, after) => (2, Some(format!("lost after {after}: {}", cause_name(cause)))),
         };
         options.extend(comment.map(|comment| EnhancedPacketOption::Comment(Cow::Owned(comment))));
         options.push(EnhancedPacketOption::Flags(direction));
@@ -225,7 +231,8 @@ fn cause_name(cause: DropCause) -> Cow<'static, str> {
     }
 }
 
-/// The beginning of a file: its section, and its interfaces, of IP packets without any header before, with nanoseconds.
+/// Writes the beginning of a file: section, and interfaces for raw IP packets with nanosecond
+/// timestamps.
 fn head(file: File, names: &[String]) -> Result<Writer, PcapError> {
     let mut writer = PcapNgWriter::new(BufWriter::new(file))?;
     for name in names {

@@ -1,4 +1,4 @@
-//! The one place of this crate that looks at a clock, and waits by one.
+//! The only module of this crate that reads a clock or sleeps.
 #![allow(clippy::disallowed_methods)]
 
 use crate::EmuError;
@@ -10,55 +10,56 @@ use nix::time::{ClockId as ProcessorClock, clock_gettime};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The wall clock of one emulation: time since its beginning.
+/// The real clock of an emulation: time since its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     begin: Instant,
-    /// The same moment, since 1970.
+    /// The start, since 1970.
     epoch: Duration,
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         Self { begin: Instant::now(), epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() }
     }
 
-    /// When it began, since 1970: for files that people compare with others.
+    /// Time of the start since 1970, for capture files.
     pub fn epoch(&self) -> Duration {
         self.epoch
     }
 
-    /// The time.
+    /// Time since the start.
     #[inline]
     pub fn now(&self) -> Time {
-        // Nanoseconds of 584 years.
+        // 64 bits hold 584 years in nanoseconds.
         Time::from_nanos(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
-/// Waits without asking anything of anyone.
+/// Sleeps for `span`.
 pub fn pause(span: Span) {
     std::thread::sleep(Duration::from_nanos(span.as_nanos()));
 }
 
-/// Processor time that the calling thread has used.
+/// CPU time of the calling thread.
 pub fn thread_time() -> Span {
     clock_gettime(ProcessorClock::CLOCK_THREAD_CPUTIME_ID)
         .map_or(Span::ZERO, |time| Span::from_nanos(Duration::from(time).as_nanos() as u64))
 }
 
-/// Wakes a thread at a time, or earlier when there is something to read.
+/// Wakes a thread at a time, or earlier if input is available.
 ///
-/// For threads without real-time priority by a timer of its own, since the timeout of `ppoll` may then be late by a thousandth of its length
-/// (`select_estimate_accuracy` in the kernel), which is 300 us for a satellite's delay.
+/// Threads without real-time priority use a timer of their own: the timeout of `ppoll` may be late
+/// by a thousandth of its length (`select_estimate_accuracy` in the kernel), 300 us for a
+/// satellite's delay.
 #[derive(Debug)]
-pub struct Alarm {
+pub struct WakeTimer {
     timer: Option<TimerFd>,
 }
 
-impl Alarm {
-    /// An alarm that is not set, for a thread with real-time priority or without.
+impl WakeTimer {
+    /// A timer for a thread with or without real-time priority.
     pub fn new(realtime: bool) -> Result<Self, EmuError> {
         if realtime {
             return Ok(Self { timer: None });
@@ -68,9 +69,9 @@ impl Alarm {
             .map_err(|error| EmuError::system("timerfd_create", error))
     }
 
-    /// Returns after `span` at the latest, as soon as one of `inputs` can be read, or when a signal comes.
+    /// Returns after `span`, or as soon as one of `inputs` is readable, or on a signal.
     pub fn wait(&self, span: Span, inputs: &[BorrowedFd<'_>]) -> Result<(), EmuError> {
-        // Zero would switch the timer off.
+        // Zero would disarm the timer.
         let span = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos().max(1)));
         if let Some(timer) = &self.timer {
             timer

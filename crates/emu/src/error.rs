@@ -1,43 +1,43 @@
-//! What can go wrong.
+//! Errors of the emulator.
 
 use std::io;
 use thiserror::Error;
 
-/// Why a path cannot be emulated, or a program not be run on it.
+/// Why a path cannot be emulated or a program cannot run on it.
 #[derive(Debug, Error)]
 pub enum EmuError {
-    /// The machine does not let this user make network namespaces or TUN devices.
+    /// The system does not let this user create network namespaces or TUN devices.
     #[error("{what}: {source}. Needed: {needed}")]
     NotPermitted {
-        /// What was refused.
+        /// The operation refused.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
-        /// What would do.
+        /// What is needed.
         needed: &'static str,
     },
-    /// The path is one that cannot be emulated.
+    /// The path cannot be emulated.
     #[error("{what}; allowed: {allowed}")]
     Spec {
         /// What is wrong, with the value.
         what: String,
-        /// What would do.
+        /// What is needed.
         allowed: String,
     },
-    /// A system call that should work did not.
+    /// An unexpected error of a system call.
     #[error("{what}: {source}")]
     System {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A program cannot be started.
     #[error("cannot run `{program}`: {source}")]
     Program {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }

@@ -1,7 +1,9 @@
-//! Transfers over the kernel's own TCP between the namespaces: what the simulator's bare exchanges are to its TCP.
+//! Transfers over the kernel's TCP between the namespaces: the counterpart of the simulator's bare
+//! exchanges.
 //!
-//! A client connects, asks for one object after another with 17 bytes each (direction, number, size), and gets so many bytes; or sends them, and gets
-//! one byte for an answer. Both ends are threads of this process with sockets of the namespaces; what they read is counted and thrown away.
+//! A client connects and requests objects with 17 bytes each (direction, number, size). It receives
+//! that many bytes; or it sends them and receives one byte as an answer. Both ends are threads of
+//! this process with sockets in the namespaces, which count what they read and discard it.
 
 use crate::clock::pause;
 use crate::{EmuError, Emulator, client_addresses, server_addresses, sys};
@@ -20,170 +22,170 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often whoever waits looks whether the transfer has been given up.
+/// How often blocked calls check whether to give up.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often the kernel is asked about the sender's socket.
+/// Interval between samples of the sender's socket.
 const SAMPLE: Span = Span::from_millis(20);
-/// Samples kept; what comes later is not.
-const MOST_SAMPLES: usize = 500_000;
-/// How long the server waits for the client's last word once the client has ended.
+/// Maximum number of samples; later ones are dropped.
+const MAX_SAMPLES: usize = 500_000;
+/// How long the server waits for the client's last segment after the client has ended.
 const GRACE: Span = Span::from_secs(3);
-/// Written and read at a time.
+/// Bytes per read or write.
 const CHUNK: usize = 256 * 1024;
-/// A request: direction, number, size.
+/// Size of a request: direction, number, size.
 const REQUEST: usize = 17;
-/// Tenths of a second that what was received is counted in: a day.
-const MOST_TENTHS: usize = 864_000;
+/// Maximum number of tenths of a second in which received bytes are counted: a day.
+const MAX_TENTHS: usize = 864_000;
 
-/// One object, asked for once those it comes after are complete.
+/// An object, requested once those in `after` are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
-    /// Its size.
+pub struct TransferObject {
+    /// Size of the object.
     pub bytes: Bytes,
-    /// Objects before it in the list, by their place, that must be complete.
+    /// Indices of objects that must be complete first.
     pub after: Vec<usize>,
     /// Time between the last of those and the request.
     pub delay: Span,
 }
 
-/// What one connection does.
+/// A transfer over one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// The client, by its number.
+    /// Index of the client.
     pub client: usize,
     /// The server's port.
     pub port: u16,
-    /// The kernel's name of the congestion control of both ends (`TCP_CONGESTION`, tcp(7)).
+    /// Congestion control of both ends, by its name in the kernel (`TCP_CONGESTION`, tcp(7)).
     pub congestion: String,
-    /// Whether objects go from client to server.
+    /// True if the client sends the objects.
     pub upload: bool,
-    /// The objects, fetched one after the other.
-    pub objects: Vec<Exchange>,
-    /// The end, however much has arrived, so long after the connection was asked for.
-    pub lasts: Option<Span>,
-    /// When it is given up, since the links began.
-    pub give_up: Time,
+    /// The objects, transferred one after the other.
+    pub objects: Vec<TransferObject>,
+    /// If set, the transfer ends this long after it begins, however much has arrived.
+    pub duration: Option<Span>,
+    /// Time of the links at which the transfer is given up.
+    pub deadline: Time,
 }
 
-/// What became of one object.
+/// Result of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ExchangeOutcome {
-    /// When it was asked for.
+pub struct ObjectOutcome {
+    /// When it was requested.
     pub asked: Option<Time>,
-    /// Of its content, what reached the receiver's application.
+    /// Bytes of content that reached the receiver's application.
     pub received: u64,
-    /// When it was complete, as the client sees it.
+    /// When the client considered it complete.
     pub completed: Option<Time>,
 }
 
-/// What the kernel says of a socket (`struct tcp_info`, linux/tcp.h).
+/// State of a socket (`struct tcp_info`, linux/tcp.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SocketState {
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     pub smoothed_rtt: Span,
-    /// Smallest round trip of the connection.
+    /// Minimum RTT of the connection.
     pub min_rtt: Option<Span>,
     /// Congestion window.
     pub cwnd: Bytes,
-    /// Slow-start threshold, once there is one.
+    /// Slow-start threshold; `None` until it is set.
     pub ssthresh: Option<Bytes>,
-    /// What is under way.
+    /// Bytes in flight.
     pub in_flight: Bytes,
-    /// Bytes a second that the socket paces at; none where it does not.
+    /// Pacing rate in bytes per second; `None` without pacing.
     pub pacing: Option<u64>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmitted: u64,
-    /// Time in which the receiver's window, and the send buffer, held the sender back.
+    /// Time during which the receive window or the send buffer limited the sender.
     pub blocked: Span,
 }
 
-/// What became of a transfer. Times are those of the links.
+/// Result of a transfer. Times are those of the links.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferOutcome {
-    /// When the client asked for the connection.
+    /// When the client requested the connection.
     pub begin: Time,
-    /// When the connection was open at the client.
+    /// When the connection was established at the client.
     pub open: Option<Time>,
     /// When the first byte of an object reached the receiver's application.
     pub first_byte: Option<Time>,
-    /// The objects, in their order.
-    pub objects: Vec<ExchangeOutcome>,
-    /// Bytes of objects received in each tenth of a second since the links began.
+    /// The objects in order.
+    pub objects: Vec<ObjectOutcome>,
+    /// Bytes of objects received in each tenth of a second since the start of the links.
     pub received_by_tenth: Vec<u64>,
-    /// The data's sender from time to time, and at its end.
+    /// Samples of the data's sender; the last one at its end.
     pub samples: Vec<(Time, SocketState)>,
     /// When the client ended.
     pub end: Time,
-    /// Why it did not come to its end.
+    /// Why the transfer failed, if it did.
     pub error: Option<String>,
 }
 
-/// What both ends note.
-struct Notes<'a> {
+/// State shared by both ends.
+struct TransferState<'a> {
     emulator: &'a Emulator,
     transfer: &'a Transfer,
     stop: &'a AtomicBool,
-    /// Set once the client has ended.
+    /// Set when the client has ended.
     ended: AtomicBool,
     outcome: Mutex<TransferOutcome>,
 }
 
-/// Why an end goes no further.
-enum Halt {
-    /// Time or patience is up, or the emulation is over.
+/// Why an end stops.
+enum Stop {
+    /// The time is up, or the emulation has ended.
     Over,
     /// A socket failed.
     Failed(&'static str, io::Error),
 }
 
-type Step<T> = Result<T, Halt>;
+type Step<T> = Result<T, Stop>;
 
 impl Emulator {
-    /// Carries out `transfer` with sockets of the kernel, and waits for its end. Set `stop` to end it early.
+    /// Performs `transfer` with kernel sockets and waits for its end. Set `stop` to end it early.
     ///
     /// # Errors
-    /// A client that there is not, sockets that the kernel does not give, a congestion control that it does not have. What happens to an
-    /// open connection is no error here: see [`TransferOutcome::error`].
+    /// The client does not exist, a socket cannot be created, or the congestion control is unknown.
+    /// Errors of an established connection are in [`TransferOutcome::error`].
     pub fn transfer(&self, transfer: &Transfer, stop: &AtomicBool) -> Result<TransferOutcome, EmuError> {
-        let Some(client_side) = self.ground().client(transfer.client) else {
+        let Some(client_side) = self.testbed().client(transfer.client) else {
             let what = format!("client number {}", transfer.client);
             return Err(EmuError::Spec { what, allowed: "those of the emulation".to_owned() });
         };
         let (server, client) = (server_addresses()[0], client_addresses(transfer.client)[0]);
         let make = |what: &'static str| move |error: Errno| EmuError::system(what, io::Error::from(error));
-        let listener = self.ground().server().inside(|| listener(server, transfer))?;
+        let listener = self.testbed().server().inside(|| listener(server, transfer))?;
         let listener = listener.map_err(make("a TCP socket that listens"))?;
         let socket = client_side.inside(|| connector(client, transfer))?.map_err(make("a TCP socket"))?;
 
         let outcome = TransferOutcome {
             begin: self.now(),
-            objects: vec![ExchangeOutcome::default(); transfer.objects.len()],
+            objects: vec![ObjectOutcome::default(); transfer.objects.len()],
             ..TransferOutcome::default()
         };
         let ended = AtomicBool::new(false);
-        let notes = Notes { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
+        let notes = TransferState { emulator: self, transfer, stop, ended, outcome: Mutex::new(outcome) };
         std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
-                notes.hurry();
+                notes.raise_priority();
                 notes.serve(&listener)
             });
             let fetching = scope.spawn(|| {
-                notes.hurry();
+                notes.raise_priority();
                 let fetched = notes.fetch(socket, SocketAddr::new(server, transfer.port));
                 notes.ended.store(true, Ordering::Relaxed);
                 fetched
             });
-            let panicked = || Err(Halt::Failed("a thread", io::Error::other("it panicked")));
+            let panicked = || Err(Stop::Failed("a thread", io::Error::other("it panicked")));
             let fetched = fetching.join().unwrap_or_else(|_| panicked());
             notes.ended.store(true, Ordering::Relaxed);
             let served = serving.join().unwrap_or_else(|_| panicked());
-            notes.conclude(fetched, served);
+            notes.finish(fetched, served);
         });
         Ok(notes.outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 }
 
-/// The server's socket, which gives its congestion control to those that it accepts.
+/// The server's socket. Accepted connections inherit its congestion control.
 fn listener(address: IpAddr, transfer: &Transfer) -> nix::Result<OwnedFd> {
     let fd = tcp_socket(transfer)?;
     setsockopt(&fd, ReuseAddr, &true)?;
@@ -206,7 +208,7 @@ fn tcp_socket(transfer: &Transfer) -> nix::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A connection whose reads and writes wait, and look now and then whether to go on.
+/// A connection whose reads and writes block for up to [`LOOK`].
 fn stream(fd: OwnedFd) -> io::Result<TcpStream> {
     setsockopt(&fd, TcpNoDelay, &true)?;
     let stream = TcpStream::from(fd);
@@ -216,36 +218,36 @@ fn stream(fd: OwnedFd) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-impl Notes<'_> {
-    fn note<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
+impl TransferState<'_> {
+    fn update<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
         change(&mut self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// An application that reads late makes its kernel close the window: the ends get the processor before whatever else the machine does, where that is
-    /// permitted, and after the emulator.
-    fn hurry(&self) {
+    /// Raises the thread's priority if permitted, above other programs and below the emulator: an
+    /// application that reads late makes its kernel close the window.
+    fn raise_priority(&self) {
         if self.emulator.realtime {
-            let _ = sys::realtime(sys::END);
+            let _ = sys::realtime(sys::APPLICATION_PRIORITY);
         }
     }
 
-    /// Whether to go on at all.
+    /// Returns an error if the transfer must stop.
     fn go_on(&self) -> Step<()> {
-        let over = self.stop.load(Ordering::Relaxed) || self.emulator.now() >= self.give_up() || {
+        let over = self.stop.load(Ordering::Relaxed) || self.emulator.now() >= self.deadline() || {
             !self.emulator.is_working()
         };
-        if over { Err(Halt::Over) } else { Ok(()) }
+        if over { Err(Stop::Over) } else { Ok(()) }
     }
 
-    /// When it ends, come what may.
-    fn give_up(&self) -> Time {
-        let lasts = self.transfer.lasts.map(|lasts| self.note(|outcome| outcome.begin) + lasts);
-        lasts.map_or(self.transfer.give_up, |end| end.min(self.transfer.give_up))
+    /// When the transfer ends at the latest.
+    fn deadline(&self) -> Time {
+        let duration = self.transfer.duration.map(|duration| self.update(|outcome| outcome.begin) + duration);
+        duration.map_or(self.transfer.deadline, |end| end.min(self.transfer.deadline))
     }
 
-    /// The client.
+    /// Runs the client.
     fn fetch(&self, fd: OwnedFd, to: SocketAddr) -> Step<()> {
-        let failed = |error: Errno| Halt::Failed("connecting", error.into());
+        let failed = |error: Errno| Stop::Failed("connecting", error.into());
         match connect(fd.as_raw_fd(), &SockaddrStorage::from(to)) {
             Ok(()) | Err(Errno::EINPROGRESS) => {}
             Err(error) => return Err(failed(error)),
@@ -255,26 +257,26 @@ impl Notes<'_> {
         }
         match getsockopt(&fd, SocketError).map_err(failed)? {
             0 => {}
-            error => return Err(Halt::Failed("connecting", io::Error::from_raw_os_error(error))),
+            error => return Err(Stop::Failed("connecting", io::Error::from_raw_os_error(error))),
         }
-        self.note(|outcome| outcome.open = Some(self.emulator.now()));
-        let mut stream = stream(fd).map_err(|error| Halt::Failed("the client's socket", error))?;
+        self.update(|outcome| outcome.open = Some(self.emulator.now()));
+        let mut stream = stream(fd).map_err(|error| Stop::Failed("the client's socket", error))?;
         let sampled = stream.try_clone().ok().filter(|_| self.transfer.upload);
         std::thread::scope(|scope| {
             if let Some(sampled) = sampled {
                 scope.spawn(move || self.sample(&sampled));
             }
-            let all = self.ask_for_all(&mut stream);
-            // Of what lasts for a time, the time is up.
+            let all = self.request_all(&mut stream);
+            // With a fixed duration, the time is up.
             self.ended.store(true, Ordering::Relaxed);
             all
         })
     }
 
-    fn ask_for_all(&self, stream: &mut TcpStream) -> Step<()> {
+    fn request_all(&self, stream: &mut TcpStream) -> Step<()> {
         let mut buffer = vec![0; CHUNK];
         for (number, object) in self.transfer.objects.iter().enumerate() {
-            let before = self.note(|outcome| {
+            let before = self.update(|outcome| {
                 let ends = object.after.iter().filter_map(|&place| outcome.objects.get(place)?.completed);
                 ends.max()
             });
@@ -283,7 +285,7 @@ impl Notes<'_> {
                 self.go_on()?;
                 pause(due.since(self.emulator.now()).min(SAMPLE));
             }
-            self.note(|outcome| outcome.objects[number].asked = Some(self.emulator.now()));
+            self.update(|outcome| outcome.objects[number].asked = Some(self.emulator.now()));
             let mut request = [0; REQUEST];
             request[0] = u8::from(self.transfer.upload);
             request[1..9].copy_from_slice(&(number as u64).to_be_bytes());
@@ -292,33 +294,33 @@ impl Notes<'_> {
             if self.transfer.upload {
                 self.send_content(stream, object.bytes.get())?;
             }
-            // An upload, and an object of nothing, is answered with one byte.
+            // Uploads and empty objects are answered with one byte.
             if self.transfer.upload || object.bytes.is_zero() {
                 self.receive(stream, &mut buffer[..1])?;
             } else {
                 self.receive_content(stream, &mut buffer, number, object.bytes.get())?;
             }
-            self.note(|outcome| outcome.objects[number].completed = Some(self.emulator.now()));
+            self.update(|outcome| outcome.objects[number].completed = Some(self.emulator.now()));
         }
         Ok(())
     }
 
-    /// The server, of one connection.
+    /// Runs the server for one connection.
     fn serve(&self, listener: &OwnedFd) -> Step<()> {
-        let failed = |error: Errno| Halt::Failed("accepting a connection", error.into());
+        let failed = |error: Errno| Stop::Failed("accepting a connection", error.into());
         while !ready(listener, PollFlags::POLLIN).map_err(failed)? {
             self.go_on()?;
-            self.ended_long_ago(None)?;
+            self.check_grace(None)?;
         }
         let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).map_err(failed)?;
-        let mut stream = stream(owned(fd)).map_err(|error| Halt::Failed("the server's socket", error))?;
+        let mut stream = stream(owned(fd)).map_err(|error| Stop::Failed("the server's socket", error))?;
         let sampled = stream.try_clone().ok().filter(|_| !self.transfer.upload);
         std::thread::scope(|scope| {
             if let Some(sampled) = sampled {
                 scope.spawn(move || self.sample(&sampled));
             }
-            let answered = self.answer_all(&mut stream);
-            // The sampler ends with the client; a server that fails before takes it along.
+            let answered = self.serve_all(&mut stream);
+            // The sampler ends with the client; if the server fails first, it must end, too.
             if answered.is_err() {
                 self.ended.store(true, Ordering::Relaxed);
             }
@@ -326,7 +328,7 @@ impl Notes<'_> {
         })
     }
 
-    fn answer_all(&self, stream: &mut TcpStream) -> Step<()> {
+    fn serve_all(&self, stream: &mut TcpStream) -> Step<()> {
         let mut buffer = vec![0; CHUNK];
         loop {
             let mut request = [0; REQUEST];
@@ -338,7 +340,7 @@ impl Notes<'_> {
                 bytes.copy_from_slice(&request[at..at + 8]);
                 u64::from_be_bytes(bytes)
             };
-            // What comes is what `ask_for_all` sent.
+            // The request that `request_all` sent.
             let (number, bytes) = (word(1) as usize, word(9));
             if self.transfer.upload {
                 self.receive_content(stream, &mut buffer, number, bytes)?;
@@ -367,7 +369,7 @@ impl Notes<'_> {
             match stream.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if waits(&error) => self.go_on()?,
-                Err(error) => return Err(Halt::Failed("sending", error)),
+                Err(error) => return Err(Stop::Failed("sending", error)),
             }
         }
         Ok(())
@@ -378,26 +380,26 @@ impl Notes<'_> {
         while left > 0 {
             let most = left.min(buffer.len() as u64) as usize;
             match stream.read(&mut buffer[..most]) {
-                Ok(0) => return Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into())),
+                Ok(0) => return Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into())),
                 Ok(read) => {
                     left -= read as u64;
                     self.received(number, read as u64);
-                    if self.transfer.lasts.is_some() {
+                    if self.transfer.duration.is_some() {
                         self.go_on()?;
                     }
                 }
                 Err(error) if waits(&error) => self.go_on()?,
-                Err(error) => return Err(Halt::Failed("receiving", error)),
+                Err(error) => return Err(Stop::Failed("receiving", error)),
             }
         }
         Ok(())
     }
 
-    /// Bytes of an object have reached the application.
+    /// Counts received bytes of an object.
     fn received(&self, number: usize, bytes: u64) {
         let now = self.emulator.now();
-        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MOST_TENTHS);
-        self.note(|outcome| {
+        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MAX_TENTHS);
+        self.update(|outcome| {
             outcome.first_byte = outcome.first_byte.or(Some(now));
             if let Some(object) = outcome.objects.get_mut(number) {
                 object.received += bytes;
@@ -413,43 +415,43 @@ impl Notes<'_> {
         if self.receive_or_end(stream, into)? {
             return Ok(());
         }
-        Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into()))
+        Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into()))
     }
 
-    /// Fills `into`; false where the other side had nothing more to say.
+    /// Fills `into`. Returns false if the peer has closed the connection.
     fn receive_or_end(&self, stream: &mut TcpStream, into: &mut [u8]) -> Step<bool> {
         let (mut filled, mut waited_from) = (0, None);
         while filled < into.len() {
             match stream.read(&mut into[filled..]) {
                 Ok(0) if filled == 0 => return Ok(false),
-                Ok(0) => return Err(Halt::Failed("receiving", ErrorKind::UnexpectedEof.into())),
+                Ok(0) => return Err(Stop::Failed("receiving", ErrorKind::UnexpectedEof.into())),
                 Ok(read) => filled += read,
                 Err(error) if waits(&error) => {
                     self.go_on()?;
                     waited_from = waited_from.or(self.ended.load(Ordering::Relaxed).then(|| self.emulator.now()));
-                    self.ended_long_ago(waited_from)?;
+                    self.check_grace(waited_from)?;
                 }
-                Err(error) => return Err(Halt::Failed("receiving", error)),
+                Err(error) => return Err(Stop::Failed("receiving", error)),
             }
         }
         Ok(true)
     }
 
-    /// Gives the client's last words some time.
-    fn ended_long_ago(&self, from: Option<Time>) -> Step<()> {
+    /// Returns an error once the client's grace period is over.
+    fn check_grace(&self, from: Option<Time>) -> Step<()> {
         let now = self.emulator.now();
         let ended = self.ended.load(Ordering::Relaxed);
-        if ended && from.is_none_or(|from| now.since(from) > GRACE) { Err(Halt::Over) } else { Ok(()) }
+        if ended && from.is_none_or(|from| now.since(from) > GRACE) { Err(Stop::Over) } else { Ok(()) }
     }
 
-    /// Asks the kernel about the data's sender until the client has ended.
+    /// Samples the data's sender until the client has ended.
     fn sample(&self, stream: &TcpStream) {
         loop {
             let ended = self.ended.load(Ordering::Relaxed);
             if let Ok(info) = sys::tcp_info(stream.as_fd()) {
                 let sample = (self.emulator.now(), state(&info));
-                self.note(|outcome| {
-                    if outcome.samples.len() < MOST_SAMPLES {
+                self.update(|outcome| {
+                    if outcome.samples.len() < MAX_SAMPLES {
                         outcome.samples.push(sample);
                     }
                 });
@@ -461,33 +463,33 @@ impl Notes<'_> {
         }
     }
 
-    /// Says how it ended.
-    fn conclude(&self, fetched: Step<()>, served: Step<()>) {
-        let given_up = self.emulator.now() >= self.transfer.give_up;
+    /// Records how the transfer ended.
+    fn finish(&self, fetched: Step<()>, served: Step<()>) {
+        let given_up = self.emulator.now() >= self.transfer.deadline;
         let error = match (fetched, served) {
             (Ok(()), _) => None,
-            (Err(Halt::Over), Err(Halt::Failed(what, error))) if self.transfer.lasts.is_none() => {
+            (Err(Stop::Over), Err(Stop::Failed(what, error))) if self.transfer.duration.is_none() => {
                 Some(format!("{what}: {error}"))
             }
-            (Err(Halt::Over), _) if given_up => Some("given up at the time limit".to_owned()),
-            (Err(Halt::Over), _) => None,
-            (Err(Halt::Failed(what, error)), _) => Some(format!("{what}: {error}")),
+            (Err(Stop::Over), _) if given_up => Some("given up at the time limit".to_owned()),
+            (Err(Stop::Over), _) => None,
+            (Err(Stop::Failed(what, error)), _) => Some(format!("{what}: {error}")),
         };
-        self.note(|outcome| {
+        self.update(|outcome| {
             outcome.end = self.emulator.now();
             outcome.error = error;
         });
     }
 }
 
-/// A descriptor that the kernel has just made for us.
+/// Takes ownership of a descriptor that the kernel has just created.
 #[allow(unsafe_code)]
 fn owned(fd: std::os::fd::RawFd) -> OwnedFd {
-    // SAFETY: `accept4` has returned it, and nobody else has it.
+    // SAFETY: `accept4` has returned it, and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// Whether `fd` has become what is asked for within [`LOOK`].
+/// True if `fd` becomes ready within [`LOOK`].
 fn ready(fd: &OwnedFd, flags: PollFlags) -> nix::Result<bool> {
     let mut fds = [PollFd::new(fd.as_fd(), flags)];
     let timeout = PollTimeout::from(LOOK.as_millis() as u8);
@@ -502,7 +504,7 @@ fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Fields of `struct tcp_info` by their offsets.
+/// Reads the fields of `struct tcp_info` at their offsets.
 fn state(info: &[u8; sys::TCP_INFO_LENGTH]) -> SocketState {
     let word = |at: usize| u64::from(u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]));
     let long = |at: usize| {
@@ -511,12 +513,12 @@ fn state(info: &[u8; sys::TCP_INFO_LENGTH]) -> SocketState {
         u64::from_ne_bytes(bytes)
     };
     let segment = word(16);
-    // `tcp_packets_in_flight`: what is out, less what was received or lost, and what was sent again.
+    // `tcp_packets_in_flight`: outstanding, less SACKed and lost, plus retransmitted.
     let in_flight = (word(24) + word(36)).saturating_sub(word(28) + word(32));
     let (min_rtt, ssthresh, pacing) = (word(148), word(76), long(104));
     SocketState {
         smoothed_rtt: Span::from_micros(word(68)),
-        // Before the first sample it is the largest number.
+        // The maximum value before the first sample.
         min_rtt: (min_rtt != u64::from(u32::MAX)).then(|| Span::from_micros(min_rtt)),
         cwnd: Bytes::new(word(80) * segment),
         // `TCP_INFINITE_SSTHRESH`.

@@ -1,4 +1,5 @@
-//! Network namespaces without names: they last as long as something holds them, and nothing of them can be left behind.
+//! Anonymous network namespaces: they exist as long as something holds them, and leave nothing
+//! behind.
 
 use crate::EmuError;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -10,20 +11,23 @@ use std::sync::Arc;
 const NEEDED: &str = "root (CAP_SYS_ADMIN), or user namespaces (user.max_user_namespaces above 0, and where there are \
                       they kernel.unprivileged_userns_clone = 1 and kernel.apparmor_restrict_unprivileged_userns = 0)";
 
-/// By what right namespaces are made.
+/// By what right the process creates namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The process may: it is root, or has CAP_SYS_ADMIN.
+    /// It is root, or has CAP_SYS_ADMIN.
     Privileged,
-    /// The process is now in a user namespace of its own, in which it may.
+    /// It has moved to a user namespace of its own.
     UserNamespace,
 }
 
-/// Sees to it that this process may make network namespaces: where it has no CAP_SYS_ADMIN, it moves into a user namespace of its own, in which
-/// its user and group are the ones they were, and in which programs it runs have no more rights than before.
+/// Makes sure that this process may create network namespaces.
+///
+/// Without CAP_SYS_ADMIN, it moves to a user namespace of its own, where its user and group stay
+/// the same and programs it runs gain no rights.
 ///
 /// # Errors
-/// The machine does not allow user namespaces; or the process has more than one thread, in which case it cannot move: call this first.
+/// The system does not allow user namespaces, or the process has more than one thread and cannot
+/// move: call this first.
 pub fn prepare() -> Result<Access, EmuError> {
     if has_admin() {
         return Ok(Access::Privileged);
@@ -31,7 +35,8 @@ pub fn prepare() -> Result<Access, EmuError> {
     let refused = |source: std::io::Error| EmuError::NotPermitted { what: "a user namespace", source, needed: NEEDED };
     let (user, group) = (getuid(), getgid());
     unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| refused(error.into()))?;
-    // user_namespaces(7): without CAP_SETGID outside, groups can be mapped only once setgroups is denied.
+    // user_namespaces(7): without CAP_SETGID outside, groups can be mapped only once setgroups is
+    // denied.
     let maps = [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),
@@ -43,25 +48,28 @@ pub fn prepare() -> Result<Access, EmuError> {
     Ok(Access::UserNamespace)
 }
 
-/// Whether the calling thread has CAP_SYS_ADMIN (number 21, linux/capability.h) in its user namespace.
+/// True if the calling thread has CAP_SYS_ADMIN (number 21, linux/capability.h) in its user
+/// namespace.
 fn has_admin() -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << 21) != 0)
 }
 
-/// A network namespace, held by a file descriptor: it is gone when the last clone is dropped and the last program in it has ended, or when the
-/// process that holds it dies, however it dies.
+/// A network namespace, held by a file descriptor.
+///
+/// It ends when the last clone is dropped and the last program in it has ended, or when the process
+/// that holds it dies.
 #[derive(Debug, Clone)]
 pub struct Namespace {
     file: Arc<File>,
 }
 
 impl Namespace {
-    /// A new one, with nothing in it but a loopback interface that is down.
+    /// Creates a namespace that contains only a loopback interface, which is down.
     ///
     /// # Errors
-    /// The process may not.
+    /// The process lacks the permission.
     pub fn new() -> Result<Self, EmuError> {
         let made = on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|error| EmuError::NotPermitted {
@@ -69,33 +77,34 @@ impl Namespace {
                 source: error.into(),
                 needed: NEEDED,
             })?;
-            // Of this thread: that of the process is the host's.
+            // The thread's namespace: that of the process is the host's.
             let file = "/proc/thread-self/ns/net";
             File::open(file).map_err(|error| EmuError::system(file, error))
         })?;
         Ok(Self { file: Arc::new(made?) })
     }
 
-    /// Moves the calling thread into it, for good: sockets that it opens from now on are there.
+    /// Moves the calling thread into the namespace permanently, including the sockets that it opens
+    /// from now on.
     ///
     /// # Errors
-    /// The process may not.
+    /// The process lacks the permission.
     pub fn enter(&self) -> Result<(), EmuError> {
         setns(&*self.file, CloneFlags::CLONE_NEWNET).map_err(|error| EmuError::system("setns", error))
     }
 
-    /// What `work` returns on a thread inside the namespace. Sockets that it opens stay in there, wherever they are used.
+    /// Runs `work` on a thread inside the namespace. Sockets that it opens stay in the namespace.
     ///
     /// # Errors
-    /// The process may not.
+    /// The process lacks the permission.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
         on_thread(|| self.enter().map(|()| work()))?
     }
 
-    /// Whether a program in it waits for connections or datagrams: a TCP socket that listens, or any UDP socket.
+    /// True if a program inside has a listening TCP socket or any UDP socket.
     ///
     /// # Errors
-    /// The process may not.
+    /// The process lacks the permission.
     pub fn is_listening(&self) -> Result<bool, EmuError> {
         let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
         self.inside(|| {
@@ -104,10 +113,10 @@ impl Namespace {
         })
     }
 
-    /// Whether a program in it waits for TCP connections or UDP datagrams at `port`.
+    /// True if a program inside listens on TCP `port` or has a UDP socket bound to it.
     ///
     /// # Errors
-    /// The process may not.
+    /// The process lacks the permission.
     pub fn is_listening_at(&self, port: u16) -> Result<bool, EmuError> {
         let table = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
         self.inside(|| {
@@ -116,10 +125,10 @@ impl Namespace {
         })
     }
 
-    /// Sets a parameter of the namespace, by its name in sysctl(8): `net.ipv4.tcp_rmem`.
+    /// Sets a kernel parameter of the namespace by its sysctl(8) name, such as `net.ipv4.tcp_rmem`.
     ///
     /// # Errors
-    /// A name that is not one of `net.`, or that the kernel does not know in a namespace; a value that it refuses.
+    /// The name is not in `net.` or unknown in a namespace, or the kernel refuses the value.
     pub fn set(&self, key: &str, value: &str) -> Result<(), EmuError> {
         let file = parameter(key)?;
         self.inside(|| std::fs::write(&file, value))?
@@ -127,12 +136,13 @@ impl Namespace {
     }
 }
 
-/// Whether a table of TCP sockets (proc_net_tcp.rst in the kernel) has one in state `TCP_LISTEN`, which is 10.
+/// True if a table of TCP sockets (proc_net_tcp.rst in the kernel) has one in state `TCP_LISTEN`
+/// (10).
 fn listens(table: &str) -> bool {
     table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
 }
 
-/// Whether a table of sockets has one at local `port`, in `state` where one is asked for.
+/// True if a table of sockets has one at local `port`, in `state` if given.
 fn has_port(table: &str, port: u16, state: Option<&str>) -> bool {
     let local = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -142,7 +152,8 @@ fn has_port(table: &str, port: u16, state: Option<&str>) -> bool {
     })
 }
 
-/// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the host's.
+/// The file of a parameter. Only those of `net.` belong to a network namespace: others would be the
+/// host's.
 fn parameter(key: &str) -> Result<PathBuf, EmuError> {
     let fine =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
@@ -156,7 +167,7 @@ fn parameter(key: &str) -> Result<PathBuf, EmuError> {
     Ok(parts.fold(Path::new("/proc/sys/net").to_owned(), |path, part| path.join(part)))
 }
 
-/// What `work` returns on a thread of its own, which may change namespaces and then ends.
+/// Runs `work` on a thread of its own, which may change namespaces.
 pub(crate) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, work);

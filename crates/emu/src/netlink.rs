@@ -1,6 +1,5 @@
-//! Addresses and routes of the calling thread's network namespace, over rtnetlink (RFC 3549, rtnetlink(7)).
-//!
-//! Four kinds of message, so that nothing depends on the `ip` command.
+//! Configures addresses and routes of the calling thread's network namespace over rtnetlink (RFC
+//! 3549, rtnetlink(7)), without the `ip` command.
 
 use crate::EmuError;
 use nix::libc;
@@ -9,7 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Attributes of `linux/if_link.h`, `linux/if_addr.h` and `linux/rtnetlink.h` in use here.
+/// Attributes of `linux/if_link.h`, `linux/if_addr.h` and `linux/rtnetlink.h`.
 mod attribute {
     pub const IFLA_MTU: u16 = 4;
     pub const IFLA_TXQLEN: u16 = 13;
@@ -20,10 +19,10 @@ mod attribute {
     pub const RTA_PREFSRC: u16 = 7;
 }
 
-/// No duplicate address detection: the address is ours, and there is nobody to ask.
+/// Disables duplicate address detection: no other host exists.
 const IFA_F_NODAD: u8 = 0x02;
 
-/// A conversation with the kernel about one network namespace.
+/// A netlink socket of one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
@@ -31,14 +30,14 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// To the namespace of the calling thread.
+    /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> Result<Self, EmuError> {
         socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)
             .map(|socket| Self { socket, sequence: 0 })
             .map_err(|error| EmuError::system("a netlink socket", error))
     }
 
-    /// Brings interface number `index` up, with so large packets and so long a transmit queue where they are said.
+    /// Brings up interface `index`, with an MTU and a transmit queue length if given.
     pub fn up(&mut self, index: u32, size: Option<(u32, u32)>) -> Result<(), EmuError> {
         let mut body = vec![0; 4];
         body.extend(index.to_ne_bytes());
@@ -52,7 +51,7 @@ impl Netlink {
         self.ask(libc::RTM_NEWLINK, 0, &body).map_err(|error| EmuError::system(format!("interface {index}: up"), error))
     }
 
-    /// Gives interface number `index` an address that is alone in its network.
+    /// Assigns a host address (/32 or /128) to interface `index`.
     pub fn address(&mut self, index: u32, address: IpAddr) -> Result<(), EmuError> {
         let (family, bits, octets) = parts(address);
         let mut body = vec![family, bits, IFA_F_NODAD, 0];
@@ -63,7 +62,8 @@ impl Netlink {
             .map_err(|error| EmuError::system(format!("address {address}"), error))
     }
 
-    /// Sends what is for `to` (its first `bits` bits) out of interface number `index`, from `source` where a program does not say.
+    /// Routes `to` (its first `bits` bits) over interface `index`, with `source` as the preferred
+    /// source address.
     pub fn route(&mut self, index: u32, to: IpAddr, bits: u8, source: IpAddr) -> Result<(), EmuError> {
         let (family, _, octets) = parts(to);
         let (_, _, source_octets) = parts(source);
@@ -87,7 +87,7 @@ impl Netlink {
             .map_err(|error| EmuError::system(format!("route to {to}/{bits}"), error))
     }
 
-    /// Sends one request and waits for the kernel's answer to it.
+    /// Sends a request and waits for its acknowledgement.
     fn ask(&mut self, kind: u16, flags: i32, body: &[u8]) -> io::Result<()> {
         self.sequence += 1;
         let length = (HEADER + body.len()) as u32;
@@ -102,15 +102,15 @@ impl Netlink {
         send(self.socket.as_raw_fd(), &message, MsgFlags::empty())?;
         let mut answer = [0; 4096];
         let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        verdict(&answer[..length.min(answer.len())], self.sequence)
+        netlink_result(&answer[..length.min(answer.len())], self.sequence)
     }
 }
 
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-/// What an answer to request number `sequence` says: `NLMSG_ERROR`, whose number is 0 where all is well.
-fn verdict(answer: &[u8], sequence: u32) -> io::Result<()> {
+/// The result of request `sequence` in an answer: `NLMSG_ERROR` with number 0 means success.
+fn netlink_result(answer: &[u8], sequence: u32) -> io::Result<()> {
     let word = |at: usize| answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
     let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
     match (kind.map(i32::from), word(8), word(HEADER)) {
@@ -130,7 +130,7 @@ fn parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
     }
 }
 
-/// Adds a `struct rtattr` with its value, which begins at a multiple of four.
+/// Appends a `struct rtattr` with its value, aligned to four bytes.
 fn add(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend((4 + value.len() as u16).to_ne_bytes());
     body.extend(kind.to_ne_bytes());
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_taken_only_for_its_own_request() {
-        assert!(verdict(&answer(2, 7, 0), 7).is_ok());
-        assert!(verdict(&answer(2, 6, 0), 7).is_err());
-        assert!(verdict(&answer(3, 7, 0), 7).is_err());
-        assert!(verdict(&answer(2, 7, 0)[..19], 7).is_err());
-        assert_eq!(verdict(&answer(2, 7, -17), 7).unwrap_err().raw_os_error(), Some(libc::EEXIST));
+        assert!(netlink_result(&answer(2, 7, 0), 7).is_ok());
+        assert!(netlink_result(&answer(2, 6, 0), 7).is_err());
+        assert!(netlink_result(&answer(3, 7, 0), 7).is_err());
+        assert!(netlink_result(&answer(2, 7, 0)[..19], 7).is_err());
+        assert_eq!(netlink_result(&answer(2, 7, -17), 7).unwrap_err().raw_os_error(), Some(libc::EEXIST));
     }
 
     #[test]

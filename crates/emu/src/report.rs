@@ -1,40 +1,40 @@
-//! What an emulation says of itself when it ends.
+//! Reports of an emulation.
 
-use crate::{CaptureReport, LinkSeries, Passage};
+use crate::{CaptureReport, LinkSeries, PortCounters};
 use bentpipe_link::Counters;
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
 
-/// How late packets left: the time at which a packet was handed to the kernel of the receiving side, less its deadline.
+/// Lateness of packets: delivery to the receiving kernel minus the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lateness {
-    /// Packets that left.
+    /// Packets delivered.
     pub packets: u64,
-    /// Half of them left within this.
+    /// Median.
     pub p50: Span,
-    /// 99 of 100 left within this.
+    /// 99th percentile.
     pub p99: Span,
-    /// The latest.
+    /// Maximum.
     pub max: Span,
 }
 
-/// Collects lateness, up to a minute with three digits.
+/// Histogram of lateness, up to a minute, with three significant digits.
 #[derive(Debug)]
-pub(crate) struct Late(Option<Histogram<u64>>);
+pub(crate) struct LatenessHistogram(Option<Histogram<u64>>);
 
-impl Late {
+impl LatenessHistogram {
     const MOST: u64 = 60_000_000_000;
 
     pub fn new() -> Self {
         Self(Histogram::new_with_max(Self::MOST, 3).ok())
     }
     #[inline]
-    pub fn record(&mut self, late: Span) {
+    pub fn record(&mut self, lateness: Span) {
         if let Some(histogram) = &mut self.0 {
-            histogram.saturating_record(late.as_nanos());
+            histogram.saturating_record(lateness.as_nanos());
         }
     }
-    pub fn sum_up(&self) -> Lateness {
+    pub fn summary(&self) -> Lateness {
         let Some(histogram) = &self.0 else { return Lateness::default() };
         let at = |quantile| Span::from_nanos(histogram.value_at_quantile(quantile));
         Lateness {
@@ -46,64 +46,65 @@ impl Late {
     }
 }
 
-/// One link of the path.
+/// A link of the path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkReport {
-    /// `hop/forward` or `hop/return`, with `#terminal` where terminals have links of their own.
+    /// `hop/forward` or `hop/return`, with `#terminal` if each terminal has its own.
     pub name: String,
-    /// What it has counted.
+    /// Its counters.
     pub counters: Counters,
-    /// The same for each terminal, where several share the link; empty otherwise.
+    /// The counters of each terminal if several share the link; otherwise empty.
     pub terminals: Vec<Counters>,
-    /// Mean time that its packets waited in its queue.
+    /// Mean queueing delay.
     pub queue_mean: Span,
-    /// What happened when, where series were asked for.
+    /// Time series, if recorded.
     pub series: Option<LinkSeries>,
 }
 
-/// What one direction did, and what became of every packet that it read: [`Self::unaccounted`] is zero.
+/// Report of one direction. Accounts for every packet read: [`Self::unaccounted`] is zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionReport {
     /// `forward` (to the clients) or `return` (to the server).
     pub name: &'static str,
-    /// Why its thread had no real-time priority; none where it had.
+    /// Why its thread had no real-time priority; `None` if it had.
     pub without_realtime: Option<String>,
-    /// Processor time of its thread: the kernel's work of receiving what it wrote is in it.
-    pub processor: Span,
-    /// IP packets read, super-packets as what they were cut into.
+    /// CPU time of its thread, including the kernel's work to receive what it wrote.
+    pub cpu_time: Span,
+    /// IP packets read; super-packets count as the packets they contain.
     pub packets_read: u64,
     /// Bytes of these.
     pub bytes_read: u64,
-    /// IP packets handed to the receiving side.
+    /// IP packets delivered to the receiving kernel.
     pub packets_written: u64,
     /// Bytes of these.
     pub bytes_written: u64,
-    /// Lost by the path's links, for causes that their counters have.
+    /// Lost by the links, which count the causes.
     pub lost: u64,
-    /// For groups of hosts or for the link only, which no path carries.
+    /// Multicast or link-local packets, which no path carries.
     pub not_carried: u64,
-    /// Neither IPv4 nor IPv6, or of lengths that do not fit.
+    /// Neither IPv4 nor IPv6, or with inconsistent lengths.
     pub malformed: u64,
     /// For an address that no terminal has.
     pub unroutable: u64,
-    /// Dropped by the emulator, which held as much as it may.
+    /// Dropped by the emulator at its memory limit.
     pub dropped_memory: u64,
-    /// Dropped by the emulator, since the receiving kernel did not take them.
+    /// Dropped because the receiving kernel refused them.
     pub dropped_write: u64,
-    /// Packets or super-packets dropped before the emulator, since it did not read them in time. They are not among those read.
+    /// Packets or super-packets that the kernel dropped before the emulator read them. Not included
+    /// in those read.
     pub dropped_ring: u64,
-    /// In the links when it ended.
+    /// Inside the links at the end.
     pub in_flight: u64,
-    /// How late packets left.
+    /// Lateness of delivered packets.
     pub lateness: Lateness,
     /// Its links, in the order in which packets pass them.
     pub links: Vec<LinkReport>,
-    /// The flows that were watched, in the order of [`Watch::ports`](crate::Watch::ports).
-    pub watched: Vec<Passage>,
+    /// Counters of the monitored flows, in the order of [`Monitor::ports`](crate::Monitor::ports).
+    pub ports: Vec<PortCounters>,
 }
 
 impl DirectionReport {
-    /// Packets that were read and of which nothing is known: not zero only if this program is wrong.
+    /// Packets read that are not accounted for: zero unless there is a bug.
     pub fn unaccounted(&self) -> i128 {
         let known = [
             self.packets_written,
@@ -118,13 +119,13 @@ impl DirectionReport {
         i128::from(self.packets_read) - known.iter().map(|packets| i128::from(*packets)).sum::<i128>()
     }
 
-    /// Packets that the path would have carried and the emulator did not.
+    /// Packets that the emulator dropped and the path would have carried.
     pub fn dropped_by_emulator(&self) -> u64 {
         self.dropped_memory + self.dropped_write + self.dropped_ring
     }
 }
 
-/// What an emulation did.
+/// Report of an emulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// How long it ran.
@@ -133,7 +134,7 @@ pub struct Report {
     pub forward: DirectionReport,
     /// To the server.
     pub reverse: DirectionReport,
-    /// The captures that were made.
+    /// The captures.
     pub captures: Vec<CaptureReport>,
 }
 
@@ -143,29 +144,30 @@ impl Report {
         [&self.forward, &self.reverse]
     }
 
-    /// In words, what makes the results doubtful: packets that the emulator dropped, or let go more than `tolerated` late (at the 99th percentile).
-    pub fn doubts(&self, tolerated: Span) -> Vec<String> {
-        let mut doubts = Vec::new();
+    /// Warnings in words: packets that the emulator dropped, or delivered with a 99th percentile of
+    /// lateness above `tolerated`.
+    pub fn warnings(&self, tolerated: Span) -> Vec<String> {
+        let mut warnings = Vec::new();
         for direction in self.directions() {
             let name = direction.name;
             let DirectionReport { dropped_ring, dropped_memory, dropped_write, lateness, .. } = direction;
             if *dropped_ring > 0 {
-                doubts
+                warnings
                     .push(format!("{name}: fell behind, {dropped_ring} packets or super-packets were dropped unread"));
             }
             if *dropped_memory > 0 {
-                doubts.push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
+                warnings.push(format!("{name}: {dropped_memory} packets dropped for want of memory"));
             }
             if *dropped_write > 0 {
-                doubts.push(format!("{name}: {dropped_write} packets were not taken by the receiving kernel"));
+                warnings.push(format!("{name}: {dropped_write} packets were not taken by the receiving kernel"));
             }
             if lateness.p99 > tolerated {
-                doubts.push(format!("{name}: fell behind, 1 of 100 packets left more than {} late", lateness.p99));
+                warnings.push(format!("{name}: fell behind, 1 of 100 packets left more than {} late", lateness.p99));
             }
             if direction.unaccounted() != 0 {
-                doubts.push(format!("{name}: {} packets are not accounted for", direction.unaccounted()));
+                warnings.push(format!("{name}: {} packets are not accounted for", direction.unaccounted()));
             }
         }
-        doubts
+        warnings
     }
 }

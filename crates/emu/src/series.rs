@@ -1,33 +1,34 @@
-//! Time series of a link, in bins, so that their size follows the run's length and not its packets.
+//! Time series of a link, in bins: their size depends on the duration, not on the number of
+//! packets.
 
 use bentpipe_link::DropCause;
 use bentpipe_units::{Span, Time};
 
-/// Drops of one link that are noted with their time; more are counted only.
-const MOST_DROPS: usize = 100_000;
-/// Bins of a series: 14 hours of the narrower. What comes later is not noted.
-const MOST_BINS: u64 = 5_000_000;
+/// Maximum number of drops recorded with their time; all are counted.
+const MAX_DROPS: usize = 100_000;
+/// Maximum number of bins: 14 hours of the narrower ones. Later data is not recorded.
+const MAX_BINS: u64 = 5_000_000;
 
-/// What happened on a link, over the time of the links. The bins are those of simulations.
+/// Time series of a link, with the same bins as in simulations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSeries {
-    /// Bytes delivered in each [`Self::THROUGHPUT_BIN`] from the beginning.
+    /// Bytes delivered in each [`Self::THROUGHPUT_BIN`] from the start.
     pub delivered: Vec<u64>,
-    /// The longest queue, bytes, in each [`Self::QUEUE_BIN`] that saw a change: number of the bin, bytes.
+    /// Largest queue in each [`Self::QUEUE_BIN`] with a change: number of the bin, bytes.
     pub queue: Vec<(u64, u64)>,
-    /// When packets were dropped, and why.
+    /// Time and cause of each drop.
     pub drops: Vec<(Time, DropCause)>,
 }
 
 impl LinkSeries {
-    /// Width of a bin of what was delivered.
+    /// Width of a throughput bin.
     pub const THROUGHPUT_BIN: Span = Span::from_millis(50);
-    /// Width of a bin of the queue.
+    /// Width of a queue bin.
     pub const QUEUE_BIN: Span = Span::from_millis(10);
 
     pub(crate) fn delivered(&mut self, at: Time, bytes: u32) {
         let bin = at.as_nanos() / Self::THROUGHPUT_BIN.as_nanos();
-        if bin >= MOST_BINS {
+        if bin >= MAX_BINS {
             return;
         }
         let bin = bin as usize;
@@ -41,13 +42,13 @@ impl LinkSeries {
         let bin = at.as_nanos() / Self::QUEUE_BIN.as_nanos();
         match self.queue.last_mut() {
             Some((last, longest)) if *last == bin => *longest = (*longest).max(bytes),
-            Some((_, longest)) if *longest == bytes || bin >= MOST_BINS => {}
+            Some((_, longest)) if *longest == bytes || bin >= MAX_BINS => {}
             _ => self.queue.push((bin, bytes)),
         }
     }
 
     pub(crate) fn dropped(&mut self, at: Time, cause: DropCause) {
-        if self.drops.len() < MOST_DROPS {
+        if self.drops.len() < MAX_DROPS {
             self.drops.push((at, cause));
         }
     }

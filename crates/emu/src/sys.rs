@@ -1,14 +1,15 @@
-//! System calls that no crate in use here wraps: the ioctls of TUN devices, real-time priority, and what the kernel says of a TCP socket.
+//! System calls that no dependency wraps: ioctls of TUN devices, real-time priority, and TCP socket
+//! state.
 //!
-//! Unsafe for that reason alone. Every call hands the kernel a file descriptor that it borrows, or none, and a value on the stack that outlives
-//! the call and has the size that the kernel reads.
+//! Unsafe for that reason alone. Every call passes the kernel a borrowed file descriptor, or none,
+//! and a value on the stack that outlives the call and has the size that the kernel reads.
 #![allow(unsafe_code)]
 
 use nix::libc;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// `struct ifreq` as `TUNSETIFF` reads it: the name, then flags in a union of 24 bytes.
+/// `struct ifreq` as read by `TUNSETIFF`: the name, then flags in a union of 24 bytes.
 #[repr(C)]
 struct InterfaceRequest {
     name: [u8; libc::IFNAMSIZ],
@@ -17,12 +18,12 @@ struct InterfaceRequest {
 }
 
 mod ioctls {
-    // `_IOW('T', n, int)`, whatever the argument is (linux/if_tun.h).
+    // `_IOW('T', n, int)`, whatever the argument (linux/if_tun.h).
     nix::ioctl_write_ptr_bad!(set_interface, nix::request_code_write!(b'T', 202, 4), super::InterfaceRequest);
     nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, 4));
 }
 
-/// TCP and UDP checksums may be left to us (linux/if_tun.h).
+/// TCP and UDP checksums may be left to the device (linux/if_tun.h).
 const TUN_F_CSUM: libc::c_int = 0x01;
 const TUN_F_TSO4: libc::c_int = 0x02;
 const TUN_F_TSO6: libc::c_int = 0x04;
@@ -30,8 +31,8 @@ const TUN_F_TSO_ECN: libc::c_int = 0x08;
 const TUN_F_USO4: libc::c_int = 0x20;
 const TUN_F_USO6: libc::c_int = 0x40;
 
-/// Makes the open `/dev/net/tun` the TUN device `name` of the calling thread's network namespace: IP packets without an Ethernet
-/// header, each behind a `virtio_net_hdr` of 10 bytes.
+/// Turns the open `/dev/net/tun` into the TUN device `name` of the calling thread's network
+/// namespace, for IP packets without an Ethernet header, each with a `virtio_net_hdr` of 10 bytes.
 pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let mut request = InterfaceRequest {
         name: [0; libc::IFNAMSIZ],
@@ -46,7 +47,8 @@ pub fn attach_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the kernel hand over super-packets of TCP, and of UDP where it can (Linux 6.2: true), with checksums that are not complete.
+/// Enables super-packets of TCP with incomplete checksums, and of UDP if supported (Linux 6.2):
+/// returns true if it is.
 pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
     // SAFETY: the argument is a number.
@@ -58,33 +60,34 @@ pub fn offload(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(all.is_ok())
 }
 
-/// Real-time priorities, low among those there are: of threads that carry packets, and of ends that they must be able to interrupt.
-pub const CARRIER: libc::c_int = 10;
-pub const END: libc::c_int = 5;
+/// Real-time priorities of packet threads, and of applications, which packet threads must be able
+/// to interrupt. Low among those available.
+pub const PACKET_THREAD_PRIORITY: libc::c_int = 10;
+pub const APPLICATION_PRIORITY: libc::c_int = 5;
 
 /// Gives the calling thread a real-time priority (`SCHED_FIFO`).
 pub fn realtime(priority: libc::c_int) -> io::Result<()> {
-    // A padded struct on some systems.
-    // SAFETY: all zeroes is a value of it.
+    // The struct has padding on some systems. SAFETY: all zeroes is a valid value.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
-    // Programs that it starts do not inherit it.
-    // SAFETY: see the module's documentation; 0 is the calling thread.
+    // Child processes do not inherit it. SAFETY: see the module's documentation; 0 is the calling
+    // thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Length of `struct tcp_info` (linux/tcp.h) up to `tcpi_bytes_retrans`, which Linux has since 4.19.
+/// Length of `struct tcp_info` (linux/tcp.h) up to `tcpi_bytes_retrans`, available since Linux
+/// 4.19.
 pub const TCP_INFO_LENGTH: usize = 216;
 
-/// What the kernel says of a TCP socket (`TCP_INFO`, tcp(7)). What an older kernel does not know is zero.
+/// The state of a TCP socket (`TCP_INFO`, tcp(7)). Fields unknown to an older kernel are zero.
 pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO_LENGTH]> {
     let mut bytes = [0u8; TCP_INFO_LENGTH];
     let mut length = TCP_INFO_LENGTH as libc::socklen_t;
     let into = bytes.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most `length` bytes to an array of so many, and to `length`.
+    // SAFETY: the kernel writes at most `length` bytes to an array of that size, and to `length`.
     match unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into, &mut length) } {
         0 => Ok(bytes),
         _ => Err(io::Error::last_os_error()),

@@ -1,4 +1,4 @@
-//! A TUN device: the interface through which a namespace sees the path.
+//! A TUN device: a namespace's interface into the path.
 
 use crate::netlink::Netlink;
 use crate::{EmuError, Namespace, sys};
@@ -10,13 +10,14 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// What interfaces are called, in every namespace.
+/// Name of the interface in every namespace.
 pub const NAME: &str = "bentpipe";
-/// Packets, or super-packets, that wait for the emulator at most; more are dropped by the kernel, which counts them. A hundred times what a
-/// thread without real-time priority leaves waiting, and 30 ms of the smallest packets: our choice.
+/// Packets, or super-packets, that may wait for the emulator; the kernel drops and counts more. Our
+/// choice: a hundred times what a thread without real-time priority leaves waiting, and 30 ms of
+/// the smallest packets.
 const RING: u32 = 8192;
 
-/// A TUN device, held by its file: it is gone when that is closed.
+/// A TUN device, held by its file: it ends when that is closed.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -24,7 +25,8 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes one in `namespace` with these addresses, through which the networks `to` (address and bits) are reached from the address of their family.
+    /// Creates a device in `namespace` with these addresses. Routes the networks `to` (address and
+    /// bits) over it from the address of their family.
     pub fn new(namespace: &Namespace, mtu: u32, addresses: &[IpAddr], to: &[(IpAddr, u8)]) -> Result<Self, EmuError> {
         namespace.inside(|| {
             let device = "/dev/net/tun";
@@ -42,11 +44,12 @@ impl Tun {
             let mut netlink = Netlink::open()?;
             // The loopback interface is the first of every namespace.
             netlink.up(1, None)?;
-            // No link-local address, and with it none of what kernels say to routers. A kernel without IPv6 has no such file.
+            // No link-local address, and so no router discovery. A kernel without IPv6 has no such
+            // file.
             let quiet = format!("/proc/sys/net/ipv6/conf/{NAME}/addr_gen_mode");
             let has_v6 = match std::fs::write(&quiet, "1") {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-                // A read-only /proc: link-local chatter is counted and not carried.
+                // With a read-only /proc, link-local packets are counted and not carried.
                 _ => true,
             };
             netlink.up(index, Some((mtu, RING)))?;
@@ -61,7 +64,8 @@ impl Tun {
         })?
     }
 
-    /// The next packet that the namespace sent, behind its `virtio_net_hdr`; none where nothing waits.
+    /// Reads the next packet that the namespace has sent, with its `virtio_net_hdr`; `None` if
+    /// there is none.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
@@ -71,7 +75,8 @@ impl Tun {
         }
     }
 
-    /// Hands the namespace a packet behind its `virtio_net_hdr`, in parts. Whoever calls does what the kernel does to receive it.
+    /// Delivers a packet with its `virtio_net_hdr`, in parts. The caller does the kernel's work to
+    /// receive it.
     #[inline]
     pub fn write(&self, packet: &[IoSlice<'_>]) -> io::Result<()> {
         match packet {
@@ -81,7 +86,7 @@ impl Tun {
         .map(drop)
     }
 
-    /// Whether super-packets of UDP can be written (Linux 6.2 and later).
+    /// True if UDP super-packets can be written (Linux 6.2 and later).
     pub fn takes_udp(&self) -> bool {
         self.takes_udp
     }
@@ -93,14 +98,14 @@ impl AsFd for Tun {
     }
 }
 
-/// What the interface of `namespace` has dropped because nobody read it in time.
+/// Packets that the interface of `namespace` has dropped because nobody read them in time.
 pub fn ring_drops(namespace: &Namespace) -> Result<u64, EmuError> {
     let file = "/proc/thread-self/net/dev";
     let text = namespace.inside(|| std::fs::read_to_string(file))?.map_err(|error| EmuError::system(file, error))?;
     dropped(&text).ok_or_else(|| EmuError::system(file, io::Error::from(io::ErrorKind::InvalidData)))
 }
 
-/// The column `drop` of what was transmitted, of our interface.
+/// The transmit `drop` column of our interface.
 fn dropped(table: &str) -> Option<u64> {
     let row = table.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'))?;
     row.split_whitespace().nth(11)?.parse().ok()

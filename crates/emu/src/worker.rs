@@ -1,15 +1,16 @@
-//! The thread of one direction: reads packets, puts them through the lane, writes them when they are due.
+//! The thread of one direction: reads packets, passes them through the pipeline, and writes them
+//! when they are due.
 
-use crate::capture::{Note, Tap};
-use crate::clock::{Alarm, Clock, thread_time};
-use crate::gauge::{Board, DirectionNow};
-use crate::join::{Burst, Moments};
-use crate::lane::{Lane, Load, Outcome};
-use crate::pace::{Idle, Pace};
-use crate::report::{DirectionReport, Late};
-use crate::segment::{self, HEADER, LARGEST, Refused};
+use crate::busy_poll::{BusyPollBudget, Idle};
+use crate::capture::{PacketEvent, Tap};
+use crate::clock::{Clock, WakeTimer, thread_time};
+use crate::gro::{PacketTimes, SuperPacket};
+use crate::gso::{self, HEADER, LARGEST, Rejected};
+use crate::link_pipeline::{Addressed, LinkPipeline, Outcome};
+use crate::monitor::PortMonitor;
+use crate::report::{DirectionReport, LatenessHistogram};
+use crate::stats::{DirectionStats, StatsCell};
 use crate::tun::Tun;
-use crate::watch::Watcher;
 use crate::{EmuError, Settings, sys};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::{Span, Time};
@@ -19,87 +20,91 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How long a thread sleeps at most, so that it notices when it is to stop.
-const NAP: Span = Span::from_millis(50);
-/// Packets written before reading has its turn again, and reads before writing has: so that neither waits long for the other.
-const WRITES: usize = 64;
-const READS: usize = 32;
-/// So late a packet may become while others are read, in order that those of one flow are written together: ten of them, and within what is asked of the median.
-const PATIENCE: Span = Span::from_micros(20);
-/// What a packet costs beside its bytes: the allocation, and its places in queues. An estimate.
+/// Longest sleep before checking whether to stop.
+const MAX_SLEEP: Span = Span::from_millis(50);
+/// Writes before reading gets its turn, and reads before writing does, so that neither waits for
+/// long.
+const MAX_WRITES: usize = 64;
+const MAX_READS: usize = 32;
+/// How late a packet may become while others are read to be merged with it: about ten packets, and
+/// within the target of the median.
+const MERGE_DELAY: Span = Span::from_micros(20);
+/// Memory that a packet needs in addition to its bytes: the allocation and its entries in queues.
+/// An estimate.
 const OVERHEAD: u64 = 160;
 
-/// Says for which terminal a packet to an address is.
+/// Maps an address to one of the terminals.
 pub type TerminalOf = fn(IpAddr, usize) -> Option<usize>;
 
-/// How often a direction that has work writes its figures down.
-const REPORTS: Span = Span::from_millis(1);
+/// How often an active direction publishes statistics.
+const STATS_INTERVAL: Span = Span::from_millis(1);
 
-/// What travels: a packet behind its `virtio_net_hdr`, and when it entered the path.
-pub struct Travelling {
+/// A packet with its `virtio_net_hdr`, and the time at which it entered the path.
+pub struct TunPacket {
     entered: Time,
     whole: Box<[u8]>,
 }
 
-/// Where a direction's packets are seen.
+/// Where the packets of a direction are captured.
 #[derive(Clone, Default)]
 pub struct Taps {
-    /// Where they enter.
+    /// At the entry of the path.
     pub entry: Option<Tap>,
-    /// Where they leave.
+    /// At the exit of the path.
     pub exit: Option<Tap>,
     /// Where the path loses them.
     pub lost: Option<Tap>,
 }
 
-/// One direction, before it begins.
+/// One direction, ready to run.
 pub struct Worker {
     pub name: &'static str,
-    pub lane: Lane<Travelling>,
+    pub pipeline: LinkPipeline<TunPacket>,
     pub inputs: Vec<Arc<Tun>>,
     pub outputs: Vec<Arc<Tun>>,
-    /// Towards terminals, by address; none towards the server, where the input says which terminal it was.
+    /// Finds the terminal by address, in the forward direction. `None` in the return direction,
+    /// where the input determines it.
     pub terminal_of: Option<TerminalOf>,
     pub terminals: usize,
-    pub watcher: Watcher,
+    pub monitor: PortMonitor,
     pub settings: Settings,
     pub clock: Clock,
     pub stop: Arc<AtomicBool>,
     pub taps: Taps,
-    pub board: Arc<Board>,
+    pub stats: Arc<StatsCell>,
 }
 
-/// What a direction has counted, and what it works with.
+/// Counters and working state of a direction.
 struct State {
     report: DirectionReport,
-    late: Late,
-    /// Memory of packets in the lane.
+    lateness: LatenessHistogram,
+    /// Memory of the packets in the pipeline.
     held: u64,
-    /// What is handed over next.
-    burst: Burst,
+    /// The packets to deliver next.
+    super_packet: SuperPacket,
     buffer: Vec<u8>,
-    /// How long the last packet was on the path, and all together; when that was told.
+    /// Path delay of the last packet, and the sum of all.
     delay: Span,
     delays: Span,
-    told: Time,
+    published_at: Time,
 }
 
 impl Worker {
-    /// Works until it is told to stop.
+    /// Runs until it is told to stop.
     pub fn run(mut self) -> Result<DirectionReport, EmuError> {
-        // Both make it more precise, and neither is needed.
+        // Both improve precision; neither is required.
         let _ = set_timerslack(1);
-        let without_realtime = match (self.settings.realtime, sys::realtime(sys::CARRIER)) {
+        let without_realtime = match (self.settings.realtime, sys::realtime(sys::PACKET_THREAD_PRIORITY)) {
             (false, _) => Some("not asked for".to_owned()),
             (true, Ok(())) => None,
             (true, Err(error)) => Some(error.to_string()),
         };
         let takes_udp = self.outputs.iter().all(|tun| tun.takes_udp());
-        let mut state = State::new(self.name, without_realtime, Burst::new(self.settings.gro, takes_udp));
-        let alarm = Alarm::new(state.report.without_realtime.is_none())?;
+        let mut state = State::new(self.name, without_realtime, SuperPacket::new(self.settings.gro, takes_udp));
+        let timer = WakeTimer::new(state.report.without_realtime.is_none())?;
         let inputs = std::mem::take(&mut self.inputs);
         let waiting: Vec<BorrowedFd<'_>> = inputs.iter().map(|tun| tun.as_fd()).collect();
-        let mut pace = Pace::new(self.settings.spin, self.clock.now(), thread_time());
+        let mut pace = BusyPollBudget::new(self.settings.busy_poll, self.clock.now(), thread_time());
         loop {
             let more = self.write(&mut state);
             if self.stop.load(Ordering::Relaxed) {
@@ -110,15 +115,15 @@ impl Worker {
                 idle &= !self.read(tun, index, &mut state)?;
             }
             let now = self.clock.now();
-            self.tell(now, &mut state);
-            if let Some(breath) = pace.breath(now, thread_time) {
-                alarm.wait(breath, &[])?;
+            self.publish_stats(now, &mut state);
+            if let Some(forced_sleep) = pace.forced_sleep(now, thread_time) {
+                timer.wait(forced_sleep, &[])?;
             } else if idle {
-                let due = self.lane.next_output().map_or(NAP, |at| at.since(now)).min(NAP);
+                let due = self.pipeline.next_output().map_or(MAX_SLEEP, |at| at.since(now)).min(MAX_SLEEP);
                 match pace.idle(now, due) {
-                    // Spinning is asking for input until it is due.
-                    Idle::Spin => continue,
-                    Idle::Sleep(span) => alarm.wait(span, &waiting)?,
+                    // Busy polling means reading input until it is due.
+                    Idle::BusyPoll => continue,
+                    Idle::Sleep(span) => timer.wait(span, &waiting)?,
                 }
             } else {
                 pace.work(now);
@@ -126,19 +131,19 @@ impl Worker {
             }
             pace.slept(self.clock.now());
         }
-        // What came before the end is in the books, whatever becomes of it.
+        // Counts what arrived before the end.
         for (index, tun) in inputs.iter().enumerate() {
             while self.read(tun, index, &mut state)? {}
         }
         self.flush(&mut state);
-        Ok(self.sum_up(state))
+        Ok(self.summary(state))
     }
 
-    /// Writes what is due; true where there is more.
+    /// Writes what is due. Returns true if there is more.
     fn write(&mut self, state: &mut State) -> bool {
         let now = self.clock.now();
-        for _ in 0..WRITES {
-            match self.lane.poll(now) {
+        for _ in 0..MAX_WRITES {
+            match self.pipeline.poll(now) {
                 Some(outcome) => self.settle(outcome, state),
                 None => {
                     self.flush(state);
@@ -150,78 +155,79 @@ impl Worker {
         true
     }
 
-    /// A packet leaves the books of the links.
-    fn settle(&mut self, outcome: Outcome<Travelling>, state: &mut State) {
+    /// Accounts for a packet that has left the links.
+    fn settle(&mut self, outcome: Outcome<TunPacket>, state: &mut State) {
         match outcome {
             Outcome::Lost(cause, packet) => {
-                self.watcher.lost(cause, &packet.payload.payload.whole[HEADER..]);
+                self.monitor.lost(cause, &packet.payload.payload.whole[HEADER..]);
                 state.report.lost += 1;
                 state.held -= cost(&packet);
                 if let Some(tap) = &self.taps.lost {
-                    let Travelling { entered, whole } = &packet.payload.payload;
+                    let TunPacket { entered, whole } = &packet.payload.payload;
                     let now = self.clock.now();
-                    tap.see(
+                    tap.capture(
                         now,
                         usize::from(self.terminal_of.is_none()),
-                        Note::Lost(cause, now.since(*entered)),
+                        PacketEvent::Lost(cause, now.since(*entered)),
                         whole,
                     );
                 }
             }
             Outcome::Out { at, packet } => {
                 state.held -= cost(&packet);
-                let Packet { ecn, payload: Load { terminal, payload: Travelling { entered, mut whole } }, .. } = packet;
-                let moments = Moments { due: at, entered };
-                if ecn == Ecn::Ce && segment::ecn(&whole[HEADER..]) != Ecn::Ce {
-                    segment::mark_ce(&mut whole[HEADER..]);
+                let Packet { ecn, payload: Addressed { terminal, payload: TunPacket { entered, mut whole } }, .. } =
+                    packet;
+                let times = PacketTimes { due: at, entered };
+                if ecn == Ecn::Ce && gso::ecn(&whole[HEADER..]) != Ecn::Ce {
+                    gso::mark_ce(&mut whole[HEADER..]);
                 }
-                self.watcher.delivered(&whole[HEADER..]);
-                if let Err(whole) = state.burst.push(moments, terminal, whole) {
+                self.monitor.delivered(&whole[HEADER..]);
+                if let Err(whole) = state.super_packet.push(times, terminal, whole) {
                     self.flush(state);
-                    // An empty one takes any.
-                    let _ = state.burst.push(moments, terminal, whole);
+                    // An empty super-packet accepts any packet.
+                    let _ = state.super_packet.push(times, terminal, whole);
                 }
             }
         }
     }
 
-    /// Hands over the packets that go together.
+    /// Delivers the merged packets.
     fn flush(&self, state: &mut State) {
-        let State { report, late, burst, delay, delays, .. } = state;
-        let (packets, bytes) = burst.size();
+        let State { report, lateness, super_packet, delay, delays, .. } = state;
+        let (packets, bytes) = super_packet.size();
         if packets == 0 {
             return;
         }
-        // Towards the server there is one output for all terminals.
-        let interface = if self.outputs.len() == 1 { 0 } else { burst.terminal() };
+        // In the return direction, one output serves all terminals.
+        let interface = if self.outputs.len() == 1 { 0 } else { super_packet.terminal() };
         let now = self.clock.now();
-        for (Moments { due, entered }, whole) in burst.packets() {
-            late.record(now.since(due));
+        for (PacketTimes { due, entered }, whole) in super_packet.packets() {
+            lateness.record(now.since(due));
             *delay = now.since(entered);
             *delays += *delay;
             if let Some(tap) = &self.taps.exit {
-                tap.see(now, interface, Note::Received(*delay), whole);
+                tap.capture(now, interface, PacketEvent::Received(*delay), whole);
             }
         }
-        match burst.write(|parts| self.outputs[interface].write(parts)) {
+        match super_packet.write(|parts| self.outputs[interface].write(parts)) {
             Ok(()) => {
                 report.packets_written += packets;
                 report.bytes_written += bytes;
             }
             Err(_) => report.dropped_write += packets,
         }
-        burst.clear();
+        super_packet.clear();
     }
 
-    /// Writes the figures down for whoever looks on.
-    fn tell(&self, now: Time, state: &mut State) {
-        if now.since(state.told) < REPORTS {
+    /// Publishes statistics.
+    fn publish_stats(&self, now: Time, state: &mut State) {
+        if now.since(state.published_at) < STATS_INTERVAL {
             return;
         }
-        state.told = now;
+        state.published_at = now;
         let report = &state.report;
-        let (queue_packets, queue_bytes) = self.lane.waiting();
-        self.board.write(&DirectionNow {
+        let (queue_packets, queue_bytes) = self.pipeline.waiting();
+        self.stats.write(&DirectionStats {
             at: now,
             packets_read: report.packets_read,
             bytes_read: report.bytes_read,
@@ -236,26 +242,26 @@ impl Worker {
         });
     }
 
-    /// Reads what waits at one input; true where there was something.
+    /// Reads one input. Returns true if it read something.
     fn read(&mut self, tun: &Tun, input: usize, state: &mut State) -> Result<bool, EmuError> {
-        // Taken out, so that the packets in it can be looked at while the books are changed.
+        // Taken out, to borrow its packets while the state changes.
         let mut buffer = std::mem::take(&mut state.buffer);
         let mut some = false;
-        for _ in 0..READS {
+        for _ in 0..MAX_READS {
             let read = tun.read(&mut buffer).map_err(|error| EmuError::system("a read from a TUN device", error))?;
             let Some(length) = read else { break };
             some = true;
             let now = self.clock.now();
-            let packets = segment::packets(&buffer[..length], |packet| self.take(now, input, packet, state));
+            let packets = gso::packets(&buffer[..length], |packet| self.take(now, input, packet, state));
             if let Err(refused) = packets {
                 state.report.packets_read += 1;
                 state.report.bytes_read += length.saturating_sub(HEADER) as u64;
                 match refused {
-                    Refused::Local => state.report.not_carried += 1,
-                    Refused::Malformed => state.report.malformed += 1,
+                    Rejected::Local => state.report.not_carried += 1,
+                    Rejected::Malformed => state.report.malformed += 1,
                 }
             }
-            if self.lane.next_output().is_some_and(|at| at + self.patience() <= now) {
+            if self.pipeline.next_output().is_some_and(|at| at + self.merge_delay() <= now) {
                 break;
             }
         }
@@ -263,12 +269,12 @@ impl Worker {
         Ok(some)
     }
 
-    /// How late a packet may become while others are read that might go with it.
-    fn patience(&self) -> Span {
-        self.settings.gro.min(PATIENCE)
+    /// How late a packet may become while others are read to be merged with it.
+    fn merge_delay(&self) -> Span {
+        self.settings.gro.min(MERGE_DELAY)
     }
 
-    /// A packet enters the path.
+    /// Counts a packet that enters the path.
     fn take(&mut self, now: Time, input: usize, whole: Box<[u8]>, state: &mut State) {
         let packet = &whole[HEADER..];
         let bytes = packet.len() as u32;
@@ -276,52 +282,52 @@ impl Worker {
         state.report.bytes_read += u64::from(bytes);
         let terminal = match self.terminal_of {
             None => Some(input),
-            Some(of) => segment::ends(packet).and_then(|(_, to)| of(to, self.terminals)),
+            Some(of) => gso::ends(packet).and_then(|(_, to)| of(to, self.terminals)),
         };
         let Some(terminal) = terminal else {
             state.report.unroutable += 1;
             return;
         };
         if let Some(tap) = &self.taps.entry {
-            tap.see(now, input, Note::Sent, &whole);
+            tap.capture(now, input, PacketEvent::Sent, &whole);
         }
-        let ecn = segment::ecn(packet);
-        let packet = Packet { bytes, ecn, payload: Load { terminal, payload: Travelling { entered: now, whole } } };
+        let ecn = gso::ecn(packet);
+        let packet = Packet { bytes, ecn, payload: Addressed { terminal, payload: TunPacket { entered: now, whole } } };
         let held = state.held + cost(&packet);
         if held > self.settings.memory.get() {
             state.report.dropped_memory += 1;
             return;
         }
         state.held = held;
-        self.watcher.entered(now, &packet.payload.payload.whole[HEADER..]);
-        // What is refused, or has come through already.
-        if let Some(outcome) = self.lane.enqueue(now, packet) {
+        self.monitor.entered(now, &packet.payload.payload.whole[HEADER..]);
+        // Refused, or through already.
+        if let Some(outcome) = self.pipeline.enqueue(now, packet) {
             self.settle(outcome, state);
         }
     }
 
-    fn sum_up(mut self, state: State) -> DirectionReport {
-        let mut links = self.lane.counters(self.clock.now());
-        for (link, series) in links.iter_mut().zip(self.lane.take_series()) {
+    fn summary(mut self, state: State) -> DirectionReport {
+        let mut links = self.pipeline.counters(self.clock.now());
+        for (link, series) in links.iter_mut().zip(self.pipeline.take_series()) {
             link.series = Some(series);
         }
         DirectionReport {
-            processor: thread_time(),
+            cpu_time: thread_time(),
             in_flight: links.iter().map(|link| link.counters.in_flight.packets).sum(),
-            lateness: state.late.sum_up(),
+            lateness: state.lateness.summary(),
             links,
-            watched: self.watcher.into_passages(),
+            ports: self.monitor.into_ports(),
             ..state.report
         }
     }
 }
 
 impl State {
-    fn new(name: &'static str, without_realtime: Option<String>, burst: Burst) -> Self {
+    fn new(name: &'static str, without_realtime: Option<String>, super_packet: SuperPacket) -> Self {
         let report = DirectionReport {
             name,
             without_realtime,
-            processor: Span::ZERO,
+            cpu_time: Span::ZERO,
             packets_read: 0,
             bytes_read: 0,
             packets_written: 0,
@@ -336,22 +342,22 @@ impl State {
             in_flight: 0,
             lateness: crate::Lateness::default(),
             links: Vec::new(),
-            watched: Vec::new(),
+            ports: Vec::new(),
         };
         Self {
             report,
-            late: Late::new(),
+            lateness: LatenessHistogram::new(),
             held: 0,
-            burst,
+            super_packet,
             buffer: vec![0; LARGEST],
             delay: Span::ZERO,
             delays: Span::ZERO,
-            told: Time::ZERO,
+            published_at: Time::ZERO,
         }
     }
 }
 
-/// Memory that a packet in the lane takes.
-fn cost(packet: &Packet<Load<Travelling>>) -> u64 {
+/// Memory of a packet in the pipeline.
+fn cost(packet: &Packet<Addressed<TunPacket>>) -> u64 {
     packet.payload.payload.whole.len() as u64 + OVERHEAD
 }

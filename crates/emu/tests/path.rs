@@ -1,25 +1,28 @@
 //! The emulator on a real kernel: what programs see of the path is what the path is.
 //!
-//! Needs CAP_SYS_ADMIN: root, or a user namespace (`unshare -Ur cargo test -p bentpipe-emu`). Without, a reason is printed.
+//! Needs CAP_SYS_ADMIN: root, or a user namespace (`unshare -Ur cargo test -p bentpipe-emu`).
+//! Without, a reason is printed.
 // What is tested is the wall clock.
 #![allow(clippy::disallowed_methods)]
 
 mod common;
 
 use bentpipe_emu::{
-    Emulator, Ground, Motion, Program, Relay, Settings, UdpRelay, Watch, client_addresses, server_addresses,
+    DelayChanges, Emulator, Monitor, Program, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
+    server_addresses,
 };
 use bentpipe_link::{
-    AllocationConfig, AllocationPreset, Dama, DelayLaw, DirectionConfig, LossConfig, QueueConfig, QueueLimit,
+    CapacityAllocation, CapacityAllocationPreset, Dama, DirectionConfig, LossConfig, QueueConfig, QueueLimit,
 };
-use bentpipe_units::{Bytes, Rate, Ratio, Span, Time};
+use bentpipe_units::{Bytes, LinearDelay, Rate, Ratio, Span, Time};
 use common::{cannot_run, direction, hop, one_hop, path, start, stop};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long until the server's kernel says that nobody listens: one round trip, in which no program has a part.
+/// How long until the server's kernel says that nobody listens: one round trip, in which no program
+/// has a part.
 fn refusal(emulator: &Emulator, client: usize, server: IpAddr) -> Duration {
     let connect = || {
         let begin = Instant::now();
@@ -27,15 +30,15 @@ fn refusal(emulator: &Emulator, client: usize, server: IpAddr) -> Duration {
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
         begin.elapsed()
     };
-    emulator.ground().client(client).expect("a client").inside(connect).expect("the namespace")
+    emulator.testbed().client(client).expect("a client").inside(connect).expect("the namespace")
 }
 
-/// Holds that `measured` is no shorter than the path says, and not longer by more than what a busy machine takes to wake this thread, which has no priority: 11 ms were seen at a
-/// load of 24.
-fn assert_ms(measured: Duration, least: f64) {
+/// Holds that `measured` is no shorter than the path says, and not longer by more than what a busy
+/// machine takes to wake this thread, which has no priority: 11 ms were seen at a load of 24.
+fn assert_ms(measured: Duration, min_delay: f64) {
     const BUSY: f64 = 60.0;
     let ms = measured.as_secs_f64() * 1e3;
-    assert!((least..least + BUSY).contains(&ms), "{ms} ms; expected {least} to {}", least + BUSY);
+    assert!((min_delay..min_delay + BUSY).contains(&ms), "{ms} ms; expected {min_delay} to {}", min_delay + BUSY);
 }
 
 #[test]
@@ -69,14 +72,16 @@ fn hops_add_up_and_terminals_of_their_own_do_not_share() {
         let best = (0..3).map(|_| refusal(&emulator, client, server_addresses()[0])).min().expect("three");
         assert_ms(best, 210.0);
     }
-    // Through the server's host, which sends on: to one client from the other, twice over both hops each way.
+    // Through the server's host, which sends on: to one client from the other, twice over both hops
+    // each way.
     let to = client_addresses(1)[0];
     assert_ms((0..3).map(|_| refusal(&emulator, 0, to)).min().expect("three"), 420.0);
     let report = stop(emulator);
     let names: Vec<&str> = report.forward.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names, ["satellite/forward", "home/forward#0", "home/forward#1"]);
     assert_eq!(report.reverse.links[0].name, "home/return#0");
-    // Three refusals each, and those of the way between them: a SYN and an RST of each cross each client's links.
+    // Three refusals each, and those of the way between them: a SYN and an RST of each cross each
+    // client's links.
     assert_eq!(report.reverse.links[0].counters.packets_out, 6);
 }
 
@@ -86,17 +91,17 @@ fn terminals_share_a_carrier_by_its_allocation_and_not_by_who_sends_more() {
         return;
     }
     // 4 Mbps, of which each terminal has 1 Mbps in every frame and nothing on demand.
-    let cra = AllocationPreset::find("cra").expect("a preset").dama;
-    let allocation = AllocationConfig::Dama(Dama { cra: Rate::from_mbps(1), ..cra });
+    let cra = CapacityAllocationPreset::find("cra").expect("a preset").dama;
+    let allocation = CapacityAllocation::Dama(Dama { cra: Rate::from_mbps(1), ..cra });
     let emulator =
         start(vec![hop("satellite", &direction(20, 40), &DirectionConfig { allocation, ..direction(4, 40) }, true)], 2);
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
-    let server = emulator.ground().server().inside(bind).expect("the namespace");
+    let server = emulator.testbed().server().inside(bind).expect("the namespace");
     let to = SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
     std::thread::scope(|scope| {
         // 8 Mbps and 400 kbps, for a second.
         for (client, gap_ms) in [(0, 1), (1, 20)] {
-            let socket = emulator.ground().client(client).expect("a client").inside(bind).expect("the namespace");
+            let socket = emulator.testbed().client(client).expect("a client").inside(bind).expect("the namespace");
             scope.spawn(move || {
                 for _ in 0..1000 / gap_ms {
                     socket.send_to(&[1; 972], to).expect("sent");
@@ -122,12 +127,19 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
         return;
     }
     let spec = path(vec![hop("sky", &direction(50, 20), &direction(50, 20), true)]);
-    // From half a second on terminal 1 is 150 ms away each way, as behind a handover to a farther satellite.
-    let course = vec![(Time::from_millis(500), DelayLaw::new(Time::from_millis(500), Span::from_millis(150), 0))];
-    let motion = Motion { hop: 0, terminal: 1, forward: course.clone(), reverse: course };
-    let ground = || Ground::new(2, Bytes::new(1500)).expect("namespaces");
-    let begin = |motion: &Motion| {
-        Emulator::start_moving(ground(), &spec, std::slice::from_ref(motion), Settings::default(), &Watch::default())
+    // From half a second on terminal 1 is 150 ms away each way, as behind a handover to a farther
+    // satellite.
+    let course = vec![(Time::from_millis(500), LinearDelay::new(Time::from_millis(500), Span::from_millis(150), 0))];
+    let motion = DelayChanges { hop: 0, terminal: 1, forward: course.clone(), reverse: course };
+    let testbed = || Testbed::new(2, Bytes::new(1500)).expect("namespaces");
+    let begin = |motion: &DelayChanges| {
+        Emulator::start_with_delay_changes(
+            testbed(),
+            &spec,
+            std::slice::from_ref(motion),
+            Settings::default(),
+            &Monitor::default(),
+        )
     };
     let emulator = begin(&motion).expect("an emulator");
     let server = server_addresses()[0];
@@ -142,7 +154,7 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
     assert_ms(best(0), 40.0);
     stop(emulator);
 
-    for wrong in [Motion { hop: 1, ..motion.clone() }, Motion { terminal: 2, ..motion.clone() }] {
+    for wrong in [DelayChanges { hop: 1, ..motion.clone() }, DelayChanges { terminal: 2, ..motion.clone() }] {
         let error = begin(&wrong).expect_err("refused");
         assert!(error.to_string().contains("allowed"), "{error}");
     }
@@ -150,7 +162,7 @@ fn a_way_that_changes_while_it_is_used_is_seen_by_the_terminal_that_it_leads_to(
 
 /// Sends `bytes` from the server to the client over TCP; how long from the first byte to the last.
 fn download(emulator: &Emulator, bytes: usize) -> Duration {
-    let server = emulator.ground().server();
+    let server = emulator.testbed().server();
     let listener = server.inside(|| TcpListener::bind(("0.0.0.0", 0))).expect("the namespace").expect("a port");
     let address = SocketAddr::new(server_addresses()[0], listener.local_addr().expect("an address").port());
     let connect = || TcpStream::connect(address);
@@ -159,16 +171,16 @@ fn download(emulator: &Emulator, bytes: usize) -> Duration {
             let (mut stream, _) = listener.accept().expect("a connection");
             stream.write_all(&vec![b'x'; bytes]).expect("sent");
         });
-        let client = emulator.ground().client(0).expect("a client");
+        let client = emulator.testbed().client(0).expect("a client");
         let mut stream = client.inside(connect).expect("the namespace").expect("a connection");
-        let (mut buffer, mut seen, mut begin) = (vec![0; 1 << 16], 0, None);
+        let (mut buffer, mut captured, mut begin) = (vec![0; 1 << 16], 0, None);
         loop {
             let length = stream.read(&mut buffer).expect("read");
             let now = Instant::now();
             let begin = *begin.get_or_insert(now);
-            seen += length;
+            captured += length;
             if length == 0 {
-                assert_eq!(seen, bytes);
+                assert_eq!(captured, bytes);
                 return now - begin;
             }
         }
@@ -180,7 +192,8 @@ fn a_tcp_download_has_the_path_s_rate() {
     if cannot_run() {
         return;
     }
-    // A short round trip and a deep queue: the kernel's TCP, whichever it is, fills the link after a moment.
+    // A short round trip and a deep queue: the kernel's TCP, whichever it is, fills the link after
+    // a moment.
     let emulator = one_hop(&direction(20, 5), &direction(20, 5));
     let seconds = download(&emulator, 5_000_000).as_secs_f64();
     let goodput = 5.0 * 8.0 / seconds;
@@ -191,14 +204,15 @@ fn a_tcp_download_has_the_path_s_rate() {
     assert!(report.forward.links[0].counters.bytes_out > 5_000_000 + 3453 * 52);
 }
 
-/// Sends so many datagrams of `payload` bytes through the path, one each millisecond; how many arrive.
+/// Sends so many datagrams of `payload` bytes through the path, one each millisecond; how many
+/// arrive.
 fn datagrams(emulator: &Emulator, count: usize, payload: usize) -> usize {
-    let ground = emulator.ground();
+    let testbed = emulator.testbed();
     let bind = || UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
-    let server = ground.server().inside(bind).expect("the namespace");
+    let server = testbed.server().inside(bind).expect("the namespace");
     server.set_read_timeout(Some(Duration::from_millis(800))).expect("a timeout");
     let address = SocketAddr::new(server_addresses()[0], server.local_addr().expect("an address").port());
-    let client = ground.client(0).expect("a client").inside(bind).expect("the namespace");
+    let client = testbed.client(0).expect("a client").inside(bind).expect("the namespace");
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for _ in 0..count {
@@ -241,16 +255,16 @@ fn what_the_emulator_itself_drops_is_counted_and_said() {
     if cannot_run() {
         return;
     }
-    let ground = Ground::new(1, Bytes::new(1500)).expect("namespaces");
+    let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
     // Room for ten packets; 200 are under way.
     let settings = Settings { memory: Bytes::new(12_000), ..Settings::default() };
     let spec = path(vec![hop("access", &direction(20, 200), &direction(20, 200), true)]);
-    let emulator = Emulator::start(ground, &spec, settings).expect("an emulator");
+    let emulator = Emulator::start(testbed, &spec, settings).expect("an emulator");
     let arrived = datagrams(&emulator, 200, 1000);
     let report = stop(emulator);
     assert_eq!(report.reverse.dropped_memory, 200 - arrived as u64);
     assert!(report.reverse.dropped_memory > 100, "{report:?}");
-    assert!(report.doubts(Span::from_secs(10)).iter().any(|doubt| doubt.contains("want of memory")));
+    assert!(report.warnings(Span::from_secs(10)).iter().any(|doubt| doubt.contains("want of memory")));
 }
 
 #[test]
@@ -280,7 +294,7 @@ fn a_relay_leads_to_a_service_outside() {
     let service = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let target = service.local_addr().expect("an address").to_string();
     let emulator = one_hop(&direction(20, 30), &direction(20, 30));
-    let relay = Relay::start(emulator.ground().server(), 0, &target).expect("a relay");
+    let relay = TcpForwarder::start(emulator.testbed().server(), 0, &target).expect("a relay");
     let port = relay.port();
     std::thread::spawn(move || {
         let (mut stream, _) = service.accept().expect("a connection");
@@ -288,7 +302,7 @@ fn a_relay_leads_to_a_service_outside() {
         stream.read_to_string(&mut asked).expect("what was asked");
         stream.write_all(asked.to_uppercase().as_bytes()).expect("answered");
     });
-    let client = emulator.ground().client(0).expect("a client");
+    let client = emulator.testbed().client(0).expect("a client");
     let mut stream = client
         .inside(|| TcpStream::connect(SocketAddr::new(server_addresses()[0], port)))
         .expect("the namespace")
@@ -313,7 +327,7 @@ fn datagrams_reach_a_service_outside_and_each_sender_gets_its_own_answers() {
     service.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
     let target = service.local_addr().expect("an address").to_string();
     let emulator = one_hop(&direction(20, 30), &direction(20, 30));
-    let relay = UdpRelay::start(emulator.ground().server(), 0, &target).expect("a relay");
+    let relay = UdpForwarder::start(emulator.testbed().server(), 0, &target).expect("a relay");
     let answering = std::thread::spawn(move || {
         let mut buffer = [0; 2048];
         while let Ok((length, from)) = service.recv_from(&mut buffer) {
@@ -326,7 +340,7 @@ fn datagrams_reach_a_service_outside_and_each_sender_gets_its_own_answers() {
     });
     let ask = |server: IpAddr, what: &'static [u8]| {
         let bind = || UdpSocket::bind(if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).expect("a socket");
-        let socket = emulator.ground().client(0).expect("a client").inside(bind).expect("the namespace");
+        let socket = emulator.testbed().client(0).expect("a client").inside(bind).expect("the namespace");
         socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
         let begin = Instant::now();
         socket.connect(SocketAddr::new(server, relay.port())).expect("connected");
@@ -354,7 +368,7 @@ fn a_relay_refuses_more_senders_than_it_has_places_for() {
     let service = UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
     let emulator = one_hop(&direction(100, 1), &direction(100, 1));
     let target = service.local_addr().expect("an address").to_string();
-    let relay = UdpRelay::start(emulator.ground().server(), 0, &target).expect("a relay");
+    let relay = UdpForwarder::start(emulator.testbed().server(), 0, &target).expect("a relay");
     let to = SocketAddr::new(server_addresses()[0], relay.port());
     let flood = || {
         for _ in 0..300 {
@@ -363,7 +377,7 @@ fn a_relay_refuses_more_senders_than_it_has_places_for() {
             std::thread::sleep(Duration::from_micros(500));
         }
     };
-    emulator.ground().client(0).expect("a client").inside(flood).expect("the namespace");
+    emulator.testbed().client(0).expect("a client").inside(flood).expect("the namespace");
     std::thread::sleep(Duration::from_millis(300));
     let report = relay.report();
     // A port that the kernel gave out twice would find the place it had.
@@ -376,25 +390,25 @@ fn a_program_s_status_comes_back_and_all_it_started_ends_with_it() {
     if cannot_run() {
         return;
     }
-    let ground = Ground::new(1, Bytes::new(1500)).expect("namespaces");
-    let client = ground.client(0).expect("a client");
+    let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
+    let client = testbed.client(0).expect("a client");
     let run = |script: &str| {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null());
         Program::start(client, command).expect("a shell")
     };
-    let patience = Duration::from_secs(20);
-    assert_eq!(run("exit 7").wait_for(patience).expect("waited"), Some(7));
-    assert_eq!(run("kill -9 $$").wait_for(patience).expect("waited"), Some(137));
+    let merge_delay = Duration::from_secs(20);
+    assert_eq!(run("exit 7").wait_for(merge_delay).expect("waited"), Some(7));
+    assert_eq!(run("kill -9 $$").wait_for(merge_delay).expect("waited"), Some(137));
     let mut stubborn = run("trap 'exit 5' TERM; while :; do sleep 0.05; done");
     assert_eq!(stubborn.wait_for(Duration::from_millis(300)).expect("waited"), None);
     stubborn.terminate();
-    assert_eq!(stubborn.wait_for(patience).expect("waited"), Some(5));
+    assert_eq!(stubborn.wait_for(merge_delay).expect("waited"), Some(5));
 
     // A daemon that nobody waits for: it would hold the namespace.
     let marker = format!("31.{}", std::process::id());
     let mut parent = run(&format!("setsid sleep {marker} & exit 0"));
-    assert_eq!(parent.wait_for(patience).expect("waited"), Some(0));
+    assert_eq!(parent.wait_for(merge_delay).expect("waited"), Some(0));
     assert!(!is_running(&marker), "the daemon is gone when the status is told");
     let killed = run(&format!("setsid sleep {marker} & sleep {marker}"));
     while !is_running(&marker) {
@@ -420,16 +434,17 @@ fn packets_that_leave_together_arrive_each_by_itself_and_in_order() {
     if cannot_run() {
         return;
     }
-    // Frames of 40 ms: at 20 Mbps some sixty packets are due at the same time, and are handed over as one.
+    // Frames of 40 ms: at 20 Mbps some sixty packets are due at the same time, and are handed over
+    // as one.
     let queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(1)), codel: None };
     let framed = DirectionConfig { frame: Some(Span::from_millis(40)), queue, ..direction(20, 5) };
     let emulator = one_hop(&framed, &framed);
     for server in server_addresses() {
         let unspecified = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let bind = || UdpSocket::bind(unspecified).expect("a socket");
-        let receiver = emulator.ground().server().inside(bind).expect("the namespace");
+        let receiver = emulator.testbed().server().inside(bind).expect("the namespace");
         receiver.set_read_timeout(Some(Duration::from_millis(800))).expect("a timeout");
-        let sender = emulator.ground().client(0).expect("a client").inside(bind).expect("the namespace");
+        let sender = emulator.testbed().client(0).expect("a client").inside(bind).expect("the namespace");
         let to = SocketAddr::new(server, receiver.local_addr().expect("an address").port());
         // Of one length, but each hundredth, with contents of its own.
         let length = |number: u32| if number % 100 == 99 { 700 } else { 1000 };

@@ -6,10 +6,9 @@
 //! transfer may start anywhere between two.
 
 use crate::profiles::Profile;
+use bentpipe_link::loss::Bernoulli;
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_link::{
-    DelayConfig, DelayStep, DirectionConfig, LossModel, LossProcessConfig, RateConfig, RateStep, Window,
-};
+use bentpipe_link::{DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window};
 use bentpipe_units::{Ratio, Span};
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +92,7 @@ fn apply(
         direction.rate = RateConfig::Schedule { schedule, repeat };
     }
     if !windows.is_empty() {
-        let model = LossModel::Bernoulli { ratio: Ratio::ONE };
+        let model = Bernoulli { ratio: Ratio::ONE }.into();
         direction.loss.processes.push(LossProcessConfig { model, windows: windows.to_vec(), repeat });
     }
 }

@@ -299,7 +299,7 @@ mod tests {
     }
 
     use crate::testing;
-    use bentpipe_sim::{Datagrams, Direction};
+    use bentpipe_sim::{DatagramTraffic, Direction};
     use bentpipe_units::{Bytes, Rate, Span};
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(settings.send_window.get(), 2_031_250);
         assert_eq!((settings.initial_mtu, settings.max_mtu), (1472, 1472));
         let visits: Vec<(u64, bool)> =
-            flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.reported)).collect();
+            flow.visits.iter().map(|visit| (visit.objects[0].bytes.get(), visit.measured)).collect();
         assert_eq!(visits, [(40_625_000, false), (2_000_000, true)]);
         assert!(plan.spec(Task { case: 1, run: 0 }).unwrap().trace && !spec.trace);
     }
@@ -374,19 +374,19 @@ lasts = "20 s"
         assert_eq!(plan.controlled_flows(), ["up"]);
         let spec = plan.spec(Task { case: 0, run: 0 }).unwrap();
         let visits: Vec<_> = spec.flows.iter().map(|flow| &flow.visits[0]).collect();
-        assert_eq!(visits[0].lasts, Some(Span::from_secs(30)));
+        assert_eq!(visits[0].duration, Some(Span::from_secs(30)));
         assert!(visits[0].objects[0].bytes.get() >= 1 << 40);
         let up: Vec<bool> = visits.iter().map(|visit| visit.direction == Direction::Upload).collect();
         assert_eq!(up, [true, false, true, true]);
         let sent = |place: usize| match spec.flows[place].stack {
-            Stack::Datagrams(sent) => sent,
+            Stack::DatagramTraffic(sent) => sent,
             _ => panic!("flow {place} is controlled"),
         };
         let rate = Rate::from_mbps(5);
-        assert_eq!(sent(1), Datagrams::Constant { rate, packet: Bytes::new(1500), bursts: None });
+        assert_eq!(sent(1), DatagramTraffic::Constant { rate, packet: Bytes::new(1500), bursts: None });
         let bursts = Some((Span::from_secs(1), Span::from_secs(2)));
-        assert_eq!(sent(2), Datagrams::Constant { rate, packet: Bytes::new(200), bursts });
-        assert_eq!(sent(3), Datagrams::Ping { interval: Span::from_millis(100), packet: Bytes::new(84) });
+        assert_eq!(sent(2), DatagramTraffic::Constant { rate, packet: Bytes::new(200), bursts });
+        assert_eq!(sent(3), DatagramTraffic::Ping { interval: Span::from_millis(100), packet: Bytes::new(84) });
         assert!(plan.cases[0].random, "bursts are drawn");
     }
 
@@ -404,7 +404,7 @@ lasts = "20 s"
     #[test]
     fn think_time_differs_between_runs_and_not_between_plans() {
         let text = testing::TWO_VARIANTS.replace("[workload]", "[workload]\nthink = \"1 s\"");
-        let think = |run| testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0].think;
+        let think = |run| testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0].start_jitter;
         assert_eq!(think(1), think(1));
         assert_ne!(think(1), think(2));
     }

@@ -398,7 +398,7 @@ impl Flow {
             rtt_mean_ms: millis(flow.rtt_mean),
             rtt_p99_ms: millis(flow.rtt_p99),
             path: PathView::new(&flow.path),
-            pep_held_bytes: flow.pep.map(|pep| pep.most_held),
+            pep_held_bytes: flow.pep.map(|pep| pep.max_buffered),
             pep_acks_dropped: flow.pep.and_then(|pep| pep.acks_dropped),
             objects: flow
                 .objects

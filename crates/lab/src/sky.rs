@@ -5,7 +5,7 @@
 
 use crate::error::LabError;
 use crate::traces::Trace;
-use bentpipe_orbit::{Ecef, Network, OrbitError, Step};
+use bentpipe_orbit::{Ecef, Network, OrbitError, RouteUpdates};
 use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Sky {
     ///
     /// # Errors
     /// A satellite that cannot be followed to `end`.
-    pub fn new(network: &Network, step: Step, end: Time, blob: &mut Vec<u8>) -> Result<Self, OrbitError> {
+    pub fn new(network: &Network, step: RouteUpdates, end: Time, blob: &mut Vec<u8>) -> Result<Self, OrbitError> {
         let (times, pause) = instants(network.satellites(), step, end);
         blob.resize(blob.len().next_multiple_of(8), 0);
         let offset = blob.len();
@@ -122,8 +122,8 @@ impl Sky {
 }
 
 /// How many instants, and the time between two: whole seconds, such that the last is not before `end`.
-fn instants(satellites: usize, step: Step, end: Time) -> (usize, Span) {
-    if step == Step::Never {
+fn instants(satellites: usize, step: RouteUpdates, end: Time) -> (usize, Span) {
+    if step == RouteUpdates::Static {
         return (1, SHORTEST_STEP);
     }
     let most = (MOST_POSITIONS / satellites.max(1)).max(2) as u64;
@@ -136,7 +136,7 @@ fn instants(satellites: usize, step: Step, end: Time) -> (usize, Span) {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub network: Arc<Network>,
-    pub step: Step,
+    pub step: RouteUpdates,
     pub end: Time,
 }
 
@@ -167,7 +167,7 @@ fn same(a: &Seen, b: &Seen) -> bool {
         let found = seen.network.constellation().positions(seen.network.begins(), Time::ZERO, &mut places);
         found.map(|()| places)
     };
-    let still = |seen: &Seen| seen.step == Step::Never;
+    let still = |seen: &Seen| seen.step == RouteUpdates::Static;
     a.network.begins() == b.network.begins()
         && still(a) == still(b)
         && a.network.stations() == b.network.stations()
@@ -188,8 +188,8 @@ mod tests {
             planes,
             per_plane: 3,
             inclination_deg: 53.0,
-            revolutions_per_day: 15.0,
-            spread_deg: 360.0,
+            mean_motion_rev_per_day: 15.0,
+            raan_spread_deg: 360.0,
             phase_deg: PhaseShift::OddHalf,
             min_elevation_deg: 25.0,
         };
@@ -197,9 +197,9 @@ mod tests {
             constellation: Constellation::from_shells(&[shell], begins).unwrap(),
             begins,
             stations: Vec::new(),
-            isl: IslPattern::Rings,
-            isl_range_m: None,
-            ground_range_m: None,
+            isl: IslPattern::IntraPlane,
+            max_isl_length_m: None,
+            max_ground_link_length_m: None,
             fibres: Vec::new(),
             metric: Default::default(),
             avoid: Vec::new(),
@@ -212,20 +212,21 @@ mod tests {
         for satellites in [1, 66, 1584, 4408, 10_000, 150_000] {
             for seconds in [0, 1, 7, 200, 3600, 86_400] {
                 let (times, pause) =
-                    instants(satellites, Step::Every(SHORTEST_STEP), Time::ZERO + Span::from_secs(seconds));
+                    instants(satellites, RouteUpdates::Stepped(SHORTEST_STEP), Time::ZERO + Span::from_secs(seconds));
                 assert!(pause >= SHORTEST_STEP);
                 assert!(pause * (times as u64 - 1) >= Span::from_secs(seconds), "{satellites} {seconds}");
                 assert!(times * satellites <= MOST_POSITIONS.max(2 * satellites), "{satellites} {seconds}");
             }
         }
-        assert_eq!(instants(66, Step::Never, Time::MAX).0, 1);
+        assert_eq!(instants(66, RouteUpdates::Static, Time::MAX).0, 1);
     }
 
     #[test]
     fn positions_are_those_of_the_constellation() {
         let network = network(2);
         let mut blob = vec![1, 2, 3];
-        let sky = Sky::new(&network, Step::Every(SHORTEST_STEP), Time::ZERO + Span::from_secs(60), &mut blob).unwrap();
+        let sky = Sky::new(&network, RouteUpdates::Stepped(SHORTEST_STEP), Time::ZERO + Span::from_secs(60), &mut blob)
+            .unwrap();
         let positions = &sky.satellites.positions;
         assert_eq!((positions.offset, positions.times, positions.step_s), (8, 13, 5.0));
         assert_eq!(blob.len(), 8 + 13 * 6 * 12);
@@ -244,7 +245,7 @@ mod tests {
         let trace = |network: &Arc<Network>, seconds| {
             let trace = Trace { run: seconds, ..Trace::default() };
             let end = Time::ZERO + Span::from_secs(seconds);
-            (trace, Some(Seen { network: Arc::clone(network), step: Step::Every(SHORTEST_STEP), end }))
+            (trace, Some(Seen { network: Arc::clone(network), step: RouteUpdates::Stepped(SHORTEST_STEP), end }))
         };
         let mut traces =
             vec![trace(&network(2), 10), trace(&network(2), 30), trace(&network(3), 10), (Trace::default(), None)];

@@ -65,7 +65,7 @@ impl Runner for Fake {
             end: Time::ZERO,
         };
         for flow in &spec.flows {
-            for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.reported) {
+            for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.measured) {
                 let bytes: u64 = visit.objects.iter().map(|object| object.bytes.get()).sum();
                 let trips = if visit.handshake == bentpipe_quic::Handshake::ZeroRtt { 6 } else { 7 };
                 let drawn = stream(spec.seed, spec.run, &flow.name).below(1_000_000) * 500;

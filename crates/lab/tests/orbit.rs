@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
-use bentpipe_orbit::{Selection, Step};
+use bentpipe_orbit::{RouteUpdates, SatelliteSelection};
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_sim::{HandoverLoss, RunSpec, Stack};
 use bentpipe_units::{Rate, Span};
@@ -53,8 +53,8 @@ fn an_orbit_becomes_a_mesh_with_flows_between_places() {
     let spec = spec(&plan, 0);
     let mesh = spec.mesh.as_ref().unwrap();
     assert!(spec.hops.is_empty());
-    assert_eq!((mesh.network.satellites(), mesh.step), (34 * 34, Step::Every(Span::from_millis(100))));
-    assert_eq!((mesh.handover, mesh.hints), (HandoverLoss::Queued, Some(Span::from_millis(500))));
+    assert_eq!((mesh.network.satellites(), mesh.step), (34 * 34, RouteUpdates::Stepped(Span::from_millis(100))));
+    assert_eq!((mesh.handover, mesh.path_change_notice), (HandoverLoss::Queued, Some(Span::from_millis(500))));
     let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
     assert_eq!(rates, [10, 10, 10, 1000].map(Rate::from_mbps));
     // However a city is spelt, it is one station.
@@ -69,7 +69,7 @@ fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
     let recipes = spec.flows.iter().map(|flow| match &flow.stack {
         Stack::Quic(settings) => &settings.congestion,
         Stack::Tcp(stack) => &stack.congestion,
-        Stack::Datagrams(_) | Stack::Program(_) => panic!("no recipe"),
+        Stack::DatagramTraffic(_) | Stack::Program(_) => panic!("no recipe"),
     });
     let recipes: Vec<_> = recipes.collect();
     // Great circles on a sphere: 563 km and 12,199 km; the ellipsoid differs by up to 0.5 %.
@@ -139,10 +139,10 @@ download = "1 MB"
     let plan = read(text, &[]).unwrap();
     let mesh = spec(&plan, 0).mesh.unwrap();
     let [terminal, gateway, london] = mesh.network.stations() else { panic!("three stations") };
-    assert_eq!((terminal.selection, terminal.interruption), (Selection::Slots, Span::from_millis(80)));
-    assert_eq!((terminal.min_elevation_deg, terminal.place.altitude_m, terminal.relays), (Some(40.0), 300.0, false));
-    assert_eq!((gateway.selection, gateway.interruption), (Selection::All, Span::ZERO));
-    assert_eq!((gateway.min_elevation_deg, gateway.relays), (Some(10.0), true));
+    assert_eq!((terminal.selection, terminal.handover_outage), (SatelliteSelection::Slots, Span::from_millis(80)));
+    assert_eq!((terminal.min_elevation_deg, terminal.place.altitude_m, terminal.forwards), (Some(40.0), 300.0, false));
+    assert_eq!((gateway.selection, gateway.handover_outage), (SatelliteSelection::All, Span::ZERO));
+    assert_eq!((gateway.min_elevation_deg, gateway.forwards), (Some(10.0), true));
     assert_eq!((london.name.as_str(), mesh.network.fibres()[0].2), ("London", Span::from_millis(3)));
     assert!(plan.notes.iter().all(|note| !note.contains("London")), "it needs no satellite: {:?}", plan.notes);
     // Up and down twice at 550 km and more, and the fibre twice.
@@ -172,7 +172,7 @@ fn small_constellations_of_ones_own_work() {
         );
         let plan = read(&text, &[]).unwrap();
         let mesh = spec(&plan, 0).mesh.unwrap();
-        assert_eq!((mesh.network.satellites(), mesh.step), (planes * per_plane, Step::Never));
+        assert_eq!((mesh.network.satellites(), mesh.step), (planes * per_plane, RouteUpdates::Static));
     }
 }
 

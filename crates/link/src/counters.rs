@@ -1,18 +1,18 @@
-//! What a link has counted.
+//! Counters of a link.
 
 use crate::DropCause;
 use bentpipe_units::Span;
 
-/// A number of packets and the bytes they hold (whole IP packets).
+/// A number of packets and their size in bytes (whole IP packets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct PacketTotals {
     /// Packets.
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
-impl Tally {
+impl PacketTotals {
     pub(crate) fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
@@ -23,13 +23,13 @@ impl Tally {
     }
 }
 
-/// Everything that happened on a link, or on one port of it, since the run began.
+/// Counters of a link, or of one of its ports, since the start of the run.
 ///
-/// Nothing is lost uncounted, at any moment and in packets as in bytes:
-/// in = out + dropped by the policer + dropped by the queue + dropped by AQM + dropped by loss + withdrawn + in flight.
+/// Every packet is accounted for at any moment, in packets and in bytes: in = out + dropped by the
+/// policer + dropped by the queue + dropped by AQM + dropped by loss + withdrawn + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Packets offered, those that policer or queue refused included.
+    /// Packets offered, including those that the policer or the queue refused.
     pub packets_in: u64,
     /// Bytes offered.
     pub bytes_in: u64,
@@ -37,27 +37,31 @@ pub struct Counters {
     pub packets_out: u64,
     /// Bytes delivered.
     pub bytes_out: u64,
-    /// Refused by the policer.
-    pub dropped_policer: Tally,
-    /// Refused by a full queue.
-    pub dropped_queue: Tally,
+    /// Dropped by the policer.
+    pub dropped_policer: PacketTotals,
+    /// Dropped because the queue was full.
+    pub dropped_queue: PacketTotals,
     /// Dropped from the queue by CoDel.
-    pub dropped_aqm: Tally,
-    /// Lost on the way by a loss process; [`Link::loss_tallies`](crate::Link::loss_tallies) has them process by process.
-    pub dropped_loss: Tally,
-    /// Taken back before they arrived ([`Link::withdraw`](crate::Link::withdraw)).
-    pub withdrawn: Tally,
+    pub dropped_aqm: PacketTotals,
+    /// Lost by a loss process. [`Link::loss_tallies`](crate::Link::loss_tallies) has the totals of
+    /// each process.
+    pub dropped_loss: PacketTotals,
+    /// Withdrawn before they arrived ([`Link::withdraw`](crate::Link::withdraw)).
+    pub withdrawn: PacketTotals,
     /// Packets marked CE by this link.
     pub marked_ce: u64,
-    /// The most bytes that ever waited in the queue, the packet being sent excluded.
+    /// Largest queue in bytes, not counting the packet being sent.
     pub queue_max_bytes: u64,
-    /// The most packets that ever waited in the queue, the packet being sent excluded.
+    /// Largest queue in packets, not counting the one being sent.
     pub queue_max_packets: u64,
-    /// Time spent sending packets that have left the transmitter. On a link with a rate trace: the time their bytes
-    /// take at the trace's mean rate. Over the length of the run it gives the utilisation.
+    /// Time spent sending packets that have left the transmitter.
+    ///
+    /// On a link with a rate trace: the time their bytes take at the trace's mean rate. Divided by
+    /// the length of the run, it is the utilisation.
     pub busy: Span,
-    /// Taken and not yet told of by [`Link::poll`](crate::Link::poll): waiting, being sent or on the way.
-    pub in_flight: Tally,
+    /// Accepted and not yet returned by [`Link::poll`](crate::Link::poll): queued, being sent or
+    /// propagating.
+    pub in_flight: PacketTotals,
 }
 
 impl Counters {
@@ -88,7 +92,7 @@ impl Counters {
             }
         }
     }
-    pub(crate) fn waiting(&mut self, queue: Tally) {
+    pub(crate) fn waiting(&mut self, queue: PacketTotals) {
         self.queue_max_bytes = self.queue_max_bytes.max(queue.bytes);
         self.queue_max_packets = self.queue_max_packets.max(queue.packets);
     }

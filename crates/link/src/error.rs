@@ -1,4 +1,4 @@
-//! What can be wrong with a link's description.
+//! Errors in a link's configuration.
 
 use bentpipe_units::UnitError;
 use std::path::PathBuf;
@@ -7,43 +7,43 @@ use thiserror::Error;
 /// Why a link cannot be built as described. Names the value and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// A text is no quantity.
+    /// The text is not a quantity.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// A value is understood but cannot be.
+    /// The value is invalid.
     #[error("`{value}` {problem}; allowed: {allowed}")]
     Refused {
-        /// The value, with its key where that helps.
+        /// The value, with its key if that helps.
         value: String,
         /// What is wrong with it.
         problem: String,
-        /// What would be right.
+        /// What is allowed.
         allowed: String,
     },
 }
 
 impl ConfigError {
-    /// `value` has `problem`; `allowed` would do.
+    /// `value` is invalid because it has `problem`; `allowed` is valid.
     pub(crate) fn refused(value: impl ToString, problem: impl ToString, allowed: impl ToString) -> Self {
         Self::Refused { value: value.to_string(), problem: problem.to_string(), allowed: allowed.to_string() }
     }
 }
 
-/// Why a link's description could not be loaded.
+/// Why a link's configuration could not be loaded.
 #[derive(Debug, Error)]
 pub enum LinkError {
-    /// The description itself is wrong.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A trace could not be read.
+    /// A trace file cannot be read.
     #[error("cannot read the trace {}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A trace holds something that does not belong there.
+    /// A trace file contains an invalid line.
     #[error("{}, line {line}: {error}", .path.display())]
     Trace {
         /// The file.

@@ -1,38 +1,44 @@
-//! What one direction of one hop does to a packet: policer, queue, rate, frame, loss, delay.
+//! One direction of one hop: policer, queue, transmitter, frames, loss and propagation delay.
 //!
-//! A [`Link`] is a pure state machine: it reads no clock, opens no file and knows nothing of what packets carry. The same
-//! object serves under virtual and under wall time.
+//! A [`Link`] is a pure state machine: it reads no clock, opens no file and does not look into
+//! packets. The simulator and the emulator use the same type.
 //!
 //! # Stages
 //!
 //! A packet passes, in this order:
 //!
-//! 1. the **policer**, where there is one: a token bucket that drops what exceeds it, and delays nothing;
-//! 2. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or CoDel (RFC 8289) within
-//!    such a limit, which marks instead of dropping where it may;
-//! 3. the **transmitter**: one packet at a time at a constant rate, one that changes in steps, or a trace's opportunities;
-//! 4. the **frame**, where the link has frames: packets whose transmission ended within one leave together at its end;
-//! 5. the **loss** processes: a packet lost here has used the link's capacity, as on air (one dropped by policer or queue
-//!    has not);
-//! 6. the **delay**: constant, with jitter, changing in time, or steered from outside ([`DirectionModel::steered`]).
+//! 1. the **policer**, if configured: a token bucket that drops excess packets and delays none;
+//! 2. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or
+//!    CoDel (RFC 8289) within such a limit, which drops or marks;
+//! 3. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, or the
+//!    opportunities of a trace;
+//! 4. the **frame**, if configured: packets whose transmission ends within a frame leave together
+//!    at its end;
+//! 5. the **loss** processes: a packet lost here has used the link's capacity, unlike one that the
+//!    policer or the queue drops;
+//! 6. the **delay**: constant, with jitter, scheduled, or set by the caller
+//!    ([`DirectionModel::with_external_delay`]).
 //!
-//! Several ports share one queue and one transmitter: terminals on one carrier. Where the carrier's capacity is allocated ([`Dama`]), each terminal has a queue of its own
-//! instead, and sends in its part of each frame; stages 2 to 4 are then one. The ports of a steered link are its far ends, each with a delay of its own:
-//! [`Link::steer`] sets it, and adds the port.
+//! Several ports share one queue and one transmitter, like terminals on one carrier. If the
+//! carrier's capacity is allocated ([`Dama`]), each terminal has a queue of its own and sends in
+//! its part of each frame; stages 2 to 4 are then one. The ports of a link with external delay are
+//! its far ends, each with its own delay: [`Link::set_delay`] sets the delay and adds the port.
 //!
 //! # Order of calls
 //!
-//! * [`Link::enqueue`] hands a packet in. Time never runs backwards between calls.
-//! * [`Link::next_deadline`] then says when the link wants to be polled; it may change with every call, in either direction.
-//! * [`Link::poll`] at or after that time tells of packets delivered or lost, one per call, in order of time; call it until it
-//!   returns `None`, then ask for the next deadline. A delivery carries no time of its own: it happened at the deadline
-//!   polled for, so a simulation polls at deadlines exactly.
+//! * [`Link::enqueue`] offers a packet. Time never runs backwards between calls.
+//! * [`Link::next_deadline`] then returns when to poll the link. It may change with every call, in
+//!   either direction.
+//! * [`Link::poll`] at or after that time returns packets delivered or lost, one per call, in order
+//!   of time. Call it until it returns `None`, then ask for the next deadline. A delivery carries
+//!   no time of its own: it happens at the deadline, so a simulation polls exactly at deadlines.
 //!
-//! A simulation with many links may ask [`Link::next_output`] instead, and need not wake a link for transmissions that nobody sees end. [`Link::withdraw`]
-//! takes packets back from a link that ends.
+//! A simulation with many links may use [`Link::next_output`] instead, which skips transmissions
+//! whose end has no visible effect. [`Link::withdraw`] takes packets back from a link that goes
+//! down.
 //!
-//! A packet that is enqueued at the same instant at which another leaves the transmitter finds the room the other has
-//! left, whether or not the caller has polled in between.
+//! A packet that is offered at the same instant at which another leaves the transmitter finds the
+//! space that the other has freed, whether or not the caller has polled in between.
 //!
 //! ```
 //! use bentpipe_link::{DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, Packet};
@@ -45,55 +51,58 @@
 //! let mut link = Link::new(&model, &context, 1);
 //!
 //! for payload in ["first", "second"] {
-//!     let packet = Packet { bytes: 1500, ecn: Ecn::Ect0, payload };
-//!     assert_eq!(link.enqueue(Time::ZERO, 0, packet), Enqueue::Queued);
+//!      let packet = Packet { bytes: 1500, ecn: Ecn::Ect0, payload };
+//!      assert_eq!(link.enqueue(Time::ZERO, 0, packet), Enqueue::Queued);
 //! }
 //! let mut delivered = Vec::new();
 //! while let Some(now) = link.next_deadline() {
-//!     while let Some(event) = link.poll(now) {
-//!         if let Event::Delivered { packet, .. } = event {
-//!             delivered.push((now, packet.payload));
-//!         }
-//!     }
+//!      while let Some(event) = link.poll(now) {
+//!          if let Event::Delivered { packet, .. } = event {
+//!              delivered.push((now, packet.payload));
+//!          }
+//!      }
 //! }
 //! assert_eq!(delivered, [(Time::from_millis(301), "first"), (Time::from_millis(302), "second")]);
 //! # Ok::<(), bentpipe_link::LinkError>(())
 //! ```
 
 mod acm;
-mod allocation;
-mod codel;
-mod config;
+mod capacity_allocation;
 mod counters;
 mod delay;
+mod direction;
 mod error;
 mod link;
-mod loss;
+pub mod loss;
 mod model;
+mod multi_format;
 mod packet;
 mod policer;
-pub mod presets;
 mod queue;
 pub mod random;
 mod rate;
-mod steer;
-mod timeline;
-mod trace;
-mod waits;
+mod schedule;
+mod trace_file;
 
-pub use acm::{Modcod, ModcodTable};
-pub use allocation::FrameShare;
-pub use allocation::presets::AllocationPreset;
-pub use config::{
-    AcmConfig, AllocationConfig, CodelConfig, Dama, DelayConfig, DelayStep, DirectionConfig, DirectionPatch,
-    Distribution, FadeConfig, FadeEvent, FadePoint, LossConfig, LossModel, LossProcessConfig, PolicerConfig,
-    QueueConfig, QueueLimit, RateConfig, RateStep, Window,
-};
-pub use counters::{Counters, Tally};
+pub use acm::config::AcmConfig;
+pub use acm::fade::{FadeConfig, FadeEvent, FadePoint};
+pub use acm::modcods::{Modcod, ModcodTable};
+pub use capacity_allocation::config::{CapacityAllocation, Dama};
+pub use capacity_allocation::frames::FrameShare;
+pub use capacity_allocation::presets::CapacityAllocationPreset;
+pub use counters::{Counters, PacketTotals};
+pub use delay::config::{DelayConfig, Distribution};
+pub use direction::{DirectionConfig, DirectionPatch};
 pub use error::{ConfigError, LinkError};
 pub use link::{Link, LinkContext};
+pub use loss::LossModel;
+pub use loss::bursts::LongBursts;
+pub use loss::config::{LossConfig, LossProcessConfig};
+pub use loss::preset::{LossPreset, loss_presets};
 pub use model::DirectionModel;
 pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet};
-pub use presets::{LongBursts, LossPreset, loss_presets};
-pub use steer::DelayLaw;
-pub use waits::QueueTime;
+pub use policer::PolicerConfig;
+pub use queue::config::{CodelConfig, QueueConfig, QueueLimit};
+pub use queue::littles_law::QueueTime;
+pub use rate::config::RateConfig;
+pub use schedule::{DelayStep, RateStep, Window};

@@ -1,81 +1,47 @@
-//! A direction with its traces read: all that is needed to build links without touching a file again.
+//! A direction with its traces read: what links are built from, without files.
 
-use crate::config::{Bursts, onset};
-use crate::rate::sent;
-use crate::timeline::Timeline;
-use crate::trace::{DeliveryTrace, load_losses};
-use crate::{
-    CodelConfig, Dama, DelayConfig, DirectionConfig, Distribution, LinkError, LossModel, LossProcessConfig,
-    PolicerConfig, QueueConfig, QueueLimit, RateConfig, Tally, Window,
-};
+use crate::capacity_allocation::config::Dama;
+use crate::counters::PacketTotals;
+use crate::delay::config::{DelayConfig, Distribution};
+use crate::delay::model::DelayModel;
+use crate::direction::DirectionConfig;
+use crate::error::LinkError;
+use crate::loss::process::LoadedLoss;
+use crate::policer::PolicerConfig;
+use crate::queue::config::{CodelConfig, QueueConfig, QueueLimit};
+use crate::queue::limit::ResolvedLimit;
+use crate::rate::config::RateConfig;
+use crate::rate::delivery_trace::DeliveryTrace;
+use crate::rate::model::RateModel;
+use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One direction of one hop, checked and with its traces read. Cheap to clone: traces and schedules are shared.
+/// One direction of one hop, checked and with its traces read. Cheap to clone: traces and schedules
+/// are shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionModel {
     pub(crate) rate: RateModel,
     pub(crate) delay: DelayModel,
-    pub(crate) losses: Vec<LossProcessModel>,
+    pub(crate) losses: Vec<LoadedLoss>,
     pub(crate) queue: QueueConfig,
     pub(crate) policer: PolicerConfig,
     pub(crate) frame: Option<Span>,
     pub(crate) allocation: Option<Dama>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum RateModel {
-    Constant(Rate),
-    Schedule { timeline: Arc<Timeline>, rates: Arc<[Rate]> },
-    Trace(Arc<DeliveryTrace>),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum DelayModel {
-    Constant(Span),
-    Jitter {
-        base: Span,
-        jitter: Span,
-        distribution: Distribution,
-        keep_order: bool,
-    },
-    Schedule {
-        timeline: Arc<Timeline>,
-        delays: Arc<[Span]>,
-        interpolate: bool,
-        keep_order: bool,
-    },
-    /// Told by the link's user, for each end.
-    Steered,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LossProcessModel {
-    pub kind: LossKind,
-    pub windows: Arc<[Window]>,
-    pub repeat: Option<Span>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum LossKind {
-    Bernoulli { ratio: f64 },
-    GilbertElliott { p: f64, r: f64, good: f64, bad: f64 },
-    Bursts(Bursts),
-    Periodic { every: u64, offset: u64 },
-    Trace(Arc<[bool]>),
-}
-
 impl DirectionConfig {
-    /// Checks the description and reads the traces it names, relative to `base_dir`.
+    /// Checks the configuration and reads the traces it names, relative to `base_dir`.
     ///
-    /// A rate trace is used as mahimahi does (`link_queue.cc`): each line is an opportunity of 1504 bytes, a packet costs
-    /// its IP bytes and 4 more, may begin in what an opportunity has left and may end in a later one; it leaves at the time of the
-    /// opportunity that completes it. What no packet uses is lost, and a packet that arrives at the very time of an
-    /// opportunity is too late for it. The trace starts over at the time of its last line.
+    /// A rate trace is used as in mahimahi (`link_queue.cc`). Each line is an opportunity of 1504
+    /// bytes. A packet costs its IP bytes plus 4; it may start in the rest of one opportunity and
+    /// end in a later one, and it leaves at the time of the opportunity that completes it. Unused
+    /// opportunities are lost, and a packet that arrives at the very time of an opportunity is too
+    /// late for it. The trace starts over at the time of its last line.
     ///
     /// # Errors
-    /// A value that cannot be, a file that cannot be read, or a line in it that does not belong there.
+    /// An invalid value, a file that cannot be read, or an invalid line in it.
     pub fn load(&self, base_dir: &Path) -> Result<DirectionModel, LinkError> {
         self.check()?;
         let rate = match &self.rate {
@@ -84,7 +50,7 @@ impl DirectionConfig {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                 rates: schedule.iter().map(|step| step.rate).collect(),
             },
-            RateConfig::Acm(acm) => acm.course().rate(),
+            RateConfig::Acm(acm) => acm.timeline().rate(),
             RateConfig::Trace { file } => RateModel::Trace(Arc::new(DeliveryTrace::load(&base_dir.join(file))?)),
         };
         let delay = match &self.delay {
@@ -102,11 +68,11 @@ impl DirectionConfig {
                 keep_order: *keep_order,
             },
         };
-        let losses = self.loss.processes.iter().map(|process| loss_model(process, base_dir));
+        let losses = self.loss.processes.iter().map(|process| process.load(base_dir));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
-        // Behind the others, so that their streams and numbers stay what they are without it.
+        // Behind the configured ones, so that their random streams and numbers do not depend on it.
         if let RateConfig::Acm(acm) = &self.rate {
-            losses.extend(acm.course().loss(acm.loss));
+            losses.extend(acm.timeline().loss(acm.loss));
         }
         Ok(DirectionModel {
             rate,
@@ -120,44 +86,28 @@ impl DirectionConfig {
     }
 }
 
-fn loss_model(process: &LossProcessConfig, base_dir: &Path) -> Result<LossProcessModel, LinkError> {
-    let kind = match &process.model {
-        LossModel::Bernoulli { ratio } => LossKind::Bernoulli { ratio: ratio.get() },
-        LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
-            LossKind::GilbertElliott { p: p.get(), r: r.get(), good: loss_good.get(), bad: loss_bad.get() }
-        }
-        LossModel::Gilbert { loss, mean_burst } => {
-            LossKind::Bursts(Bursts::new(onset(*loss, *mean_burst), *mean_burst, None))
-        }
-        LossModel::LongBurst { loss, mean_burst, long } => {
-            LossKind::Bursts(Bursts::new(onset(*loss, *mean_burst), *mean_burst, Some(*long)))
-        }
-        LossModel::Periodic { every, offset } => LossKind::Periodic { every: *every, offset: *offset },
-        LossModel::Trace { file } => LossKind::Trace(load_losses(&base_dir.join(file))?.into()),
-        LossModel::Preset(preset) => LossKind::Bursts(Bursts::new(preset.p, 1.0 / preset.r, preset.long)),
-    };
-    Ok(LossProcessModel { kind, windows: process.windows.as_slice().into(), repeat: process.repeat })
-}
-
 impl DirectionModel {
-    /// The same, but with a delay that the link's user tells, for each end of the link ([`Link::steer`](crate::Link::steer)), and without allocation: the ports
-    /// of a steered link are its far ends, and no terminals.
-    pub fn steered(&self) -> Self {
-        Self { delay: DelayModel::Steered, allocation: None, ..self.clone() }
+    /// This model with a delay that the caller sets for each port
+    /// ([`Link::set_delay`](crate::Link::set_delay)), and without capacity allocation.
+    ///
+    /// The ports of such a link are its far ends.
+    pub fn with_external_delay(&self) -> Self {
+        Self { delay: DelayModel::External, allocation: None, ..self.clone() }
     }
 
-    /// How its capacity is allocated, where it is.
+    /// The capacity allocation, if there is one.
     pub fn allocation(&self) -> Option<&Dama> {
         self.allocation.as_ref()
     }
 
-    /// Whether a queue that already holds `waiting` has room for one more packet of `bytes`, where the whole path's base round trip is `rtt`.
-    pub fn queue_has_room(&self, rtt: Span, waiting: Tally, bytes: u32) -> bool {
+    /// True if a queue that holds `waiting` accepts one more packet of `bytes`. `rtt` is the base
+    /// RTT of the whole path.
+    pub fn queue_has_room(&self, rtt: Span, waiting: PacketTotals, bytes: u32) -> bool {
         self.queue_limit(rtt).has_room(waiting, bytes)
     }
 
-    /// The rate that the link is sized by: its constant rate, the highest of its schedule, or its trace's mean for
-    /// packets of 1500 bytes.
+    /// The rate that sizes the link: its constant rate, the highest of its schedule, or its trace's
+    /// mean for packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {
             RateModel::Constant(rate) => *rate,
@@ -166,17 +116,17 @@ impl DirectionModel {
         }
     }
 
-    /// The delay without jitter of a packet sent when the run begins.
+    /// The delay without jitter of a packet sent at the start of the run.
     pub fn base_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
             DelayModel::Jitter { base, .. } => *base,
             DelayModel::Schedule { delays, .. } => delays.first().copied().unwrap_or_default(),
-            DelayModel::Steered => Span::ZERO,
+            DelayModel::External => Span::ZERO,
         }
     }
 
-    /// The rate, where it never changes.
+    /// The rate if it never changes.
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.rate {
             RateModel::Constant(rate) => Some(*rate),
@@ -184,8 +134,8 @@ impl DirectionModel {
         }
     }
 
-    /// The shortest time that a packet is on the way once it has been sent: the constant delay, the lower end of uniform
-    /// jitter (zero for normal jitter, which has none), the lowest step of a schedule; zero where it is steered, for all that the model knows.
+    /// The shortest propagation delay: the constant delay, the lower end of uniform jitter (zero
+    /// for normal jitter), or the lowest step of a schedule; zero if the caller sets the delay.
     pub fn least_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -194,19 +144,20 @@ impl DirectionModel {
             }
             DelayModel::Jitter { distribution: Distribution::Normal, .. } => Span::ZERO,
             DelayModel::Schedule { delays, .. } => delays.iter().copied().min().unwrap_or_default(),
-            DelayModel::Steered => Span::ZERO,
+            DelayModel::External => Span::ZERO,
         }
     }
 
-    /// The most bytes that the transmitter can send of packets that come no earlier than `from` and are through by `to`:
-    /// the integral of the rate in force, or, for a trace, 1504 bytes for each opportunity. What a trace really carries is less
-    /// by 4 bytes a packet ([`DirectionConfig::load`]).
+    /// The most bytes that the transmitter can send of packets that arrive at `from` or later and
+    /// are sent by `to`: the integral of the rate or, for a trace, 1504 bytes per opportunity.
+    ///
+    /// Packets over a trace carry 4 bytes less each ([`DirectionConfig::load`]).
     pub fn capacity(&self, from: Time, to: Time) -> Bytes {
         self.rate.capacity(from, to)
     }
 
-    /// How many bytes may wait in the queue where the whole path's base round trip is `rtt`; `None` where the queue
-    /// counts packets.
+    /// Limit of the queue in bytes, with a base RTT of `rtt` for the whole path. `None` if the
+    /// queue counts packets.
     pub fn queue_limit_bytes(&self, rtt: Span) -> Option<u64> {
         match self.queue_limit(rtt) {
             ResolvedLimit::Bytes(bytes) => Some(bytes),
@@ -214,7 +165,7 @@ impl DirectionModel {
         }
     }
 
-    /// How much may wait in the queue where the whole path's base round trip is `rtt`, in bytes or else in packets.
+    /// Limit of the queue in bytes or packets, with a base RTT of `rtt` for the whole path.
     pub(crate) fn queue_limit(&self, rtt: Span) -> ResolvedLimit {
         let rate = self.nominal_rate();
         match self.queue.limit {
@@ -230,41 +181,7 @@ impl DirectionModel {
     }
 }
 
-impl RateModel {
-    /// See [`DirectionModel::capacity`].
-    pub fn capacity(&self, from: Time, to: Time) -> Bytes {
-        let bytes = match self {
-            _ if to < from => 0,
-            Self::Constant(rate) => sent(*rate, to.since(from)) / 8_000_000_000,
-            Self::Schedule { timeline, rates } => {
-                let before = |at: Time| timeline.sum(at, |index, span| sent(rates[index], span));
-                (before(to) - before(from)) / 8_000_000_000
-            }
-            Self::Trace(trace) => u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY),
-        };
-        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
-    }
-}
-
-/// A queue limit in the unit in which the queue counts it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResolvedLimit {
-    Bytes(u64),
-    Packets(u64),
-}
-
-impl ResolvedLimit {
-    /// True where one more packet of `bytes` may join those that are `waiting`.
-    #[inline]
-    pub fn has_room(self, waiting: Tally, bytes: u32) -> bool {
-        match self {
-            Self::Bytes(limit) => waiting.bytes + u64::from(bytes) <= limit,
-            Self::Packets(limit) => waiting.packets < limit,
-        }
-    }
-}
-
-/// The size of a queue that holds what `rate` sends in `span`, at least one full packet.
+/// What `rate` sends in `span`; at least one full packet.
 fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
     rate.bytes_in(span).max(Bytes::new(1500))
 }
@@ -298,7 +215,8 @@ mod tests {
         assert_eq!(once.capacity(ms(0), ms(1020)), Bytes::new(15_000 + 3_000_000));
         let repeat = Some(Span::from_millis(30));
         let again = with_rate(RateConfig::Schedule { schedule: schedule.to_vec(), repeat });
-        // 15,000 and 30,000 bytes a period: two whole ones, the ends of the first and the beginning of the fourth.
+        // 15,000 and 30,000 bytes per period: two whole periods, the end of the first and the
+        // beginning of the fourth.
         assert_eq!(again.capacity(ms(25), ms(95)), Bytes::new(15_000 + 2 * 45_000 + 7_500));
     }
 

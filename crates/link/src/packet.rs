@@ -1,85 +1,86 @@
-//! Packets as a link sees them, and what becomes of them.
+//! Packets as a link sees them, and their fates.
 
 use bentpipe_units::Time;
 
 /// The ECN field of an IP packet (RFC 3168 §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ecn {
-    /// The sender does not take part.
+    /// Not ECN-capable transport.
     #[default]
     NotEct,
-    /// The sender takes part, code point ECT(0).
+    /// ECN-capable transport, code point ECT(0).
     Ect0,
-    /// The sender takes part, code point ECT(1); RFC 9331 gives it to L4S.
+    /// ECN-capable transport, code point ECT(1), which RFC 9331 assigns to L4S.
     Ect1,
     /// Congestion experienced.
     Ce,
 }
 
 impl Ecn {
-    /// True where a queue may mark instead of drop: ECT(0), ECT(1) and what is marked already.
+    /// True if a queue may mark the packet instead of dropping it: ECT(0), ECT(1) or already
+    /// marked.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 }
 
-/// One IP packet. The link looks at its size and ECN field only.
+/// One IP packet. The link looks only at its size and ECN field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet<P> {
     /// Size of the whole IP packet in bytes, headers included.
     pub bytes: u32,
     /// The ECN field; a link with CoDel may set [`Ecn::Ce`].
     pub ecn: Ecn,
-    /// What is carried, handed back untouched.
+    /// Payload, returned unchanged.
     pub payload: P,
 }
 
-/// Why a packet did not come out.
+/// Why a packet was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropCause {
-    /// The policer had too few tokens for it.
+    /// The policer had too few tokens.
     Policer,
     /// The queue was full when it arrived.
     QueueFull,
     /// Active queue management (CoDel) dropped it from the queue.
     Aqm,
-    /// A loss process lost it on the way; the number is the process's place in the scenario's list, from 0.
+    /// A loss process lost it on the way. The number is the process's position in the scenario's
+    /// list, from 0.
     Loss(u8),
 }
 
-/// Why a packet was lost after the link had taken it: the same causes, [`DropCause::Policer`] and
-/// [`DropCause::QueueFull`] excepted.
+/// Why a packet was lost after the link had accepted it: [`DropCause::Aqm`] or [`DropCause::Loss`].
 pub type LossCause = DropCause;
 
-/// What [`Link::enqueue`](crate::Link::enqueue) did with a packet.
+/// Result of [`Link::enqueue`](crate::Link::enqueue).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a dropped packet comes back here"]
 pub enum Enqueue<P> {
-    /// Taken: it will come out of [`Link::poll`](crate::Link::poll), delivered or lost.
+    /// Accepted: [`Link::poll`](crate::Link::poll) will return it, delivered or lost.
     Queued,
-    /// Not taken, and handed back.
+    /// Refused and returned.
     Dropped(DropCause, Packet<P>),
 }
 
-/// What [`Link::poll`](crate::Link::poll) tells.
+/// Result of [`Link::poll`](crate::Link::poll).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<P> {
-    /// A packet reached the far end at the deadline that led to this poll.
+    /// A packet reached the far end, at the deadline polled for.
     Delivered {
-        /// The port it came in on.
+        /// The port it was offered on.
         port: usize,
-        /// When it was handed to [`Link::enqueue`](crate::Link::enqueue).
+        /// When it was offered to [`Link::enqueue`](crate::Link::enqueue).
         sent: Time,
-        /// The packet, its ECN field perhaps marked.
+        /// The packet, possibly CE-marked.
         packet: Packet<P>,
     },
-    /// A packet is gone.
+    /// A packet was lost.
     Lost {
         /// Why.
         cause: LossCause,
-        /// When: as it left the queue (CoDel) or the transmitter (loss process).
+        /// When it was lost: as it left the queue (CoDel) or the transmitter (loss process).
         at: Time,
-        /// The port it came in on.
+        /// The port it was offered on.
         port: usize,
         /// The packet.
         packet: Packet<P>,

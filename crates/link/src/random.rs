@@ -1,23 +1,25 @@
-//! Random streams that are the same everywhere and independent of one another.
+//! Reproducible and independent random streams.
 //!
-//! Every random draw of a run comes from a stream keyed by (seed, run, purpose). Two purposes share nothing, so that
-//! adding a flow or a link leaves the draws of all others as they were.
+//! Every random draw of a run comes from a stream keyed by seed, run and purpose. Streams are
+//! independent, so adding a flow or a link does not change the draws of others.
 //!
-//! The key is derived with two published mixers, written out here so that no dependency can change them: FNV-1a (64 bits)
-//! over the bytes of the purpose, then SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
-//! OOPSLA 2014) over purpose, seed and run in turn. The generator is PCG XSL-RR 128/64 (MCG) (O'Neill, HMC-CS-2014-0905).
+//! Two published mixers derive the key, written out here so that no dependency can change them:
+//! FNV-1a (64 bits) over the bytes of the purpose, then SplitMix64 (Steele, Lea, Flood: "Fast
+//! splittable pseudorandom number generators", OOPSLA 2014) over purpose, seed and run in turn. The
+//! generator is PCG XSL-RR 128/64 (MCG) (O'Neill, HMC-CS-2014-0905).
 
 use rand_core::{Rng, TryRng};
 use rand_pcg::Pcg64Mcg;
 use std::convert::Infallible;
 
-/// A random stream for one purpose of one run. It implements [`rand_core::Rng`].
+/// The random stream of one purpose of one run. Implements [`rand_core::Rng`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream(Pcg64Mcg);
 
-/// The stream for `purpose` in run number `run` of the experiment with `seed`.
+/// The stream for `purpose` in run number `run` of the scenario with `seed`.
 ///
-/// A purpose is a path of names such as `"forward/loss/0"`; whoever draws for two things uses two purposes.
+/// A purpose is a path of names such as `"forward/loss/0"`. Use a separate purpose for each thing
+/// that is drawn.
 pub fn stream(seed: u64, run: u64, purpose: &str) -> Stream {
     let mut key = fnv1a(purpose.as_bytes());
     key = splitmix64(&mut key) ^ seed;
@@ -40,7 +42,7 @@ fn splitmix64(state: &mut u64) -> u64 {
 }
 
 impl Stream {
-    /// A number from 0 (included) to 1 (excluded), a multiple of 2⁻⁵³.
+    /// A uniform draw from 0 (included) to 1 (excluded), a multiple of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
@@ -50,22 +52,24 @@ impl Stream {
         self.unit() < probability
     }
 
-    /// A whole number below `bound`, and 0 for a bound of 0.
+    /// A uniform integer below `bound`; 0 if `bound` is 0.
     ///
-    /// Bounds here are far below 2⁶⁴ (nanoseconds, packets), so the bias of the multiplication is below 2⁻²⁰.
+    /// Bounds here are far below 2⁶⁴ (nanoseconds, packets), so the bias of the multiplication is
+    /// below 2⁻²⁰.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A draw from the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
-        // 1 - u lies above 0, which the logarithm needs.
+        // The logarithm needs 1 - u > 0.
         -libm::log(1.0 - self.unit())
     }
 
-    /// A draw from the normal distribution with mean 0 and standard deviation 1 (Box and Muller 1958).
+    /// A draw from the normal distribution with mean 0 and standard deviation 1 (Box and Muller
+    /// 1958).
     pub fn normal(&mut self) -> f64 {
-        // 1 - u lies above 0, which the logarithm needs.
+        // The logarithm needs 1 - u > 0.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }
@@ -90,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_the_same_for_ever() {
-        // Changing these numbers changes the results of every scenario ever published.
+        // These numbers must not change: the results of every published scenario depend on them.
         let mut stream = stream(1, 0, "forward/loss/0");
         let first: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
         assert_eq!(first, [3_965_170_876_365_091_908, 7_243_848_504_087_394_164, 16_480_656_366_089_800_329]);

@@ -1,4 +1,5 @@
-//! Capacity allocation: delays by their arithmetic, conservation frame by frame, and fair shares against an optimum computed apart.
+//! Capacity allocation: delays by their arithmetic, conservation frame by frame, and fair shares
+//! against an optimum computed apart.
 
 mod common;
 
@@ -30,9 +31,9 @@ fn at(at: Time, port: usize, bytes: u32) -> Arrival {
 
 /// Runs `arrivals` through `link`: what became of each in its order, and what became of each frame.
 fn watch(mut link: Link<usize>, arrivals: &[Arrival], until: Time) -> (Vec<Fate>, Vec<FrameShare>) {
-    assert!(link.keep_frames());
+    assert!(link.record_frame_shares());
     let mut fates = run(&mut link, arrivals, |_| ());
-    let frames = link.take_frames(until).collect();
+    let frames = link.take_frame_shares(until).collect();
     fates.sort_by_key(|fate| fate.packet);
     (fates, frames)
 }
@@ -51,13 +52,15 @@ fn with_constant_capacity_a_packet_waits_for_the_next_frame_only() {
 #[test]
 fn a_first_packet_waits_for_its_turn_to_ask_and_for_a_plan() {
     for seed in 0..50 {
-        // Pauses of odd lengths: each packet finds nothing under way, and another time within the period.
+        // Pauses of odd lengths: each packet finds nothing under way, and another time within the
+        // period.
         let arrivals: Vec<Arrival> = (0..8).map(|n| at(Time::from_millis(10 + n * 7_313), 0, 1500)).collect();
         let (fates, frames) = watch(link(&carrier("vbdc = \"100 kB\""), seed, 1), &arrivals, Time::from_secs(70));
         let given: Vec<&FrameShare> = frames.iter().filter(|frame| !frame.allocated.is_zero()).collect();
         assert_eq!(given.len(), arrivals.len());
         for ((arrival, fate), frame) in arrivals.iter().zip(&fates).zip(&given) {
-            // Waiting to ask, up to a period (and never nothing: what comes in a frame is asked for in the next); asking and being answered; sending.
+            // Waiting to ask, up to a period (and never nothing: what comes in a frame is asked for
+            // in the next); asking and being answered; sending.
             let asked = Time::ZERO + (frame.begin.since_start() - SCHEDULING);
             assert!(asked > arrival.at && asked.since(arrival.at) <= SYNC, "{asked} after {}", arrival.at);
             assert_eq!(frame.allocated, Bytes::new(1500));
@@ -107,7 +110,8 @@ fn a_rate_that_is_kept_alive_leaves_the_jitter_of_frames_only() {
     let (fates, _) = watch(link(&config, 1, 1), &arrivals, Time::from_secs(90));
     let waits = fates.iter().filter(|fate| arrivals[fate.packet].at > Time::from_secs(20));
     let waits: Vec<Span> = waits.map(|fate| fate.at.since(arrivals[fate.packet].at) - DELAY).collect();
-    // To the next frame, and at most a frame more for what a rate of so many bytes a frame leaves over: periods see a packet more or less than they sent for.
+    // To the next frame, and at most a frame more for what a rate of so many bytes a frame leaves
+    // over: periods see a packet more or less than they sent for.
     let most = waits.iter().max().unwrap();
     assert!(*most <= FRAME * 2 + sending(1250), "{most}");
     let mean = waits.iter().fold(Span::ZERO, |sum, wait| sum + *wait) / waits.len() as u64;
@@ -131,7 +135,8 @@ fn a_rate_that_rises_is_followed_after_a_turn_and_one_scheduling_latency() {
 
 #[test]
 fn a_rate_that_nobody_asks_for_again_ends() {
-    // The second request would say that it is over, one period later: it ends before, by its timeout.
+    // The second request would say that it is over, one period later: it ends before, by its
+    // timeout.
     let config = carrier("rbdc = \"2 Mbps\", timeout = \"265 ms\"");
     let (_, frames) = watch(link(&config, 1, 1), &[at(Time::ZERO, 0, 1500)], Time::from_secs(20));
     let first = frames.iter().position(|frame| !frame.requested.is_zero()).unwrap();
@@ -200,12 +205,12 @@ proptest! {
         let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\nallocation = {{ {allocation} }}"));
         let model = model(&config);
         let mut link = link(&config, seed, 4);
-        link.keep_frames();
+        link.record_frame_shares();
         let (mut sent, mut last) = ([0; 4], Time::ZERO);
         let fates = run(&mut link, &arrivals, |_| ());
         // All frames are there: what is kept is longer than the test.
         let end = fates.last().map_or(Time::ZERO, |fate| fate.at);
-        for frame in link.take_frames(end).collect::<Vec<_>>().chunks(4) {
+        for frame in link.take_frame_shares(end).collect::<Vec<_>>().chunks(4) {
             let capacity = model.capacity(frame[0].begin, frame[0].begin + frame[0].length).get();
             let allocated: u64 = frame.iter().map(|share| share.allocated.get()).sum();
             prop_assert!(allocated <= capacity, "{} of {}", allocated, capacity);
@@ -229,7 +234,8 @@ proptest! {
 
     #[test]
     fn rates_asked_for_are_shared_max_min_fairly(loads in proptest::collection::vec((100u64..2_000, 0u64..3), 4), seed: u64) {
-        // Constantly, on and off, or not at all; asked for together, up to four times what there is.
+        // Constantly, on and off, or not at all; asked for together, up to four times what there
+        // is.
         let streams = loads.iter().enumerate().map(|(port, &(kbps, kind))| match kind {
             0 => stream(port, kbps, 0, 12_000),
             1 => merged(vec![stream(port, kbps, 0, 2_000), stream(port, kbps, 5_000, 8_000)]),
@@ -238,11 +244,11 @@ proptest! {
         let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\nallocation = { rbdc = \"2 Mbps\" }");
         let model = model(&config);
         let mut link = link(&config, seed, 4);
-        link.keep_frames();
+        link.record_frame_shares();
         let arrivals = merged(streams.collect());
         run(&mut link, &arrivals, |_| ());
         let mut crowded = 0;
-        for frame in link.take_frames(Time::from_secs(100)).collect::<Vec<_>>().chunks(4) {
+        for frame in link.take_frame_shares(Time::from_secs(100)).collect::<Vec<_>>().chunks(4) {
             let capacity = model.capacity(frame[0].begin, frame[0].begin + frame[0].length).get() as f64;
             let demands: Vec<f64> = frame.iter().map(|share| share.requested.get() as f64).collect();
             let level = level(capacity, &demands);
@@ -262,7 +268,7 @@ proptest! {
     ) {
         let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\nallocation = {{ {allocation} }}"));
         let mut watched = link(&config, seed, 4);
-        watched.keep_frames();
+        watched.record_frame_shares();
         let mut alone = link(&config, seed, 4);
         prop_assert_eq!(run(&mut watched, &arrivals, |_| ()), run(&mut alone, &arrivals, |_| ()));
     }

@@ -2,10 +2,11 @@
 
 mod common;
 
+use bentpipe_link::loss::{Bernoulli, GilbertElliott, LongBurst, Periodic, Trace};
 use bentpipe_link::{
-    AcmConfig, AllocationConfig, AllocationPreset, CodelConfig, Dama, DelayConfig, DelayStep, DirectionConfig,
-    DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError, LongBursts, LossConfig, LossModel, LossPreset,
-    LossProcessConfig, ModcodTable, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    AcmConfig, CapacityAllocation, CapacityAllocationPreset, CodelConfig, Dama, DelayConfig, DelayStep,
+    DirectionConfig, DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError, LongBursts, LossConfig, LossModel,
+    LossPreset, LossProcessConfig, ModcodTable, PolicerConfig, QueueConfig, QueueLimit, RateConfig, RateStep, Window,
 };
 use bentpipe_units::{Bytes, Decibels, Rate, Ratio, Span, SymbolRate};
 use common::direction;
@@ -32,7 +33,8 @@ macro_rules! fade {
     };
 }
 
-/// A field of a direction, what is wrong with it, and the words that the message must have: the value and what is allowed.
+/// A field of a direction, what is wrong with it, and the words that the message must have: the
+/// value and what is allowed.
 const WRONG: &[(&str, &[&str])] = &[
     // Rates.
     ("rate = \"0 Mbps\"", &["0 Mbps", "above zero"]),
@@ -211,7 +213,7 @@ fn what_is_built_in_code_is_checked_when_loaded() {
     assert!(good.load(Path::new(".")).is_ok());
     let config = DirectionConfig { rate: RateConfig::Constant(Rate::ZERO), ..good.clone() };
     assert!(matches!(config.load(Path::new(".")), Err(LinkError::Config(_))));
-    let loss = LossModel::Gilbert { loss: Ratio::ONE, mean_burst: 2.0 }.into();
+    let loss = GilbertElliott::Bursts { loss: Ratio::ONE, mean_burst: 2.0 }.into();
     assert!(matches!(DirectionConfig { loss, ..good.clone() }.load(Path::new(".")), Err(LinkError::Config(_))));
 
     let rate = RateConfig::Trace { file: "no such file".into() };
@@ -222,8 +224,8 @@ fn what_is_built_in_code_is_checked_when_loaded() {
     assert!(error.contains("loss.trace, line 1") && error.contains("milliseconds"), "{error}");
 }
 
-fn process(model: LossModel) -> LossProcessConfig {
-    model.into()
+fn process(model: impl Into<LossModel>) -> LossProcessConfig {
+    LossProcessConfig::from(model)
 }
 
 #[test]
@@ -233,9 +235,9 @@ fn every_spelling_is_read_and_written_again() {
     let read =
         |text: &str| -> DirectionPatch { toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}")) };
     let patch = DirectionPatch::default;
-    let dama = || AllocationPreset::find("dama").unwrap().dama;
+    let dama = || CapacityAllocationPreset::find("dama").unwrap().dama;
     let db = |db| Decibels::new(db).unwrap();
-    let allocated = |dama| DirectionPatch { allocation: Some(AllocationConfig::Dama(dama)), ..patch() };
+    let allocated = |dama| DirectionPatch { allocation: Some(CapacityAllocation::Dama(dama)), ..patch() };
     let rate = |rate| DirectionPatch { rate: Some(rate), ..patch() };
     let delay = |delay| DirectionPatch { delay: Some(delay), ..patch() };
     let loss = |processes| DirectionPatch { loss: Some(LossConfig { processes }), ..patch() };
@@ -283,16 +285,13 @@ fn every_spelling_is_read_and_written_again() {
             }),
         ),
         ("loss = 0", loss(vec![])),
-        ("loss = 0.01", loss(vec![process(LossModel::Bernoulli { ratio: ratio(0.01) })])),
-        ("loss = \"1 %\"", loss(vec![process(LossModel::Bernoulli { ratio: ratio(0.01) })])),
+        ("loss = 0.01", loss(vec![process(Bernoulli { ratio: ratio(0.01) })])),
+        ("loss = \"1 %\"", loss(vec![process(Bernoulli { ratio: ratio(0.01) })])),
         ("loss = \"wifi\"", loss(vec![process(wifi.clone())])),
-        (
-            "loss = { model = \"bernoulli\", ratio = \"1 %\" }",
-            loss(vec![process(LossModel::Bernoulli { ratio: ratio(0.01) })]),
-        ),
+        ("loss = { model = \"bernoulli\", ratio = \"1 %\" }", loss(vec![process(Bernoulli { ratio: ratio(0.01) })])),
         (
             "loss = { model = \"gilbert-elliott\", p = 0.1, r = 0.5 }",
-            loss(vec![process(LossModel::GilbertElliott {
+            loss(vec![process(GilbertElliott::Transitions {
                 p: ratio(0.1),
                 r: ratio(0.5),
                 loss_good: Ratio::ZERO,
@@ -301,27 +300,24 @@ fn every_spelling_is_read_and_written_again() {
         ),
         (
             "loss = { model = \"gilbert-elliott\", loss = 0.01, mean_burst = 4 }",
-            loss(vec![process(LossModel::Gilbert { loss: ratio(0.01), mean_burst: 4.0 })]),
+            loss(vec![process(GilbertElliott::Bursts { loss: ratio(0.01), mean_burst: 4.0 })]),
         ),
         (
             "loss = { model = \"long-burst\", loss = 0.01, mean_burst = 2, long_share = 0.01, long_burst = 30 }",
-            loss(vec![process(LossModel::LongBurst {
+            loss(vec![process(LongBurst {
                 loss: ratio(0.01),
                 mean_burst: 2.0,
                 long: LongBursts { share: 0.01, mean: 30.0 },
             })]),
         ),
-        (
-            "loss = { model = \"periodic\", every = 100 }",
-            loss(vec![process(LossModel::Periodic { every: 100, offset: 99 })]),
-        ),
-        ("loss = { model = \"trace\", file = \"l\" }", loss(vec![process(LossModel::Trace { file: "l".into() })])),
+        ("loss = { model = \"periodic\", every = 100 }", loss(vec![process(Periodic { every: 100, offset: 99 })])),
+        ("loss = { model = \"trace\", file = \"l\" }", loss(vec![process(Trace { file: "l".into() })])),
         (
             "loss = [\"wifi\", { model = \"wifi\", windows = [{ from = \"1 s\", to = \"2 s\" }], repeat = \"15 s\" }, 0]",
             loss(vec![
                 process(wifi.clone()),
                 LossProcessConfig { model: wifi, windows: vec![Window { from: s(1), to: s(2) }], repeat: Some(s(15)) },
-                process(LossModel::Bernoulli { ratio: Ratio::ZERO }),
+                process(Bernoulli { ratio: Ratio::ZERO }),
             ]),
         ),
         ("loss = []", loss(vec![])),
@@ -341,7 +337,7 @@ fn every_spelling_is_read_and_written_again() {
             DirectionPatch { policer: Some(bucket(20, 256_000)), ..patch() },
         ),
         ("frame = \"26.5 ms\"", DirectionPatch { frame: Some(Span::from_micros(26_500)), ..patch() }),
-        ("allocation = \"none\"", DirectionPatch { allocation: Some(AllocationConfig::None), ..patch() }),
+        ("allocation = \"none\"", DirectionPatch { allocation: Some(CapacityAllocation::None), ..patch() }),
         ("allocation = \"dama\"", allocated(dama())),
         (
             "allocation = { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
@@ -349,7 +345,8 @@ fn every_spelling_is_read_and_written_again() {
         ),
         (
             "allocation = { cra = \"1 Mbps\", frame = \"10 ms\", sync = \"95 ms\", request_delay = \"20 ms\", plan_delay = \"21 ms\" }",
-            // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after the tenth.
+            // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after
+            // the tenth.
             allocated(Dama {
                 frame: ms(10),
                 cra: Rate::from_mbps(1),
@@ -383,8 +380,8 @@ fn every_spelling_is_read_and_written_again() {
         ),
     ] {
         assert_eq!(read(text), wanted, "{text}");
-        let written = toml::to_string(&wanted).unwrap();
-        assert_eq!(read(&written), wanted, "{text}\nwritten as\n{written}");
+        let multi_format = toml::to_string(&wanted).unwrap();
+        assert_eq!(read(&multi_format), wanted, "{text}\nwritten as\n{multi_format}");
         let json = serde_json::to_string(&wanted).unwrap();
         assert_eq!(serde_json::from_str::<DirectionPatch>(&json).unwrap(), wanted, "{json}");
     }

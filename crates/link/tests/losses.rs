@@ -1,5 +1,5 @@
-//! Loss processes show the loss, transitions and bursts that they promise. Seeds are fixed; tolerances are about five
-//! standard errors of the sample.
+//! Loss processes show the loss, transitions and bursts that they promise. Seeds are fixed;
+//! tolerances are about five standard errors of the sample.
 
 mod common;
 
@@ -60,50 +60,6 @@ fn assert_near(what: &str, measured: f64, wanted: f64, tolerance: f64) {
     assert!((measured - wanted).abs() <= tolerance, "{what}: {measured}, not {wanted} ± {tolerance}");
 }
 
-#[test]
-fn uniform_loss_meets_its_mean_and_has_no_memory() {
-    let measured = measure(&fates("\"1 %\"", 1, 400_000));
-    assert_near("loss", measured.loss, 0.01, 5.0 * (0.01f64 / 400_000.0).sqrt());
-    assert_near("P(b|b)", measured.p_bb, 0.01, 5.0 * (0.01f64 / 4_000.0).sqrt());
-    assert_near("mean burst", measured.mean_burst, 1.0 / 0.99, 0.01);
-}
-
-#[test]
-fn gilbert_meets_loss_and_mean_burst() {
-    for (loss, burst) in [(0.01, 4.0), (0.05, 10.0), (0.3, 2.0), (0.02, 1.0)] {
-        let text = format!("{{ model = \"gilbert-elliott\", loss = {loss}, mean_burst = {burst} }}");
-        let measured = measure(&fates(&text, 2, 400_000));
-        let count = 400_000.0 * loss / burst;
-        // A geometric length has a standard deviation below its mean.
-        assert_near("mean burst", measured.mean_burst, burst, 5.0 * burst / f64::sqrt(count));
-        assert_near("loss", measured.loss, loss, 5.0 * 1.5 * loss / f64::sqrt(count));
-    }
-}
-
-#[test]
-fn gilbert_elliott_meets_its_formula() {
-    // loss = loss_good · r / (p + r) + loss_bad · p / (p + r)
-    let measured = measure(&fates(
-        "{ model = \"gilbert-elliott\", p = 0.02, r = 0.1, loss_good = 0.01, loss_bad = 0.4 }",
-        3,
-        400_000,
-    ));
-    let wanted = 0.01 * 0.1 / 0.12 + 0.4 * 0.02 / 0.12;
-    assert_near("loss", measured.loss, wanted, 0.005);
-    // With loss in the bad state only, p and r are the transitions themselves.
-    let measured = measure(&fates("{ model = \"gilbert-elliott\", p = 0.02, r = 0.25 }", 3, 400_000));
-    assert_near("P(b|g)", measured.p_bg, 0.02, 0.0012);
-    assert_near("P(b|b)", measured.p_bb, 0.75, 0.013);
-}
-
-#[test]
-fn a_process_begins_in_its_long_run_state() {
-    // The first packet of 4000 runs is lost as often as any other.
-    let text = "{ model = \"gilbert-elliott\", loss = 0.25, mean_burst = 50 }";
-    let lost = (0..4000).filter(|seed| fates(text, *seed, 1)[0]).count();
-    assert_near("loss of first packets", lost as f64 / 4000.0, 0.25, 5.0 * (0.25f64 * 0.75 / 4000.0).sqrt());
-}
-
 /// What the source prints: loss, P(b|g), P(b|b), longest burst.
 const PRINTED: [(&str, f64, f64, f64, u64); 2] =
     [("wired", 0.017, 0.017, 0.065, 15), ("wifi", 0.028, 0.018, 0.355, 47)];
@@ -126,7 +82,8 @@ fn presets_show_the_printed_figures_in_a_million_packets() {
     for (name, loss, p_bg, p_bb, _) in PRINTED {
         for suffix in ["", "-long"] {
             let measured = measure(&fates(&format!("\"{name}{suffix}\""), 11, 1_000_000));
-            // Half a unit of the last printed digit for what rounding hides, and the sampling error.
+            // Half a unit of the last printed digit for what rounding hides, and the sampling
+            // error.
             assert_near("loss", measured.loss, loss, 0.0005 + 0.0008);
             assert_near("P(b|g)", measured.p_bg, p_bg, 0.0005 + 0.0007);
             assert_near("P(b|b)", measured.p_bb, p_bb, 0.0005 + 0.018);
@@ -145,7 +102,8 @@ fn long_presets_reach_the_printed_burst_in_half_of_all_measurements_and_short_on
                 / runs as f64
         };
         assert_eq!(reach(name), 0.0, "{name}");
-        // A quarter of a million packets: 1 - 2^(-1/4) = 0.16 of them reach it, and 0.5 of a million.
+        // A quarter of a million packets: 1 - 2^(-1/4) = 0.16 of them reach it, and 0.5 of a
+        // million.
         let share = reach(&format!("{name}-long"));
         assert!((0.02..=0.42).contains(&share), "{name}-long: {share}");
     }
@@ -160,19 +118,9 @@ fn every_preset_names_its_source() {
 }
 
 #[test]
-fn periodic_loss_and_traces_lose_exactly_what_they_say() {
-    let lost = |loss: &str, count| -> Vec<usize> {
-        fates(loss, 1, count).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
-    };
-    assert_eq!(lost("{ model = \"periodic\", every = 100 }", 350), [99, 199, 299]);
-    assert_eq!(lost("{ model = \"periodic\", every = 100, offset = 0 }", 350), [0, 100, 200, 300]);
-    assert_eq!(lost("{ model = \"periodic\", every = 1 }", 3), [0, 1, 2]);
-    assert_eq!(lost("{ model = \"trace\", file = \"tests/data/loss.trace\" }", 55), [5, 6, 19, 30, 31, 44]);
-}
-
-#[test]
 fn windows_bound_a_process_in_time() {
-    // Packets leave the transmitter 1 ms after they come, a millisecond apart: packet n at n + 1 ms.
+    // Packets leave the transmitter 1 ms after they come, a millisecond apart: packet n at n + 1
+    // ms.
     let lost = |windows: &str| -> Vec<usize> {
         let text = format!("{{ model = \"bernoulli\", ratio = 1, {windows} }}");
         fates(&text, 1, 60).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()

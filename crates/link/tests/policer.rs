@@ -89,7 +89,8 @@ fn a_burst_passes_at_once_and_then_what_the_rate_allows() {
     let arrivals = steady(100, Span::from_micros(500), bentpipe_link::Ecn::NotEct);
     let fates = policed(Rate::from_mbps(12), 15_000, &arrivals);
     let passed: Vec<usize> = fates.iter().filter(|fate| fate.lost.is_none()).map(|fate| fate.packet).collect();
-    // Ten packets of tokens, of which each packet uses half of one more than comes meanwhile: 19 pass.
+    // Ten packets of tokens, of which each packet uses half of one more than comes meanwhile: 19
+    // pass.
     assert_eq!(passed[..19], (0..19).collect::<Vec<_>>());
     assert_eq!(passed[19..], (20..100).step_by(2).collect::<Vec<_>>());
 }

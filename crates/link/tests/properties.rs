@@ -55,7 +55,8 @@ fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str>
     proptest::sample::select(texts)
 }
 
-/// A direction, and whether packets keep their order: over all ports, or by port where capacity is allocated.
+/// A direction, and whether packets keep their order: over all ports, or by port where capacity is
+/// allocated.
 fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
     let delay = prop_oneof![
         3 => one_of(DELAYS).prop_map(|text| (text, true)),
@@ -91,9 +92,9 @@ fn balances(link: &Link<usize>) -> Result<(), TestCaseError> {
     let mut sum = (0, 0);
     for port in 0..link.port_count() {
         let c = link.port_counters(port);
-        let gone = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
-        let packets = c.packets_out + gone.iter().map(|tally| tally.packets).sum::<u64>();
-        let bytes = c.bytes_out + gone.iter().map(|tally| tally.bytes).sum::<u64>();
+        let lost_packets = [c.dropped_policer, c.dropped_queue, c.dropped_aqm, c.dropped_loss, c.in_flight];
+        let packets = c.packets_out + lost_packets.iter().map(|tally| tally.packets).sum::<u64>();
+        let bytes = c.bytes_out + lost_packets.iter().map(|tally| tally.bytes).sum::<u64>();
         prop_assert_eq!((c.packets_in, c.bytes_in), (packets, bytes), "port {}: {:?}", port, c);
         sum.0 += packets;
         sum.1 += link.port_queue(port).bytes;
@@ -241,7 +242,8 @@ proptest! {
         let counters = link.counters();
         let within = if by_bytes { counters.queue_max_bytes <= limit } else { counters.queue_max_packets <= packets };
         prop_assert!(within);
-        // What the queue refuses does not fit: nothing is refused while a packet fewer than the limit waits.
+        // What the queue refuses does not fit: nothing is refused while a packet fewer than the
+        // limit waits.
         if !by_bytes && counters.queue_max_packets < packets {
             prop_assert!(fates.iter().all(|fate| fate.lost != Some(DropCause::QueueFull)));
         }

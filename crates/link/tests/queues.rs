@@ -50,7 +50,8 @@ fn sizes_in_bdp_and_time_come_out_right() {
         ("\"20 Mbps\"", "\"500 kB\"", 500_000),
         ("\"20 Mbps\"", "\"25 packets\"", 2_500),
         ("\"20 Mbps\"", "{ limit = \"100 ms\", aqm = \"codel\" }", 250_000),
-        // A schedule counts with its highest rate, a trace with its mean: 251 opportunities in 300 ms.
+        // A schedule counts with its highest rate, a trace with its mean: 251 opportunities in 300
+        // ms.
         (
             "{ schedule = [{ at = \"0 s\", rate = \"10 Mbps\" }, { at = \"1 s\", rate = \"50 Mbps\" }] }",
             "\"1 BDP\"",
@@ -80,8 +81,9 @@ fn delivered(fates: &[Fate]) -> impl Iterator<Item = &Fate> {
     fates.iter().filter(|fate| fate.lost.is_none())
 }
 
-/// A sender that backs off: it halves its rate on each drop or mark, at most once a round trip, and grows by `growth` packets a
-/// second per second. Returns the waits of delivered packets (ms) with their arrival times.
+/// A sender that backs off: it halves its rate on each drop or mark, at most once a round trip, and
+/// grows by `growth` packets a second per second. Returns the waits of delivered packets (ms) with
+/// their arrival times.
 fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
     let mut link = link(&direction(&format!("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = {queue}")), 1, 1);
     let (mut rate, mut backoff) = (500.0, 0.0);
@@ -124,7 +126,8 @@ fn codel_bounds_the_standing_delay_that_drop_tail_lets_grow() {
     for (ecn, marks) in [(Ecn::NotEct, false), (Ecn::Ect0, true), (Ecn::Ect1, true)] {
         let (waits, dropped, marked) = responsive("{ limit = \"500 ms\", aqm = \"codel\", ecn = true }", ecn);
         let (median, low) = late(&waits);
-        // The standing delay, which stays whatever the sender does, is the target at most; a sender's sawtooth adds to the median.
+        // The standing delay, which stays whatever the sender does, is the target at most; a
+        // sender's sawtooth adds to the median.
         assert!(low < 5.0 && median < 25.0, "{ecn:?}: {low} and {median} ms");
         assert_eq!((dropped > 0, marked > 0), (!marks, marks), "{ecn:?}: {dropped} dropped, {marked} marked");
     }

@@ -1,4 +1,5 @@
-//! A link never sends more than its rate allows, over any window, and no less where there is something to send.
+//! A link never sends more than its rate allows, over any window, and no less where there is
+//! something to send.
 
 mod common;
 
@@ -7,7 +8,8 @@ use bentpipe_units::{Rate, Span, Time};
 use common::{Arrival, direction, link, run, steady};
 use proptest::prelude::*;
 
-/// Departures of `arrivals` from a link with `rate`: their ends and bytes. Without delay, an arrival is a departure.
+/// Departures of `arrivals` from a link with `rate`: their ends and bytes. Without delay, an
+/// arrival is a departure.
 fn departures(rate: &str, arrivals: &[Arrival]) -> Vec<(Time, u32)> {
     let config = direction(&format!("rate = {rate}\ndelay = \"0 s\"\nqueue = \"100 MB\""));
     run(&mut link(&config, 1, 1), arrivals, |_| ()).iter().map(|fate| (fate.at, fate.bytes)).collect()
@@ -25,7 +27,8 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     })
 }
 
-/// Between the end of one packet and that of any later one, no more bits than `capacity` of that window.
+/// Between the end of one packet and that of any later one, no more bits than `capacity` of that
+/// window.
 fn check_windows(departures: &[(Time, u32)], capacity: impl Fn(Time, Time) -> f64) -> Result<(), TestCaseError> {
     for (index, (from, _)) in departures.iter().enumerate() {
         let mut bits = 0.0;
@@ -37,13 +40,14 @@ fn check_windows(departures: &[(Time, u32)], capacity: impl Fn(Time, Time) -> f6
     Ok(())
 }
 
-/// Bits that steps of (milliseconds, rate), repeated with a period in milliseconds, allow from the start to `at`.
+/// Bits that steps of (milliseconds, rate), repeated with a period in milliseconds, allow from the
+/// start to `at`.
 fn allowed(steps: &[(u64, Rate)], period: u64, at: Time) -> f64 {
     let per_period = |until: f64| -> f64 {
-        let ends = steps.iter().skip(1).map(|step| step.0 as f64).chain([period as f64]);
+        let ports = steps.iter().skip(1).map(|step| step.0 as f64).chain([period as f64]);
         steps
             .iter()
-            .zip(ends)
+            .zip(ports)
             .map(|((from, rate), end)| {
                 let from = *from as f64;
                 (until.min(end) - from).max(0.0) * 1e-3 * rate.as_bps() as f64
@@ -96,7 +100,8 @@ proptest! {
             let mut bytes = 0;
             for (to, size) in &departures[index..] {
                 bytes += u64::from(*size) + 4;
-                // Opportunities at the window's first instant count too; the first packet may have begun before.
+                // Opportunities at the window's first instant count too; the first packet may have
+                // begun before.
                 let opportunities = until(*to) - until(Time::from_nanos(from.as_nanos() - 1)) ;
                 prop_assert!(bytes <= opportunities * 1504 + 3004, "{bytes} bytes from {from} to {to}");
             }
@@ -106,7 +111,8 @@ proptest! {
 
 #[test]
 fn a_busy_link_uses_all_it_has() {
-    // 10 000 packets of 1500 bytes at 12 Mbps take 10 s to the nanosecond, and leave the link busy throughout.
+    // 10 000 packets of 1500 bytes at 12 Mbps take 10 s to the nanosecond, and leave the link busy
+    // throughout.
     let config = direction("rate = \"12 Mbps\"\ndelay = \"0 s\"\nqueue = \"100 MB\"");
     let mut link = link(&config, 1, 1);
     let fates = run(&mut link, &steady(10_000, Span::from_micros(10), Ecn::NotEct), |_| ());

@@ -1,13 +1,14 @@
 //! What a step costs: positions, who sees whom, and the ways of all to all.
 //!
-//! `cargo run --release -p bentpipe-orbit --example steps`. Times are processor time where the system tells it (Linux), wall time otherwise.
+//! `cargo run --release -p bentpipe-orbit --example steps`. Times are processor time where the
+//! system tells it (Linux), wall time otherwise.
 
 #![allow(clippy::disallowed_methods, reason = "it measures time; nothing of it reaches a result")]
 
-use bentpipe_orbit::sharing::{Search, every_pair, find};
+use bentpipe_orbit::sharing::{SearchBuffers, all_pairs, find};
 use bentpipe_orbit::{
-    Constellation, Fibre, Guide, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift, Routes,
-    Selection, Shell, Station, Step, Topology, places, presets, revolutions_per_day,
+    Constellation, Fibre, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift, RouteTimeline,
+    RouteUpdates, Routes, SatelliteSelection, Shell, Station, Topology, cities, mean_motion_rev_per_day, presets,
 };
 use bentpipe_units::{Epoch, Span, Time};
 use std::error::Error;
@@ -19,8 +20,8 @@ const STEP: Span = Span::from_millis(100);
 fn main() -> Result<(), Box<dyn Error>> {
     let starlink = Arc::new(network(&presets::shells("starlink-550")?)?);
     forwarding("starlink-550, 100 stations, all to all", &starlink, 200)?;
-    one_pair("starlink-550, one pair, 200 s at 100 ms", &starlink, Step::Every(STEP))?;
-    one_pair("the same, changes to the millisecond", &starlink, Step::Exact(STEP))?;
+    one_pair("starlink-550, one pair, 200 s at 100 ms", &starlink, RouteUpdates::Stepped(STEP))?;
+    one_pair("the same, changes to the millisecond", &starlink, RouteUpdates::EventDriven(STEP))?;
     sharing("starlink-550, what 4,950 flows share in 200 s at 1 s", &starlink)?;
     let kuiper = Arc::new(network(&presets::shells("kuiper-630")?)?);
     forwarding("kuiper-630, 100 stations, all to all", &kuiper, 200)?;
@@ -29,8 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         planes: 100,
         per_plane: 100,
         inclination_deg: 53.0,
-        revolutions_per_day: revolutions_per_day(550.0),
-        spread_deg: 360.0,
+        mean_motion_rev_per_day: mean_motion_rev_per_day(550.0),
+        raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 25.0,
     };
@@ -50,21 +51,21 @@ fn used() -> f64 {
 /// A constellation and the first hundred cities.
 fn network(shells: &[Shell]) -> Result<Network, OrbitError> {
     let begins = Epoch::from_unix_secs(1_750_000_000);
-    let stations = places::all().iter().take(100).map(|(name, place)| Station {
+    let stations = cities::all().iter().take(100).map(|(name, place)| Station {
         name: (*name).into(),
         place: *place,
         min_elevation_deg: None,
-        selection: Selection::All,
-        interruption: Span::ZERO,
-        relays: false,
+        selection: SatelliteSelection::All,
+        handover_outage: Span::ZERO,
+        forwards: false,
     });
     Network::new(NetworkSpec {
         constellation: Constellation::from_shells(shells, begins)?,
         begins,
         stations: stations.collect(),
-        isl: IslPattern::Grid,
-        isl_range_m: None,
-        ground_range_m: None,
+        isl: IslPattern::PlusGrid,
+        max_isl_length_m: None,
+        max_ground_link_length_m: None,
         fibres: Vec::<Fibre>::new(),
         metric: Metric::Delay,
         avoid: Vec::new(),
@@ -78,11 +79,11 @@ fn forwarding(what: &str, network: &Network, steps: u64) -> Result<(), OrbitErro
     let mut routes = Routes::new(network, &topology, &ends);
     println!("{what}: the first ways {:.2} ms", (used() - began) * 1e3);
     let (mut positions, mut moves, mut updates) = (0.0, 0.0, 0.0);
-    let mut places = Vec::new();
+    let mut cities = Vec::new();
     for step in 1..=steps {
         let at = Time::ZERO + STEP * step;
         let began = used();
-        network.constellation().positions(network.begins(), at, &mut places)?;
+        network.constellation().positions(network.begins(), at, &mut cities)?;
         positions += used() - began;
         let began = used();
         topology.advance(network, at)?;
@@ -102,10 +103,10 @@ fn forwarding(what: &str, network: &Network, steps: u64) -> Result<(), OrbitErro
     Ok(())
 }
 
-fn one_pair(what: &str, network: &Arc<Network>, step: Step) -> Result<(), OrbitError> {
+fn one_pair(what: &str, network: &Arc<Network>, step: RouteUpdates) -> Result<(), OrbitError> {
     let began = used();
     let end = Time::from_secs(200);
-    let changes = Guide::forecast(network, step, network.station(0), network.station(1), end)?;
+    let changes = RouteTimeline::forecast(network, step, network.station(0), network.station(1), end)?;
     println!("{what}: {:.2} s, {} changes of the way", (used() - began), changes.len());
     Ok(())
 }
@@ -113,8 +114,8 @@ fn one_pair(what: &str, network: &Arc<Network>, step: Step) -> Result<(), OrbitE
 /// Every pair of the cities, for the pairs that share a link.
 fn sharing(what: &str, network: &Network) -> Result<(), OrbitError> {
     let nodes: Vec<Node> = (0..network.stations().len()).map(|index| network.station(index)).collect();
-    let search = Search {
-        flows: every_pair(&nodes),
+    let search = SearchBuffers {
+        flows: all_pairs(&nodes),
         begins: Time::ZERO,
         length: Span::from_secs(200),
         step: Span::from_secs(1),

@@ -1,80 +1,86 @@
-//! Satellites, and where they are at a time.
+//! Satellites and their positions over time.
 
 use crate::elements::{self, ElementsFormat};
-use crate::frames::{Turn, julian_years, sidereal_rad};
+use crate::frames::{EarthRotation, julian_years, sidereal_rad};
 use crate::{Ecef, OrbitError, Shell};
 use bentpipe_units::{Epoch, Span, Time};
 
-/// Eccentricity of satellites of shells: not zero, since some formulas of the propagator divide by it (Hypatia's choice too).
+/// Eccentricity of satellites in shells. Not zero, because some formulas of the propagator divide
+/// by it; Hypatia uses the same.
 const SHELL_ECCENTRICITY: f64 = 1e-7;
-/// Below one Earth radius from the centre, km, a satellite has come down (Vallado et al. 2006, "Revisiting Spacetrack Report #3", error 6).
+/// Below one Earth radius (km) from the centre, a satellite has decayed (Vallado et al. 2006,
+/// "Revisiting Spacetrack Report #3", error 6).
 const GROUND_KM: f64 = 6_378.135;
-/// Lowest elevation towards satellites of published elements, which state none, degrees (our choice: that of Starlink's first shells).
+/// Minimum elevation in degrees towards satellites of published elements, which state none. Our
+/// choice: that of Starlink's first shells.
 const ELEMENTS_MIN_ELEVATION_DEG: f64 = 25.0;
 
-/// Satellites that move.
+/// A set of satellites, from Walker shells or from published elements.
 #[derive(Debug, Clone)]
 pub struct Constellation {
     names: Vec<String>,
     orbits: Vec<Orbit>,
-    /// Where they come from.
+    /// Empty for published elements.
     shells: Vec<Shell>,
 }
 
-/// Where a satellite belongs: counted from zero.
+/// Position of a satellite in its shell, counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
-    /// The shell.
+    /// Index of the shell.
     pub shell: u32,
-    /// The plane in it.
+    /// Index of the plane in the shell.
     pub plane: u32,
-    /// The satellite in the plane.
+    /// Index of the satellite in the plane.
     pub index: u32,
 }
 
-/// What moves one satellite.
+/// The propagator of one satellite.
 #[derive(Debug, Clone)]
 struct Orbit {
     constants: sgp4::Constants,
-    /// The epoch of its elements, nanoseconds since 1970 began.
+    /// Epoch of the elements, in nanoseconds since 1970.
     epoch_ns: i128,
     origin: Origin,
 }
 
-/// Where a satellite comes from.
+/// Origin of a satellite's elements.
 #[derive(Debug, Clone, Copy)]
 enum Origin {
     Shell(Slot),
-    Elements { inclination_deg: f64, revolutions_per_day: f64 },
+    Elements { inclination_deg: f64, mean_motion_rev_per_day: f64 },
 }
 
-/// Where a satellite of published elements is in its plane at one time: what finding planes takes.
+/// Position of a satellite within its plane at one time, for published elements. Used to identify
+/// planes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bearing {
-    /// Inclination of the mean orbit, degrees.
+pub(crate) struct PlanePosition {
+    /// Mean inclination in degrees.
     pub inclination_deg: f64,
-    /// Mean motion, revolutions a day.
-    pub revolutions_per_day: f64,
-    /// Right ascension of the ascending node at that time, degrees, 0 to 360.
+    /// Mean motion in revolutions per day.
+    pub mean_motion_rev_per_day: f64,
+    /// Right ascension of the ascending node at that time, in degrees, 0 to 360.
     pub node_deg: f64,
-    /// Angle from the ascending node along the orbit at that time, degrees, 0 to 360.
+    /// Argument of latitude at that time: angle from the ascending node along the orbit, in
+    /// degrees, 0 to 360.
     pub latitude_deg: f64,
 }
 
-/// A satellite that was left out, since its orbit ends before the time of interest does.
+/// A satellite left out because its orbit decays before the end of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decayed {
-    /// Its name.
+    /// Name of the satellite.
     pub name: String,
-    /// What the propagator says.
+    /// Error of the propagator.
     pub reason: String,
 }
 
 impl Constellation {
-    /// Satellites of Walker shells, elements as of `epoch`: eccentricity 1e-7, argument of perigee 0, B* 0, WGS72.
+    /// Satellites of Walker shells, with elements as of `epoch`: eccentricity 1e-7, argument of
+    /// perigee 0, B* 0, WGS72.
     ///
     /// # Errors
-    /// A shell that cannot be.
+    /// A shell is invalid.
     pub fn from_shells(shells: &[Shell], epoch: Epoch) -> Result<Self, OrbitError> {
         let mut made = Self { names: Vec::new(), orbits: Vec::new(), shells: shells.to_vec() };
         let epoch_ns = nanos(epoch);
@@ -93,9 +99,11 @@ impl Constellation {
         Ok(made)
     }
 
-    /// Satellites of published elements (TLE or OMM; which one is seen from the text), each from its own epoch, WGS72. All form one shell without a stated lowest
-    /// elevation ([`Constellation::min_elevation_deg`] says what stands for it); planes are found by inclination and ascending node where an ISL pattern needs
-    /// them.
+    /// Satellites of published elements, each from its own epoch, WGS72. TLE and OMM are told apart
+    /// by the text.
+    ///
+    /// They form one shell; [`Constellation::min_elevation_deg`] supplies its minimum elevation. If
+    /// an ISL pattern needs planes, inclination and ascending node identify them.
     ///
     /// # Errors
     /// The first line that cannot be read.
@@ -111,7 +119,7 @@ impl Constellation {
             let epoch_ns = i128::from(at.timestamp()) * 1_000_000_000 + i128::from(at.timestamp_subsec_nanos());
             let origin = Origin::Elements {
                 inclination_deg: each.elements.inclination,
-                revolutions_per_day: each.elements.mean_motion,
+                mean_motion_rev_per_day: each.elements.mean_motion,
             };
             let constants = published(&each.elements, epoch_ns).map_err(|reason| OrbitError::Elements {
                 line: each.line,
@@ -123,12 +131,12 @@ impl Constellation {
         Ok(made)
     }
 
-    /// How many satellites.
+    /// Number of satellites.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True where there is none.
+    /// True if there are no satellites.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -138,7 +146,7 @@ impl Constellation {
         &self.names[index]
     }
 
-    /// The shell, plane and place in it of satellite `index`; none for one of published elements.
+    /// Shell, plane and index of satellite `index`; `None` for published elements.
     pub fn slot(&self, index: usize) -> Option<Slot> {
         match self.orbits[index].origin {
             Origin::Shell(slot) => Some(slot),
@@ -146,31 +154,32 @@ impl Constellation {
         }
     }
 
-    /// Its shells, in the order of [`Slot::shell`]; empty for published elements.
+    /// The shells in the order of [`Slot::shell`]; empty for published elements.
     pub fn shells(&self) -> &[Shell] {
         &self.shells
     }
 
-    /// Lowest elevation at which satellite `index` is used where a station does not say otherwise, degrees: that of its shell, 25 for satellites of published
-    /// elements.
+    /// Minimum elevation of satellite `index` in degrees, for stations that set none: that of its
+    /// shell, or 25 for published elements.
     pub fn min_elevation_deg(&self, index: usize) -> f64 {
         let shell = self.slot(index).and_then(|slot| self.shells.get(slot.shell as usize));
         shell.map_or(ELEMENTS_MIN_ELEVATION_DEG, |shell| shell.min_elevation_deg)
     }
 
-    /// The latest epoch of its elements: a good time to begin.
+    /// The latest epoch of all elements: a good start time.
     pub fn epoch(&self) -> Epoch {
         let latest = self.orbits.iter().map(|orbit| orbit.epoch_ns).max().unwrap_or(0);
         Epoch::from_unix_millis(u64::try_from(latest / 1_000_000).unwrap_or(0))
     }
 
-    /// Leaves out what cannot be propagated from `begins` for `length`, and says what: looked for at the beginning, at the end, and at each hundredth of the
-    /// time between.
+    /// Removes and returns satellites that cannot be propagated from `begins` for `length`.
+    ///
+    /// Checks the beginning, the end, and every hundredth of the time between.
     ///
     /// # Errors
-    /// Nothing is left.
+    /// No satellite is left.
     pub fn drop_decayed(&mut self, begins: Epoch, length: Span) -> Result<Vec<Decayed>, OrbitError> {
-        let mut gone = Vec::new();
+        let mut decayed = Vec::new();
         let mut keep = Vec::with_capacity(self.len());
         let begins_ns = nanos(begins);
         for (orbit, name) in self.orbits.iter().zip(&self.names) {
@@ -180,11 +189,12 @@ impl Constellation {
             });
             keep.push(failure.is_none());
             if let Some((_, reason)) = failure {
-                gone.push(Decayed { name: name.clone(), reason });
+                decayed.push(Decayed { name: name.clone(), reason });
             }
         }
-        if gone.len() == self.len() {
-            let first = gone.first().map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
+        if decayed.len() == self.len() {
+            let first =
+                decayed.first().map_or_else(String::new, |first| format!("; `{}`: {}", first.name, first.reason));
             return Err(OrbitError::Value {
                 what: "number of satellites that last".into(),
                 value: format!("0 of {} from {begins} for {length}{first}", self.len()),
@@ -193,35 +203,44 @@ impl Constellation {
         }
         retain(&mut self.names, &keep);
         retain(&mut self.orbits, &keep);
-        Ok(gone)
+        Ok(decayed)
     }
 
-    /// Where each satellite is at `at` after `begins`, Earth-fixed, appended to nothing: `into` is cleared first. One call costs less than a microsecond a
-    /// satellite; [`Ephemeris`](crate::Ephemeris) is for small steps.
+    /// Writes the Earth-fixed position of every satellite at `at` after `begins` to `into`, which
+    /// is cleared first.
+    ///
+    /// Takes less than a microsecond per satellite. Use [`Ephemeris`](crate::Ephemeris) for small
+    /// steps.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to that time.
+    /// A satellite cannot be propagated to that time.
     pub fn positions(&self, begins: Epoch, at: Time, into: &mut Vec<Ecef>) -> Result<(), OrbitError> {
         into.clear();
         into.reserve(self.len());
-        self.follow(begins, at, |turn, teme| into.push(turn.position(teme.position)))
+        self.propagate(begins, at, |turn, teme| into.push(turn.position(teme.position)))
     }
 
-    /// The same, with velocities against the turning Earth, metres a second.
+    /// Like [`Self::positions`], with velocities relative to the rotating Earth in metres per
+    /// second.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to that time.
-    pub(crate) fn motions(&self, begins: Epoch, at: Time, into: &mut Vec<(Ecef, Ecef)>) -> Result<(), OrbitError> {
+    /// A satellite cannot be propagated to that time.
+    pub(crate) fn states(&self, begins: Epoch, at: Time, into: &mut Vec<(Ecef, Ecef)>) -> Result<(), OrbitError> {
         into.clear();
         into.reserve(self.len());
-        self.follow(begins, at, |turn, teme| {
+        self.propagate(begins, at, |turn, teme| {
             let position = turn.position(teme.position);
             into.push((position, turn.velocity(position, teme.velocity)));
         })
     }
 
-    fn follow(&self, begins: Epoch, at: Time, mut each: impl FnMut(Turn, &sgp4::Prediction)) -> Result<(), OrbitError> {
-        let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
+    fn propagate(
+        &self,
+        begins: Epoch,
+        at: Time,
+        mut each: impl FnMut(EarthRotation, &sgp4::Prediction),
+    ) -> Result<(), OrbitError> {
+        let turn = EarthRotation::new(sidereal_rad(begins, at.since(Time::ZERO)));
         let at = nanos(begins) + i128::from(at.as_nanos());
         for (index, orbit) in self.orbits.iter().enumerate() {
             each(turn, &orbit.teme(at).map_err(|failure| self.lost(index, failure))?);
@@ -229,12 +248,12 @@ impl Constellation {
         Ok(())
     }
 
-    /// Where satellite `index` alone is at `at` after `begins`.
+    /// Earth-fixed position of satellite `index` at `at` after `begins`.
     ///
     /// # Errors
-    /// It cannot be followed to that time.
+    /// The satellite cannot be propagated to that time.
     pub(crate) fn position(&self, index: usize, begins: Epoch, at: Time) -> Result<Ecef, OrbitError> {
-        let turn = Turn::new(sidereal_rad(begins, at.since(Time::ZERO)));
+        let turn = EarthRotation::new(sidereal_rad(begins, at.since(Time::ZERO)));
         let teme = self.orbits[index].teme(nanos(begins) + i128::from(at.as_nanos()));
         Ok(turn.position(teme.map_err(|failure| self.lost(index, failure))?.position))
     }
@@ -245,26 +264,33 @@ impl Constellation {
 }
 
 impl Constellation {
-    /// Where satellites of published elements are in their planes at the epoch of the constellation.
+    /// Positions of the satellites within their planes at the epoch of the constellation, for
+    /// published elements.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to that time.
-    pub(crate) fn bearings(&self) -> Result<Vec<Bearing>, OrbitError> {
+    /// A satellite cannot be propagated to that time.
+    pub(crate) fn plane_positions(&self) -> Result<Vec<PlanePosition>, OrbitError> {
         let at = nanos(self.epoch());
-        let mut bearings = Vec::with_capacity(self.len());
+        let mut plane_positions = Vec::with_capacity(self.len());
         for (index, orbit) in self.orbits.iter().enumerate() {
-            if let Origin::Elements { inclination_deg, revolutions_per_day } = orbit.origin {
+            if let Origin::Elements { inclination_deg, mean_motion_rev_per_day } = orbit.origin {
                 let teme = orbit.teme(at).map_err(|failure| self.lost(index, failure))?;
                 let (node_deg, latitude_deg) = in_plane(teme.position, teme.velocity);
-                bearings.push(Bearing { inclination_deg, revolutions_per_day, node_deg, latitude_deg });
+                plane_positions.push(PlanePosition {
+                    inclination_deg,
+                    mean_motion_rev_per_day,
+                    node_deg,
+                    latitude_deg,
+                });
             }
         }
-        Ok(bearings)
+        Ok(plane_positions)
     }
 }
 
 impl Orbit {
-    /// Position and velocity in TEME, km and km/s, at `at` nanoseconds since 1970; what failed and how many minutes from the epoch otherwise.
+    /// Position (km) and velocity (km/s) in TEME at `at` nanoseconds since 1970. The error has the
+    /// minutes from the epoch and the reason.
     fn teme(&self, at: i128) -> Result<sgp4::Prediction, (f64, String)> {
         let minutes = (at - self.epoch_ns) as f64 / 6e10;
         let made = self.constants.propagate(sgp4::MinutesSinceEpoch(minutes)).map_err(|e| (minutes, e.to_string()))?;
@@ -286,34 +312,36 @@ fn nanos(epoch: Epoch) -> i128 {
     i128::from(epoch.as_unix_millis()) * 1_000_000
 }
 
-/// Right ascension of the ascending node, and angle from it along the orbit, degrees, 0 to 360, of a satellite at this place with this velocity.
+/// Right ascension of the ascending node and argument of latitude, in degrees from 0 to 360, from
+/// position and velocity.
 fn in_plane(position: [f64; 3], velocity: [f64; 3]) -> (f64, f64) {
     let [x, y, z] = position;
     let [u, v, w] = velocity;
-    // Angular momentum: the plane's normal. The node lies where the plane cuts the equator.
+    // The angular momentum is normal to the plane. The node lies where the plane cuts the equator.
     let (hx, hy, hz) = (y * w - z * v, z * u - x * w, x * v - y * u);
     let node = libm::atan2(hx, -hy);
     let (sin, cos) = libm::sincos(node);
     let h = libm::sqrt(hx * hx + hy * hy + hz * hz);
     let along = x * cos + y * sin;
     let across = ((hy * z - hz * y) * cos + (hz * x - hx * z) * sin) / h;
-    // The axis a quarter ahead of the node is the normal times the node's direction; its product with the position is minus what stands above.
+    // The axis 90 degrees ahead of the node is the cross product of the normal and the node. Its
+    // product with the position is minus `across`.
     let latitude = libm::atan2(-across, along);
-    (turned(node.to_degrees()), turned(latitude.to_degrees()))
+    (wrap_degrees(node.to_degrees()), wrap_degrees(latitude.to_degrees()))
 }
 
-/// An angle in degrees, from 0 to 360.
-fn turned(degrees: f64) -> f64 {
+/// Normalises an angle to 0 to 360 degrees.
+fn wrap_degrees(degrees: f64) -> f64 {
     if degrees < 0.0 { degrees + 360.0 } else { degrees }
 }
 
-/// Keeps the items whose flag is set.
+/// Retains the items whose flag is set.
 fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
     let mut flags = keep.iter();
     items.retain(|_| flags.next().copied().unwrap_or(false));
 }
 
-/// The orbit of one satellite of a shell.
+/// The propagator of a satellite in a shell.
 fn circular(shell: &Shell, plane: u32, index: u32, epoch_ns: i128, name: &str) -> Result<sgp4::Constants, OrbitError> {
     let refuse = |reason: String| OrbitError::Propagation { name: name.to_owned(), minutes: 0.0, reason };
     let orbit = sgp4::Orbit::from_kozai_elements(
@@ -323,13 +351,13 @@ fn circular(shell: &Shell, plane: u32, index: u32, epoch_ns: i128, name: &str) -
         SHELL_ECCENTRICITY,
         0.0,
         shell.anomaly_deg(plane, index).to_radians(),
-        shell.revolutions_per_day * std::f64::consts::PI / 720.0,
+        shell.mean_motion_rev_per_day * std::f64::consts::PI / 720.0,
     )
     .map_err(|e| refuse(e.to_string()))?;
     constants(orbit, epoch_ns, 0.0).map_err(|e| refuse(e.to_string()))
 }
 
-/// The orbit of published elements.
+/// The propagator of published elements.
 fn published(elements: &sgp4::Elements, epoch_ns: i128) -> Result<sgp4::Constants, String> {
     let orbit = sgp4::Orbit::from_kozai_elements(
         &sgp4::WGS72,
@@ -344,7 +372,8 @@ fn published(elements: &sgp4::Elements, epoch_ns: i128) -> Result<sgp4::Constant
     constants(orbit, epoch_ns, elements.drag_term).map_err(|e| e.to_string())
 }
 
-/// The propagator in the mode that Vallado et al. 2006 call improved, with WGS72, which element sets are made with (the same paper).
+/// The propagator in the improved mode of Vallado et al. 2006, with WGS72, which element sets are
+/// generated with (same paper).
 fn constants(
     orbit: sgp4::Orbit,
     epoch_ns: i128,

@@ -3,39 +3,47 @@
 use crate::{Constellation, Ecef, OrbitError};
 use bentpipe_units::{Epoch, Span, Time};
 
-/// Between multiples of this, positions are interpolated.
+/// Interval between propagated positions.
 ///
-/// A cubic through positions and velocities at both ends is off by up to `r w⁴ h⁴ / 384` on a circle of radius `r` with `w` radians a second: 0.3 mm at 550 km. SGP4's
-/// velocities are not quite the slopes of its positions, which makes that 3 mm. Our choice: far below what matters, and a hundredth of the work at steps of 100 ms.
+/// A cubic through positions and velocities at both ends deviates by up to `r w⁴ h⁴ / 384` on a
+/// circle of radius `r` at `w` radians per second: 0.3 mm at 550 km. SGP4's velocities are not
+/// exactly the derivatives of its positions, which makes it 3 mm. Our choice: negligible, at a
+/// hundredth of the work with steps of 100 ms.
 const KNOT: Span = Span::from_secs(10);
 
-/// Positions of a constellation at times that move on in small steps: propagated at multiples of ten seconds, interpolated between them: to within a centimetre in low orbits, a few in others.
+/// Positions of a constellation at times that advance in small steps.
 ///
-/// What [`Ephemeris::positions`] gives depends on the constellation and the time alone, not on the times asked for before.
+/// Propagates at multiples of ten seconds and interpolates between them, to within a centimetre in
+/// low orbits and a few in others. Results depend only on the constellation and the time, not on
+/// earlier calls.
 #[derive(Debug, Clone)]
 pub struct Ephemeris {
     begins: Epoch,
-    /// The knots around the time asked for last: when, and every satellite's position and velocity.
+    /// The two knots around the time of the last call: time, and each satellite's position and
+    /// velocity.
     knots: [Knot; 2],
 }
 
 #[derive(Debug, Clone, Default)]
 struct Knot {
     at: Option<Time>,
-    motions: Vec<(Ecef, Ecef)>,
+    states: Vec<(Ecef, Ecef)>,
 }
 
 impl Ephemeris {
-    /// For times that count from `begins`.
+    /// An ephemeris whose times count from `begins`.
     pub fn new(begins: Epoch) -> Self {
         Self { begins, knots: [Knot::default(), Knot::default()] }
     }
 
-    /// Where each satellite of `constellation`, always the same one, is at `at`, Earth-fixed; `into` is cleared first. Costs some ten nanoseconds a satellite, and
-    /// a propagation each ten seconds of time.
+    /// Writes the Earth-fixed position of every satellite of `constellation` at `at` to `into`,
+    /// which is cleared first.
+    ///
+    /// Always pass the same constellation. Takes about ten nanoseconds per satellite, plus one
+    /// propagation per ten seconds of simulated time.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to the next multiple of ten seconds.
+    /// A satellite cannot be propagated to the next multiple of ten seconds.
     pub fn positions(
         &mut self,
         constellation: &Constellation,
@@ -50,13 +58,13 @@ impl Ephemeris {
         self.knots[0].fill(constellation, self.begins, before)?;
         into.clear();
         if into_step == 0 {
-            into.extend(self.knots[0].motions.iter().map(|(position, _)| *position));
+            into.extend(self.knots[0].states.iter().map(|(position, _)| *position));
             return Ok(());
         }
         self.knots[1].fill(constellation, self.begins, before + KNOT)?;
         let weights = Weights::new(into_step as f64 / KNOT.as_nanos() as f64);
         let [from, to] = &self.knots;
-        into.extend(from.motions.iter().zip(&to.motions).map(|(from, to)| weights.between(from, to)));
+        into.extend(from.states.iter().zip(&to.states).map(|(from, to)| weights.between(from, to)));
         Ok(())
     }
 }
@@ -65,14 +73,14 @@ impl Knot {
     fn fill(&mut self, constellation: &Constellation, begins: Epoch, at: Time) -> Result<(), OrbitError> {
         if self.at != Some(at) {
             self.at = None;
-            constellation.motions(begins, at, &mut self.motions)?;
+            constellation.states(begins, at, &mut self.states)?;
             self.at = Some(at);
         }
         Ok(())
     }
 }
 
-/// Hermite's cubic at one place between two knots.
+/// Weights of the cubic Hermite interpolation between two knots.
 struct Weights {
     from: f64,
     from_velocity: f64,

@@ -1,46 +1,46 @@
-//! What can be wrong with a constellation, a network, or the text that describes them.
+//! Errors in a constellation, a network or their description.
 
 use thiserror::Error;
 
-/// Every error carries the value that was wrong.
+/// Why a constellation or network is invalid. Carries the wrong value.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum OrbitError {
-    /// A value that cannot be: what, the value, what is allowed.
+    /// A value is invalid.
     #[error("{what} of {value}; allowed: {allowed}")]
     Value {
-        /// What it is of.
+        /// What the value belongs to.
         what: String,
-        /// The value that was wrong.
+        /// The wrong value.
         value: String,
-        /// What would have been right.
+        /// What is allowed.
         allowed: String,
     },
-    /// A name that stands for nothing.
+    /// A name is unknown.
     #[error("no {what} is named `{name}`; {help}")]
     Unknown {
         /// What it should name.
         what: &'static str,
         /// The name.
         name: String,
-        /// Names that are near, or how to say it otherwise.
+        /// Similar names, or an alternative.
         help: String,
     },
-    /// Orbital elements that cannot be read; `line` counts from 1.
+    /// Orbital elements cannot be read.
     #[error("line {line}: {reason}")]
     Elements {
-        /// Where.
+        /// The line, from 1.
         line: usize,
         /// What is wrong, with the value and the remedy.
         reason: String,
     },
-    /// A satellite that cannot be propagated to where it is wanted.
+    /// A satellite cannot be propagated to the requested time.
     #[error("satellite `{name}` cannot be followed to {minutes:.1} minutes from its epoch: {reason}")]
     Propagation {
-        /// Its name.
+        /// Name of the satellite.
         name: String,
         /// Minutes from the epoch of its elements.
         minutes: f64,
-        /// What the propagator says.
+        /// Error of the propagator.
         reason: String,
     },
 }

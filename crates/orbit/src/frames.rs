@@ -1,19 +1,20 @@
-//! Time scales and the turn from TEME to the Earth-fixed frame.
+//! Time scales, and the rotation from TEME to the Earth-fixed frame.
 
 use crate::Ecef;
 use bentpipe_units::{Epoch, Span};
 use std::f64::consts::TAU;
 
-/// Milliseconds from 1970 to J2000 (2000-01-01 12:00; UTC, as [`Epoch`] counts).
+/// Milliseconds from 1970 to J2000 (2000-01-01 12:00, in UTC like [`Epoch`]).
 const J2000_MILLIS: i64 = 946_728_000_000;
 const DAY_MILLIS: i64 = 86_400_000;
 const DAY_SECS: f64 = 86_400.0;
 const CENTURY_DAYS: f64 = 36_525.0;
 
-/// Greenwich mean sidereal time, radians, at `span` after `epoch` (IAU 1982; UT1 taken as UTC).
+/// Greenwich mean sidereal time in radians at `span` after `epoch` (IAU 1982), with UT1 taken as
+/// UTC.
 ///
-/// Aoki et al. 1982, as in Vallado's "Fundamentals of Astrodynamics", equation 3-47. Whole days and the part of a day are kept apart: the whole days' turns fall
-/// out exactly, so that a nanosecond's turn is kept over centuries.
+/// Aoki et al. 1982, as in Vallado's "Fundamentals of Astrodynamics", equation 3-47. Whole days and
+/// the fraction of a day are kept apart, so that nanoseconds stay significant over centuries.
 pub(crate) fn sidereal_rad(epoch: Epoch, span: Span) -> f64 {
     let since = i128::from(epoch.as_unix_millis()) - i128::from(J2000_MILLIS);
     let (days, millis) = (since.div_euclid(i128::from(DAY_MILLIS)), since.rem_euclid(i128::from(DAY_MILLIS)));
@@ -22,44 +23,48 @@ pub(crate) fn sidereal_rad(epoch: Epoch, span: Span) -> f64 {
     let days = days + nanos / day_nanos;
     let of_day = (nanos % day_nanos) as f64 / day_nanos as f64;
     let t = (days as f64 + of_day) / CENTURY_DAYS;
-    // 876,600 h a century is one turn a day: its whole turns are nothing, its part is the part of the day.
+    // 876,600 h per century is one revolution per day: whole days drop out, and the rest is the
+    // fraction of the day.
     let secs = 67_310.548_41 + (8_640_184.812_866 + (0.093_104 - 6.2e-6 * t) * t) * t;
     let turns = of_day + libm::fmod(secs, DAY_SECS) / DAY_SECS;
     (turns - libm::floor(turns)) * TAU
 }
 
-/// How fast the Earth turns under TEME, radians a second: 1.002737909350795 turns a day (Aoki et al. 1982).
+/// Rotation rate of the Earth under TEME in radians per second: 1.002737909350795 revolutions per
+/// day (Aoki et al. 1982).
 const EARTH_RATE: f64 = 1.002_737_909_350_795 * TAU / DAY_SECS;
 
-/// Julian years (365.25 days) from J2000 to `nanos` nanoseconds after 1970: how the propagator counts epochs.
+/// Julian years (365.25 days) from J2000 to `nanos` nanoseconds after 1970, as the propagator
+/// counts epochs.
 pub(crate) fn julian_years(nanos: i128) -> f64 {
     (nanos - i128::from(J2000_MILLIS) * 1_000_000) as f64 / (365.25 * DAY_SECS * 1e9)
 }
 
-/// The turn from TEME to the Earth-fixed frame at one time.
+/// The rotation from TEME to the Earth-fixed frame at one time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct EarthRotation {
     sin: f64,
     cos: f64,
 }
 
-impl Turn {
-    /// The turn at this sidereal time.
+impl EarthRotation {
+    /// The rotation at a sidereal time in radians.
     pub(crate) fn new(sidereal_rad: f64) -> Self {
         let (sin, cos) = libm::sincos(sidereal_rad);
         Self { sin, cos }
     }
 
-    /// A position in TEME, kilometres, as Earth-fixed metres.
+    /// Converts a position in TEME (km) to Earth-fixed coordinates (m).
     pub(crate) fn position(self, teme_km: [f64; 3]) -> Ecef {
         let [x, y, z] = teme_km.map(|km| km * 1000.0);
         Ecef { x: x * self.cos + y * self.sin, y: y * self.cos - x * self.sin, z }
     }
 
-    /// The velocity against the turning Earth, metres a second, of what is at `position` (Earth-fixed) and moves at `teme_km_s` in TEME.
+    /// Velocity relative to the rotating Earth in metres per second, of an object at the
+    /// Earth-fixed `position` with velocity `teme_km_s` in TEME.
     pub(crate) fn velocity(self, position: Ecef, teme_km_s: [f64; 3]) -> Ecef {
-        let turned = self.position(teme_km_s);
-        Ecef { x: turned.x + EARTH_RATE * position.y, y: turned.y - EARTH_RATE * position.x, z: turned.z }
+        let handovers = self.position(teme_km_s);
+        Ecef { x: handovers.x + EARTH_RATE * position.y, y: handovers.y - EARTH_RATE * position.x, z: handovers.z }
     }
 }
 
@@ -69,8 +74,8 @@ mod tests {
 
     #[test]
     fn sidereal_time_is_that_of_vallados_example() {
-        // Vallado, "Fundamentals of Astrodynamics", example 3-5: 1992-08-20 12:14 UT1, 152.5787878 degrees; the digits behind follow from the formula in rational
-        // numbers.
+        // Vallado, "Fundamentals of Astrodynamics", example 3-5: 1992-08-20 12:14 UT1, 152.5787878
+        // degrees; the digits behind follow from the formula in rational numbers.
         let at = Epoch::from_unix_secs(714_312_840);
         assert_eq!(at.to_string(), "1992-08-20T12:14:00Z");
         assert!((sidereal_rad(at, Span::ZERO).to_degrees() - 152.578_787_851_66).abs() < 1e-10);
@@ -85,14 +90,14 @@ mod tests {
             let span = Span::from_nanos(epoch.since(early).as_nanos() + 500_000_000);
             let near = sidereal_rad(epoch, Span::from_millis(500));
             assert!((near - sidereal_rad(early, span)).abs() < 1e-12);
-            let turned = sidereal_rad(epoch, Span::from_millis(1500)) - near;
-            assert!((turned.rem_euclid(TAU) - EARTH_RATE).abs() < 1e-11, "{year}: {turned}");
+            let handovers = sidereal_rad(epoch, Span::from_millis(1500)) - near;
+            assert!((handovers.rem_euclid(TAU) - EARTH_RATE).abs() < 1e-11, "{year}: {handovers}");
         }
     }
 
     #[test]
     fn a_turn_keeps_lengths_and_what_stands_still_in_teme_runs_westward() {
-        let turn = Turn::new(1.0);
+        let turn = EarthRotation::new(1.0);
         let at = turn.position([7000.0, 0.0, 100.0]);
         assert!((libm::sqrt(at.x * at.x + at.y * at.y) - 7_000_000.0).abs() < 1e-6 && (at.z - 100_000.0).abs() < 1e-9);
         let velocity = turn.velocity(at, [0.0, 0.0, 0.0]);

@@ -1,36 +1,40 @@
-//! Which satellites are linked.
+//! Patterns of inter-satellite links.
 
 use crate::constellation::Slot;
 use crate::planes;
 use crate::{Constellation, OrbitError, PhaseShift, Shell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pattern of inter-satellite links. Each pair is one link, both ways.
+/// A pattern of inter-satellite links (ISLs). Each pair is one bidirectional link.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum IslPattern {
-    /// The next in the plane and the same index in the next plane, with wrap-around (where planes are spread over 180 degrees: no link across the seam).
+    /// +grid: the next satellite in the plane, and the same index in the next plane, with
+    /// wrap-around. No link crosses the seam if planes are spread over 180 degrees.
     #[default]
-    Grid,
-    /// The next in the plane only.
-    Rings,
-    /// None: bent pipes.
+    PlusGrid,
+    /// The next satellite in the plane only.
+    IntraPlane,
+    /// No links: bent pipes.
     None,
-    /// These pairs, by name.
+    /// The pairs listed, by name.
     List(Vec<(String, String)>),
 }
 
-/// The pairs of satellites that `pattern` links, by index, each once, lower index first, in order. Planes with one or two satellites, and one or two planes, give
-/// no link twice and none to itself.
+/// The pairs of satellites that `pattern` links: indices in ascending order, each pair once, lower
+/// index first.
+///
+/// With one or two satellites per plane, or one or two planes, no link is doubled and none is a
+/// loop.
 ///
 /// # Errors
-/// A name in a list that names no satellite; a pattern that needs planes where none can be found.
+/// The list names an unknown satellite, or the pattern needs planes and none can be identified.
 pub(crate) fn links(constellation: &Constellation, pattern: &IslPattern) -> Result<Vec<(u32, u32)>, OrbitError> {
     let mut links = BTreeSet::new();
     match pattern {
         IslPattern::None => {}
         IslPattern::List(pairs) => listed(constellation, pairs, &mut links)?,
-        IslPattern::Grid | IslPattern::Rings => {
-            let across = *pattern == IslPattern::Grid;
+        IslPattern::PlusGrid | IslPattern::IntraPlane => {
+            let across = *pattern == IslPattern::PlusGrid;
             for (number, shell) in constellation.shells().iter().enumerate() {
                 walker(constellation, number as u32, shell, across, &mut links);
             }
@@ -50,7 +54,8 @@ fn join(links: &mut BTreeSet<(u32, u32)>, a: u32, b: u32) {
     }
 }
 
-/// The links of one Walker shell. A satellite that is missing leaves its neighbours without a link to it.
+/// Adds the links of one Walker shell. A missing satellite leaves its neighbours without a link to
+/// it.
 fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: bool, links: &mut BTreeSet<(u32, u32)>) {
     let at: BTreeMap<Slot, u32> = (0..constellation.len())
         .filter_map(|index| constellation.slot(index).map(|slot| (slot, index as u32)))
@@ -70,17 +75,19 @@ fn walker(constellation: &Constellation, number: u32, shell: &Shell, across: boo
         let shifted = |by: i64| (i64::from(slot.index) + by).rem_euclid(i64::from(shell.per_plane)) as u32;
         if slot.plane + 1 < shell.planes {
             to(slot.plane + 1, shifted(along));
-        } else if shell.planes > 2 && shell.spread_deg >= 360.0 {
+        } else if shell.planes > 2 && shell.raan_spread_deg >= 360.0 {
             to(0, shifted(wrap));
         }
     }
 }
 
-/// By how much the index of the partner in the next plane differs from a satellite's own, and that of a satellite of the last plane's partner in the first.
+/// Index offset of the neighbour in the next plane, and of the neighbour in the first plane for
+/// satellites of the last.
 ///
-/// With a shift of `s` spacings from plane to plane, the same index is ahead by `s`: the nearest is `round(s)` back, which is the same index for the shifts in
-/// use, those of up to half a spacing. Once around the Earth shifts add up to `s` times the number of planes; partners across the wrap are those
-/// that stand to each other as partners elsewhere do, as near as whole indices allow (exactly, with Walker's 360 f / t).
+/// With a phase shift of `s` spacings between planes, the same index is ahead by `s`, so the
+/// nearest satellite is `round(s)` back: the same index for shifts of up to half a spacing. Around
+/// the Earth, shifts add up to `s` times the number of planes. The offset across the wrap keeps
+/// neighbours there as close as elsewhere, within whole indices (exactly, with Walker's 360 f / t).
 fn index_shifts(shell: &Shell) -> (i64, i64) {
     match shell.phase_deg {
         PhaseShift::OddHalf => (0, 0),
@@ -103,7 +110,7 @@ fn listed(
         by_name.get(name).copied().ok_or_else(|| OrbitError::Unknown {
             what: "satellite",
             name: name.to_owned(),
-            help: crate::nearest::help(name, by_name.keys().copied()),
+            help: crate::suggestions::help(name, by_name.keys().copied()),
         })
     };
     for (a, b) in pairs {

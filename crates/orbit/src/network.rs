@@ -1,6 +1,6 @@
-//! A constellation, stations on the ground, and what links them: everything that does not move.
+//! The static part of a network: constellation, stations and links.
 
-use crate::{Constellation, Ecef, Geodetic, IslPattern, OrbitError, Selection, isl};
+use crate::{Constellation, Ecef, Geodetic, IslPattern, OrbitError, SatelliteSelection, isl};
 use bentpipe_units::{Epoch, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,73 +8,79 @@ use std::collections::BTreeMap;
 
 mod checks;
 
-/// How much longer light takes through a cable than straight over the ground in vacuum: it runs at two thirds of its speed in glass (refractive index near
-/// 1.5, ITU-T G.652), and cables take a way half as long again as the geodesic (our choice; measured paths lie between 1.2 and 2).
+/// Ratio of the delay through a cable to that of light in vacuum along the geodesic.
+///
+/// Light in glass travels at two thirds of its speed (refractive index about 1.5, ITU-T G.652).
+/// Cables are 1.5 times as long as the geodesic: our choice, as measured paths lie between 1.2 and
+/// 2.
 const FIBRE_FACTOR: f64 = 1.5 * 1.5;
 
-/// A node of the network: satellites first, in the constellation's order, then stations in theirs.
+/// A node of the network: satellites in the order of the constellation, then stations in theirs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 
-/// A station on the ground.
+/// A ground station.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Station {
-    /// Its name, unique.
+    /// Unique name.
     pub name: String,
-    /// Where it stands.
+    /// Position.
     pub place: Geodetic,
-    /// Lowest elevation at which it talks to a satellite, degrees; none: the shell's own.
+    /// Minimum elevation in degrees. `None` uses that of the shell.
     pub min_elevation_deg: Option<f64>,
-    /// Which satellites it talks to.
-    pub selection: Selection,
-    /// Silence while it turns to another satellite. Only for selections that have one satellite at a time.
-    pub interruption: Span,
-    /// True where it passes on packets of others: a gateway, or a bent-pipe relay on the ground.
-    pub relays: bool,
+    /// How it selects satellites.
+    pub selection: SatelliteSelection,
+    /// Outage during a handover. Only for selections with one satellite at a time.
+    pub handover_outage: Span,
+    /// True if it forwards packets of others, like a gateway or a relay on the ground.
+    pub forwards: bool,
 }
 
-/// A link on the ground between two stations, both ways.
+/// A bidirectional link between two stations on the ground.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fibre {
-    /// One end, by name.
+    /// Name of one end.
     pub from: String,
-    /// The other.
+    /// Name of the other end.
     pub to: String,
-    /// Its delay one way; none: the geodesic distance at two thirds of the speed of light, times `1.5` for the way that cables take.
+    /// One-way delay. `None` computes it from the geodesic distance at two thirds of the speed of
+    /// light, times 1.5 for the length of cables.
     pub delay: Option<Span>,
 }
 
-/// What makes a way short.
+/// Routing metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// Propagation delay.
     #[default]
     Delay,
-    /// Hops; among equals, delay.
+    /// Number of hops; delay breaks ties.
     Hops,
 }
 
-/// What a network is made of.
+/// Description of a network.
 #[derive(Debug, Clone)]
 pub struct NetworkSpec {
     /// The satellites.
     pub constellation: Constellation,
-    /// When the network's time begins.
+    /// Start of the network's time.
     pub begins: Epoch,
-    /// Who is on the ground.
+    /// The ground stations.
     pub stations: Vec<Station>,
-    /// Which satellites are linked.
+    /// Patterns of inter-satellite links.
     pub isl: IslPattern,
-    /// Longest inter-satellite link, metres; none: as far as the line of sight stays 80 km above the ground.
-    pub isl_range_m: Option<f64>,
-    /// Longest link between station and satellite, metres; none: only elevation counts.
-    pub ground_range_m: Option<f64>,
+    /// Maximum length of inter-satellite links in metres. `None` requires only a line of sight 80
+    /// km above the ground.
+    pub max_isl_length_m: Option<f64>,
+    /// Maximum length of links between stations and satellites in metres. `None` requires only the
+    /// elevation.
+    pub max_ground_link_length_m: Option<f64>,
     /// Links on the ground.
     pub fibres: Vec<Fibre>,
-    /// What routes are chosen by.
+    /// Routing metric.
     pub metric: Metric,
-    /// Nodes that routes avoid, by name.
+    /// Names of nodes that routes avoid.
     pub avoid: Vec<String>,
 }
 
@@ -82,27 +88,29 @@ pub struct NetworkSpec {
 #[derive(Debug, Clone)]
 pub struct Network {
     spec: NetworkSpec,
-    /// By station: its place, Earth-fixed.
-    places: Vec<Ecef>,
-    /// By station: the unit vector that points up from the ellipsoid there.
+    /// Earth-fixed position by station.
+    station_positions: Vec<Ecef>,
+    /// Unit normal of the ellipsoid by station.
     ups: Vec<[f64; 3]>,
-    /// By satellite: sine of the lowest elevation that its shell allows.
+    /// Sine of the minimum elevation by satellite.
     shell_sines: Vec<f64>,
     isls: Vec<(Node, Node)>,
     fibres: Vec<(Node, Node, Span)>,
-    /// Neighbours by ISL: those of satellite `s`, each with the link's index, stand from `isl_starts[s]` to `isl_starts[s + 1]`.
+    /// Neighbours by ISL: those of satellite `s`, with the index of the link, are at
+    /// `isl_starts[s]` to `isl_starts[s + 1]`.
     isl_starts: Vec<u32>,
     isl_ends: Vec<(u32, u32)>,
-    /// By node: true where routes avoid it.
+    /// By node: true if routes avoid it.
     avoided: Vec<bool>,
     names: BTreeMap<String, Node>,
 }
 
 impl Network {
-    /// Checks `spec`.
+    /// Checks `spec` and builds the network.
     ///
     /// # Errors
-    /// Two stations of one name, a fibre or an avoided node that names nothing, coordinates or elevations that cannot be.
+    /// Duplicate station names, unknown ends of fibres or avoided nodes, or invalid coordinates or
+    /// elevations.
     pub fn new(spec: NetworkSpec) -> Result<Self, OrbitError> {
         checks::ranges(&spec)?;
         let names = checks::names(&spec)?;
@@ -120,24 +128,24 @@ impl Network {
             avoided[node.0 as usize] = true;
         }
         let (isl_starts, isl_ends) = adjacency(satellites, &isls);
-        let places = spec.stations.iter().map(|station| station.place.to_ecef()).collect();
+        let station_positions = spec.stations.iter().map(|station| station.place.to_ecef()).collect();
         let ups = spec.stations.iter().map(|station| up(station.place)).collect();
         let shell_sines =
             (0..satellites).map(|index| libm::sin(spec.constellation.min_elevation_deg(index).to_radians())).collect();
-        Ok(Self { spec, places, ups, shell_sines, isls, fibres, isl_starts, isl_ends, avoided, names })
+        Ok(Self { spec, station_positions, ups, shell_sines, isls, fibres, isl_starts, isl_ends, avoided, names })
     }
 
-    /// How many satellites.
+    /// Number of satellites.
     pub fn satellites(&self) -> usize {
         self.spec.constellation.len()
     }
 
-    /// The stations.
+    /// The ground stations.
     pub fn stations(&self) -> &[Station] {
         &self.spec.stations
     }
 
-    /// How many nodes.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.satellites() + self.stations().len()
     }
@@ -147,17 +155,17 @@ impl Network {
         Node((self.satellites() + index) as u32)
     }
 
-    /// The station that `node` is, by index.
+    /// The index of the station that `node` is; `None` for a satellite.
     pub fn station_of(&self, node: Node) -> Option<usize> {
         (node.0 as usize).checked_sub(self.satellites())
     }
 
-    /// The node called `name`; of satellites that share a name, the first.
+    /// The node called `name`. If satellites share a name, the first one.
     pub fn find(&self, name: &str) -> Option<Node> {
         self.names.get(name).copied()
     }
 
-    /// The node's name; empty for a node that is not of this network.
+    /// The name of `node`; empty for a node of another network.
     pub fn name(&self, node: Node) -> &str {
         match self.station_of(node) {
             None => self.spec.constellation.name(node.0 as usize),
@@ -170,12 +178,12 @@ impl Network {
         &self.isls
     }
 
-    /// Links on the ground, each once, with their delay.
+    /// Links on the ground with their delays, each once.
     pub fn fibres(&self) -> &[(Node, Node, Span)] {
         &self.fibres
     }
 
-    /// When its time begins.
+    /// Start of the network's time.
     pub fn begins(&self) -> Epoch {
         self.spec.begins
     }
@@ -185,18 +193,20 @@ impl Network {
         &self.spec.constellation
     }
 
-    /// What routes are chosen by.
+    /// Routing metric.
     pub fn metric(&self) -> Metric {
         self.spec.metric
     }
 
-    /// True where ways of others may lead through `node`: satellites and stations that relay, unless they are avoided.
-    pub fn passes_on(&self, node: Node) -> bool {
-        let relays = self.station_of(node).is_none_or(|index| self.stations().get(index).is_some_and(|s| s.relays));
-        relays && self.avoided.get(node.0 as usize) == Some(&false)
+    /// True if routes of others may pass through `node`: satellites and forwarding stations, unless
+    /// avoided.
+    pub fn forwards(&self, node: Node) -> bool {
+        let forwards = self.station_of(node).is_none_or(|index| self.stations().get(index).is_some_and(|s| s.forwards));
+        forwards && self.avoided.get(node.0 as usize) == Some(&false)
     }
 
-    /// The links by ISL of a satellite: the other end, and the link's place in [`Network::isls`]. Nothing for a station.
+    /// The ISLs of a satellite: the other end, and the index in [`Network::isls`]. Empty for a
+    /// station.
     pub(crate) fn isls_of(&self, satellite: u32) -> &[(u32, u32)] {
         let index = satellite as usize;
         match (self.isl_starts.get(index), self.isl_starts.get(index + 1)) {
@@ -210,11 +220,11 @@ impl Network {
         self.fibres.iter().find(|(x, y, _)| (*x, *y) == (a, b) || (*x, *y) == (b, a)).map(|(_, _, delay)| *delay)
     }
 
-    pub(crate) fn places(&self) -> &[Ecef] {
-        &self.places
+    pub(crate) fn station_positions(&self) -> &[Ecef] {
+        &self.station_positions
     }
 
-    /// The unit vector that points up at station `index`.
+    /// Unit normal of the ellipsoid at station `index`.
     pub(crate) fn up(&self, index: usize) -> [f64; 3] {
         self.ups[index]
     }
@@ -223,16 +233,16 @@ impl Network {
         &self.shell_sines
     }
 
-    pub(crate) fn isl_range_m(&self) -> Option<f64> {
-        self.spec.isl_range_m
+    pub(crate) fn max_isl_length_m(&self) -> Option<f64> {
+        self.spec.max_isl_length_m
     }
 
-    pub(crate) fn ground_range_m(&self) -> Option<f64> {
-        self.spec.ground_range_m
+    pub(crate) fn max_ground_link_length_m(&self) -> Option<f64> {
+        self.spec.max_ground_link_length_m
     }
 }
 
-/// The normal of the ellipsoid at `place`: geodetic latitude is its angle to the equator's plane.
+/// Unit normal of the ellipsoid at `place`: geodetic latitude is its angle to the equatorial plane.
 fn up(place: Geodetic) -> [f64; 3] {
     let (latitude, longitude) = (place.latitude_deg.to_radians(), place.longitude_deg.to_radians());
     let (sin_latitude, cos_latitude) = libm::sincos(latitude);
@@ -240,7 +250,7 @@ fn up(place: Geodetic) -> [f64; 3] {
     [cos_latitude * cos_longitude, cos_latitude * sin_longitude, sin_latitude]
 }
 
-/// Neighbours of each satellite as one array, and where each one's begin.
+/// The neighbours of all satellites in one array, and where those of each begin.
 fn adjacency(satellites: usize, isls: &[(Node, Node)]) -> (Vec<u32>, Vec<(u32, u32)>) {
     let mut starts = vec![0; satellites + 1];
     for (a, b) in isls {

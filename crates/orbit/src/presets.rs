@@ -1,15 +1,17 @@
 //! Constellations by name.
 //!
-//! Two families. Those with an altitude in their name are the shells that the Hypatia study (Kassing et al., IMC 2020, table 1 and its scripts) generates,
-//! mean motion and lowest elevation included, so that its figures can be set beside ours. The others are whole systems as their operators filed or built
-//! them; their mean motions follow from the altitude by [`revolutions_per_day`], which the Earth's flattening shifts by up to 4 km.
+//! Names with an altitude are shells as generated in the Hypatia study (Kassing et al., IMC 2020,
+//! table 1 and its scripts), including mean motion and minimum elevation, for comparison with its
+//! figures. The others are whole systems as filed or built by their operators. Their mean motions
+//! follow from the altitude by [`mean_motion_rev_per_day`]; the Earth's flattening shifts them by
+//! up to 4 km.
 //!
-//! Filings state altitudes, inclinations, planes, and satellites in a plane, and no phase between planes: [`PhaseShift::OddHalf`] is our choice where no
-//! source is named.
+//! Filings state altitudes, inclinations, planes and satellites per plane, but no phase between
+//! planes. [`PhaseShift::OddHalf`], which Hypatia uses, is our choice if no source is named.
 
-use crate::{OrbitError, PhaseShift, Shell, revolutions_per_day};
+use crate::{OrbitError, PhaseShift, Shell, mean_motion_rev_per_day};
 
-/// Names that [`shells`] knows, with a line about each.
+/// Names of all presets, with one-line descriptions.
 pub fn names() -> &'static [(&'static str, &'static str)] {
     &[
         ("kuiper-630", "34 x 34 at 51.9 degrees, as the Hypatia study generates it"),
@@ -23,76 +25,85 @@ pub fn names() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
-/// The shells of the constellation `name`: `kuiper-630`, `starlink-550`, `telesat-1015` (as the Hypatia study generates them), `oneweb`, `iridium`, and
-/// several shells at once: `kuiper`, `starlink`, `telesat`.
+/// The shells of the constellation `name`.
+///
+/// Single shells: `kuiper-630`, `starlink-550`, `telesat-1015` (as in the Hypatia study), `oneweb`,
+/// `iridium`. Several shells: `kuiper`, `starlink`, `telesat`.
 ///
 /// # Errors
-/// A name that stands for nothing, with the nearest ones.
+/// The name is unknown; the error lists the nearest ones.
 pub fn shells(name: &str) -> Result<Vec<Shell>, OrbitError> {
     Ok(match name {
-        // The Hypatia study's shells: planes, satellites, inclination, revolutions a day, lowest elevation.
+        // The Hypatia study's shells: planes, satellites, inclination, revolutions per day, minimum
+        // elevation.
         "kuiper-630" => vec![delta(name, 34, 34, 51.9, 14.80, 30.0)],
         "starlink-550" => vec![delta(name, 72, 22, 53.0, 15.19, 25.0)],
         "telesat-1015" => vec![delta(name, 27, 13, 98.98, 13.66, 10.0)],
         "oneweb" => vec![oneweb()],
         "iridium" => vec![iridium()],
-        // Kuiper Systems, FCC file SAT-LOA-20190704-00057 (granted by FCC 20-102), technical appendix: shells, and 35 degrees for customers.
+        // Kuiper Systems, FCC file SAT-LOA-20190704-00057 (granted by FCC 20-102), technical
+        // appendix: shells, and 35 degrees for customers.
         "kuiper" => vec![
-            delta("kuiper-630", 34, 34, 51.9, revolutions_per_day(630.0), 35.0),
-            delta("kuiper-610", 36, 36, 42.0, revolutions_per_day(610.0), 35.0),
-            delta("kuiper-590", 28, 28, 33.0, revolutions_per_day(590.0), 35.0),
+            delta("kuiper-630", 34, 34, 51.9, mean_motion_rev_per_day(630.0), 35.0),
+            delta("kuiper-610", 36, 36, 42.0, mean_motion_rev_per_day(610.0), 35.0),
+            delta("kuiper-590", 28, 28, 33.0, mean_motion_rev_per_day(590.0), 35.0),
         ],
-        // SpaceX, FCC file SAT-MOD-20200417-00037 (granted by FCC 21-48): shells, and 25 degrees for customers. Its two shells at 97.6 degrees share an
-        // altitude.
+        // SpaceX, FCC file SAT-MOD-20200417-00037 (granted by FCC 21-48): shells, and 25 degrees
+        // for customers. Its two shells at 97.6 degrees share an altitude.
         "starlink" => vec![
-            delta("starlink-550", 72, 22, 53.0, revolutions_per_day(550.0), 25.0),
-            delta("starlink-540", 72, 22, 53.2, revolutions_per_day(540.0), 25.0),
-            delta("starlink-570", 36, 20, 70.0, revolutions_per_day(570.0), 25.0),
-            delta("starlink-560a", 6, 58, 97.6, revolutions_per_day(560.0), 25.0),
-            delta("starlink-560b", 4, 43, 97.6, revolutions_per_day(560.0), 25.0),
+            delta("starlink-550", 72, 22, 53.0, mean_motion_rev_per_day(550.0), 25.0),
+            delta("starlink-540", 72, 22, 53.2, mean_motion_rev_per_day(540.0), 25.0),
+            delta("starlink-570", 36, 20, 70.0, mean_motion_rev_per_day(570.0), 25.0),
+            delta("starlink-560a", 6, 58, 97.6, mean_motion_rev_per_day(560.0), 25.0),
+            delta("starlink-560b", 4, 43, 97.6, mean_motion_rev_per_day(560.0), 25.0),
         ],
         // Telesat, FCC file SAT-MPL-20200526-00053: 351 and 1,320 satellites, 10 degrees.
         "telesat" => vec![
-            delta("telesat-1015", 27, 13, 98.98, revolutions_per_day(1015.0), 10.0),
-            delta("telesat-1325", 40, 33, 50.88, revolutions_per_day(1325.0), 10.0),
+            delta("telesat-1015", 27, 13, 98.98, mean_motion_rev_per_day(1015.0), 10.0),
+            delta("telesat-1325", 40, 33, 50.88, mean_motion_rev_per_day(1325.0), 10.0),
         ],
         _ => {
             return Err(OrbitError::Unknown {
                 what: "constellation",
                 name: name.to_owned(),
-                help: crate::nearest::help(name, names().iter().map(|(known, _)| *known)),
+                help: crate::suggestions::help(name, names().iter().map(|(known, _)| *known)),
             });
         }
     })
 }
 
-/// A shell whose planes are spread over the whole circle.
+/// A shell whose planes are spread over 360 degrees.
 fn delta(name: &str, planes: u32, per_plane: u32, inclination: f64, revolutions: f64, elevation: f64) -> Shell {
     Shell {
         name: name.to_owned(),
         planes,
         per_plane,
         inclination_deg: inclination,
-        revolutions_per_day: revolutions,
-        spread_deg: 360.0,
+        mean_motion_rev_per_day: revolutions,
+        raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: elevation,
     }
 }
 
-/// OneWeb as flown: 12 planes of 49 at 1,200 km (ISRO on its launches LVM3-M2 and M3), 15.225 degrees apart with a narrower seam (operator's figures, as resellers
-/// print them). It was licensed with 18 planes of 40 (FCC 17-77) and often described with 18 of 36. Real planes differ by 4 km in altitude: ours do not.
+/// OneWeb as flown: 12 planes of 49 at 1,200 km (ISRO on its launches LVM3-M2 and M3), 15.225
+/// degrees apart with a narrower seam (operator's figures as printed by resellers).
 ///
-/// Lowest elevation: the licence's 55 degrees needs its 18 planes; with 12, the equator midway between two planes is always served down from 45 degrees (our
-/// choice: half the distance of planes and half that of satellites in a plane, as angles at the Earth's centre, make up 8.4 degrees).
+/// The licence has 18 planes of 40 (FCC 17-77), and many descriptions 18 of 36. Real planes differ
+/// by 4 km in altitude; these do not. The licence's minimum elevation of 55 degrees requires 18
+/// planes. With 12, the equator midway between two planes is always covered down to 45 degrees, our
+/// choice: half the plane spacing and half the in-plane spacing, as angles at the Earth's centre,
+/// combine to 8.4 degrees.
 fn oneweb() -> Shell {
-    Shell { spread_deg: 12.0 * 15.225, ..delta("oneweb", 12, 49, 87.9, revolutions_per_day(1200.0), 45.0) }
+    Shell { raan_spread_deg: 12.0 * 15.225, ..delta("oneweb", 12, 49, 87.9, mean_motion_rev_per_day(1200.0), 45.0) }
 }
 
-/// Iridium: 6 planes of 11 at 780 km and 86.4 degrees, planes that go the same way 31.6 degrees apart, 22 at the seam (Pratt et al., "An operational and performance
-/// overview of the IRIDIUM low earth orbit satellite system", IEEE Communications Surveys 2 (2), 1999); 8.2 degrees of elevation (the same).
+/// Iridium: 6 planes of 11 at 780 km and 86.4 degrees; co-rotating planes are 31.6 degrees apart,
+/// the seam 22 degrees; minimum elevation 8.2 degrees (Pratt et al., "An operational and
+/// performance overview of the IRIDIUM low earth orbit satellite system", IEEE Communications
+/// Surveys 2 (2), 1999).
 fn iridium() -> Shell {
-    Shell { spread_deg: 6.0 * 31.6, ..delta("iridium", 6, 11, 86.4, revolutions_per_day(780.0), 8.2) }
+    Shell { raan_spread_deg: 6.0 * 31.6, ..delta("iridium", 6, 11, 86.4, mean_motion_rev_per_day(780.0), 8.2) }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Shortest ways over a topology, for the destinations that someone needs.
+//! Shortest paths over a topology towards some destinations.
 
 use crate::{Network, Node, Topology};
 use bentpipe_units::Span;
 use graph::Graph;
-use tree::{Search, Tree};
+use tree::{SearchBuffers, ShortestPathTree};
 
 mod disjoint;
 mod graph;
@@ -11,38 +11,41 @@ mod tree;
 
 pub use disjoint::disjoint_paths;
 
-/// The next hop of every node towards each of some destinations.
+/// The next hop of every node towards each destination.
 ///
-/// Stations are ends: a way leads through one only where it relays, and through an avoided node never (unless it is an end itself). A station that is silent
-/// keeps its ways: what is sent there waits. Among ways of one length (to the nanosecond) the next hop is the node of lowest index.
+/// Stations are ends: a path passes through one only if it forwards, and never through an avoided
+/// node, except as an end. A station in an outage keeps its routes: packets for it wait. Among
+/// paths of equal length (to the nanosecond), the next hop with the lowest index wins.
 #[derive(Debug, Clone)]
 pub struct Routes {
     destinations: Vec<Node>,
-    trees: Vec<Tree>,
+    trees: Vec<ShortestPathTree>,
     graph: Graph,
-    search: Search,
+    search: SearchBuffers,
 }
 
-/// One way, from end to end.
+/// A path from end to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// The nodes, both ends included.
+    /// The nodes, including both ends.
     pub nodes: Vec<Node>,
-    /// Propagation delay one way.
+    /// One-way propagation delay.
     pub delay: Span,
 }
 
 impl Routes {
-    /// The ways to `destinations` over `topology`.
+    /// Computes the routes to `destinations` over `topology`.
     pub fn new(network: &Network, topology: &Topology, destinations: &[Node]) -> Self {
         let graph = Graph::new(network, topology);
-        let mut search = Search::default();
-        let trees = destinations.iter().map(|to| Tree::new(&graph, to.0, &mut search)).collect();
+        let mut search = SearchBuffers::default();
+        let trees = destinations.iter().map(|to| ShortestPathTree::new(&graph, to.0, &mut search)).collect();
         Self { destinations: destinations.to_vec(), trees, graph, search }
     }
 
-    /// The same destinations over a topology a little later: starts from the ways found last, so that little change costs little. The result is that of
-    /// [`Routes::new`]. True where some next hop differs from before.
+    /// Updates the routes for a later topology, starting from the present ones, so that small
+    /// changes are cheap.
+    ///
+    /// The result equals that of [`Routes::new`]. Returns true if any next hop has changed.
     pub fn update(&mut self, network: &Network, topology: &Topology) -> bool {
         self.graph.fill(network, topology);
         let mut changed = false;
@@ -57,18 +60,19 @@ impl Routes {
         &self.destinations
     }
 
-    /// The next node on the way from `node` to destination number `destination`; none where there is no way, or at its end.
+    /// The next hop from `node` to destination number `destination`; `None` if there is no route,
+    /// or at the destination.
     pub fn next(&self, node: Node, destination: usize) -> Option<Node> {
         self.trees.get(destination)?.next(node.0).map(Node)
     }
 
-    /// Propagation delay of the way from `node` to destination number `destination`.
+    /// Propagation delay from `node` to destination number `destination`.
     pub fn delay(&self, node: Node, destination: usize) -> Option<Span> {
         let length = self.trees.get(destination)?.length(node.0)?;
         Some(Span::from_nanos(self.graph.delay_ns(length)))
     }
 
-    /// The whole way.
+    /// The path from `from` to destination number `destination`.
     pub fn path(&self, from: Node, destination: usize) -> Option<Path> {
         let delay = self.delay(from, destination)?;
         let mut nodes = vec![from];

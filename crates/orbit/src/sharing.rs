@@ -1,10 +1,14 @@
-//! Pairs of flows that share a transmitter while their round trips differ: where fairness between flows of different round trips can be studied, and when.
+//! Finds pairs of flows that share a transmitter while their RTTs differ: when and where RTT
+//! fairness can be studied.
 //!
-//! The transmitter that a flow starts from does not count: that flows of one sender share it is no discovery, and their sender could arrange it otherwise.
+//! The transmitter of a common sender does not count, since that sender could schedule its flows
+//! itself.
 //!
-//! [`find`] samples the ways of all flows at steps, and looks at each transmitter for the flows with the shortest and the longest round trips. Pairs that promise
-//! most are then followed through all samples. The work is bounded: [`MOST_SAMPLES`] ways, [`PAIRS_EACH`] pairs at each transmitter and sample, and
-//! [`FOLLOWED`] pairs to the end; a pair that is never among the most different ones of any transmitter is not found.
+//! [`find`] samples the paths of all flows at regular steps and pairs the flows with the shortest
+//! and the longest RTTs at each transmitter. It then follows the most promising pairs through all
+//! samples. The work is bounded by [`MOST_SAMPLES`] paths, [`PAIRS_EACH`] pairs per transmitter and
+//! sample, and [`FOLLOWED`] pairs to the end. It misses a pair that is never among the most
+//! different ones of any transmitter.
 
 use crate::{Network, Node, OrbitError};
 use bentpipe_units::{Span, Time};
@@ -14,72 +18,74 @@ use history::History;
 mod candidates;
 mod history;
 
-/// Most ways that are sampled: flows times samples. Each takes four bytes of memory and about 0.2 us.
+/// Limit of sampled paths: flows times samples. Each takes four bytes and about 0.2 us.
 pub const MOST_SAMPLES: usize = 20_000_000;
-/// Most pairs taken at one transmitter and sample: the flows of shortest round trips with those of longest.
+/// Limit of pairs per transmitter and sample: the flows with the shortest RTTs, each with those of
+/// the longest.
 pub const PAIRS_EACH: usize = 32;
-/// Most pairs that are followed through all samples: those with the largest sums of ratios where they were taken.
+/// Limit of pairs followed through all samples: those with the largest sums of RTT ratios.
 pub const FOLLOWED: usize = 20_000;
 
-/// What to look for.
+/// Parameters of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// The ends of flows. Data may go either way: both are looked at, and ways back are taken to be the ways there.
+    /// The ends of the flows. Both directions of data are considered, with the same path in both.
     pub flows: Vec<(Node, Node)>,
-    /// When the first sample is taken.
+    /// Time of the first sample.
     pub begins: Time,
-    /// For how long samples are taken.
+    /// Length of the sampled interval.
     pub length: Span,
-    /// Time between samples.
+    /// Interval between samples.
     pub step: Span,
-    /// Least ratio of the longer round trip to the shorter, at least 1.
+    /// Minimum ratio of the longer RTT to the shorter; at least 1.
     pub least_ratio: f64,
-    /// Whether a node has one transmitter for all that it reaches over ground links (as in the Hypatia study), or one for each.
+    /// True if each node has one transmitter for all its ground links (as in the Hypatia study),
+    /// false if one per link.
     pub shared_ground: bool,
-    /// Most results.
+    /// Maximum number of results.
     pub most: usize,
-    /// Most results that one flow takes part in, so that one remarkable flow does not fill the list.
+    /// Maximum number of results per flow, so that one flow does not fill the list.
     pub per_flow: usize,
 }
 
-/// What is shared: a queue, and the link or links behind it.
+/// A shared transmitter: a queue and the links behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transmitter {
-    /// Of a link from one node to another.
+    /// The transmitter of a link from one node to another.
     Link(Node, Node),
-    /// Of a node for all of its ground links.
+    /// The transmitter of a node for all its ground links.
     Ground(Node),
 }
 
-/// Two flows that share a transmitter.
+/// Two flows that share a transmitter for some time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sharing {
-    /// Each from whom to whom; the one of shorter round trip first.
+pub struct SharedTransmitter {
+    /// Sender and receiver of each; the flow with the shorter RTT first.
     pub flows: [(Node, Node); 2],
-    /// What they share, in the order in which it first occurs: at any time at least one of these.
+    /// What they share, in order of first occurrence. They share at least one of these at any time.
     pub shared: Vec<Transmitter>,
-    /// From this sample.
+    /// First sample at which they share a transmitter.
     pub from: Time,
-    /// Until the first sample at which they share nothing, or the end of the search.
+    /// First sample at which they no longer do, or the end of the search.
     pub to: Time,
-    /// Round trips of the empty path (propagation), means over that time.
+    /// Mean propagation RTTs over that time.
     pub rtts: [Span; 2],
 }
 
-impl Sharing {
-    /// The longer round trip by the shorter.
+impl SharedTransmitter {
+    /// Ratio of the longer RTT to the shorter.
     pub fn ratio(&self) -> f64 {
         self.rtts[1].as_secs_f64() / self.rtts[0].as_secs_f64()
     }
 
-    /// What results are sorted by: ratio of round trips times duration in seconds.
+    /// Sort key of results: RTT ratio times duration in seconds.
     pub fn score(&self) -> f64 {
         self.ratio() * self.to.since(self.from).as_secs_f64()
     }
 }
 
-/// Every two of `nodes`, once.
-pub fn every_pair(nodes: &[Node]) -> Vec<(Node, Node)> {
+/// All unordered pairs of `nodes`.
+pub fn all_pairs(nodes: &[Node]) -> Vec<(Node, Node)> {
     let rest = |(index, from): (usize, &Node)| {
         let from = *from;
         nodes[index + 1..].iter().map(move |to| (from, *to))
@@ -87,21 +93,23 @@ pub fn every_pair(nodes: &[Node]) -> Vec<(Node, Node)> {
     nodes.iter().enumerate().flat_map(rest).collect()
 }
 
-/// The pairs of flows that share a transmitter with round trips that differ most for longest, best first.
+/// Finds pairs of flows that share a transmitter, sorted by [`SharedTransmitter::score`], best
+/// first.
 ///
 /// # Errors
-/// A satellite that cannot be followed, a step of no length, a ratio below 1, more samples than [`MOST_SAMPLES`].
-pub fn find(network: &Network, search: &Search) -> Result<Vec<Sharing>, OrbitError> {
+/// A satellite cannot be propagated, the step is zero, the ratio is below 1, or there are more
+/// samples than [`MOST_SAMPLES`].
+pub fn find(network: &Network, search: &Search) -> Result<Vec<SharedTransmitter>, OrbitError> {
     check(search)?;
     let mut candidates = Candidates::default();
     let history = History::record(network, search, &mut candidates)?;
-    let mut found: Vec<Sharing> =
+    let mut found: Vec<SharedTransmitter> =
         candidates.best(FOLLOWED).into_iter().flat_map(|pair| history.follow(network, search, pair)).collect();
     found.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| (a.flows, a.from).cmp(&(b.flows, b.from))));
-    let mut results: Vec<Sharing> = Vec::new();
+    let mut results: Vec<SharedTransmitter> = Vec::new();
     for sharing in found {
         let crowded = |flow: &(Node, Node)| {
-            let same = |other: &&Sharing| other.flows.iter().any(|other| ends(*other) == ends(*flow));
+            let same = |other: &&SharedTransmitter| other.flows.iter().any(|other| ends(*other) == ends(*flow));
             results.iter().filter(same).count() >= search.per_flow
         };
         if results.len() < search.most && !sharing.flows.iter().any(crowded) {
@@ -111,7 +119,7 @@ pub fn find(network: &Network, search: &Search) -> Result<Vec<Sharing>, OrbitErr
     Ok(results)
 }
 
-/// A flow without its direction.
+/// A flow without direction.
 fn ends((from, to): (Node, Node)) -> (Node, Node) {
     (from.min(to), from.max(to))
 }
@@ -133,12 +141,13 @@ fn check(search: &Search) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// How many samples there are: one at least.
+/// Number of samples; at least one.
 fn samples(search: &Search) -> u64 {
     search.length.as_nanos().div_ceil(search.step.as_nanos()).max(1)
 }
 
-/// The transmitters on a way, each with its hop's place; `reversed`: where data goes from its last node to its first. The sender's own is left out.
+/// The transmitters on a path with their hops, except that of the sender. `reversed` if data flows
+/// from the last node to the first.
 fn transmitters(
     network: &Network,
     shared_ground: bool,

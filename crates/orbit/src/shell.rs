@@ -1,61 +1,66 @@
-//! Walker shells: circular orbits of one inclination, evenly spread planes, evenly spread satellites.
+//! Walker shells: circular orbits of one inclination, evenly spaced planes, evenly spaced
+//! satellites.
 
 use crate::OrbitError;
-use crate::elements::MOST;
+use crate::elements::MAX_SATELLITES;
 use std::f64::consts::TAU;
 
-/// Earth's gravitational parameter, km³/s² (WGS72, as the propagator has it for shells).
+/// Gravitational parameter of the Earth in km³/s² (WGS72, as used by the propagator for shells).
 const MU: f64 = 398_600.8;
-/// The equator's radius, km (WGS72).
+/// Equatorial radius in km (WGS72).
 const RADIUS_KM: f64 = 6_378.135;
-/// Lowest orbit that a shell may have, km: below it air drags a satellite down within a day or so (our choice).
+/// Lowest altitude of a shell in km. Our choice: below it, drag brings a satellite down within
+/// about a day.
 const LOWEST_KM: f64 = 120.0;
-/// Slowest orbit that a shell may have, revolutions a day: half way to the Moon (our choice).
+/// Lowest mean motion of a shell in revolutions per day. Our choice: half way to the Moon.
 const SLOWEST: f64 = 0.1;
 
-/// One shell, as the Hypatia study writes them down, and as Walker's `i: t/p/f`.
+/// A Walker shell (`i: t/p/f`), with the parameters of the Hypatia study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shell {
-    /// Its name: satellites are called `name-plane-index`.
+    /// Name: satellites are called `name-plane-index`.
     pub name: String,
-    /// Orbital planes.
+    /// Number of orbital planes.
     pub planes: u32,
-    /// Satellites in each.
+    /// Satellites per plane.
     pub per_plane: u32,
-    /// Inclination, degrees.
+    /// Inclination in degrees.
     pub inclination_deg: f64,
-    /// Revolutions a day (Kozai mean motion, as in a TLE).
-    pub revolutions_per_day: f64,
-    /// Range of ascending nodes over which planes are spread, degrees: 360 (Walker delta) or 180 (Walker star). Planes are `spread_deg / planes` apart; below
-    /// 360 there is a seam between the last and the first, across which the grid has no links.
-    pub spread_deg: f64,
-    /// Shift in mean anomaly from one plane to the next, degrees.
+    /// Mean motion in revolutions per day (Kozai, as in a TLE).
+    pub mean_motion_rev_per_day: f64,
+    /// Range of right ascension (RAAN) over which planes are spread, in degrees: 360 (Walker delta)
+    /// or 180 (Walker star).
+    ///
+    /// Planes are `raan_spread_deg / planes` apart. Below 360 there is a seam between the last
+    /// plane and the first, which the grid does not cross.
+    pub raan_spread_deg: f64,
+    /// Shift in mean anomaly from one plane to the next.
     pub phase_deg: PhaseShift,
-    /// Lowest usable elevation that the operator states, degrees.
+    /// Minimum elevation stated by the operator, in degrees.
     pub min_elevation_deg: f64,
 }
 
-/// How satellites of neighbouring planes are shifted against each other.
+/// Phase shift between neighbouring planes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PhaseShift {
-    /// Odd planes by half of the spacing in a plane (Hypatia).
+    /// Odd planes are shifted by half the in-plane spacing (Hypatia).
     OddHalf,
-    /// Each plane by so many degrees more than the one before (Walker: 360 f / t).
+    /// Each plane is shifted by this many degrees relative to the previous one (Walker: 360 f / t).
     Each(f64),
 }
 
 impl Shell {
-    /// Satellites in all.
+    /// Total number of satellites.
     pub fn satellites(&self) -> usize {
         self.planes as usize * self.per_plane as usize
     }
 
-    /// Refuses what cannot be: no planes, an inclination beyond 180 degrees, orbits under the ground.
+    /// Checks the parameters: planes, inclination, altitude.
     ///
     /// # Errors
-    /// The value that is wrong.
+    /// The invalid value.
     pub fn check(&self) -> Result<(), OrbitError> {
-        let fastest = revolutions_per_day(LOWEST_KM);
+        let fastest = mean_motion_rev_per_day(LOWEST_KM);
         let refuse = |what: &str, value: String, allowed: String| {
             Err(OrbitError::Value { what: format!("{what} of shell `{}`", self.name), value, allowed })
         };
@@ -65,23 +70,23 @@ impl Shell {
         if self.per_plane == 0 {
             return refuse("number of satellites in a plane", "0".into(), "1 or more".into());
         }
-        if self.satellites() > MOST {
-            return refuse("number of satellites", self.satellites().to_string(), format!("up to {MOST}"));
+        if self.satellites() > MAX_SATELLITES {
+            return refuse("number of satellites", self.satellites().to_string(), format!("up to {MAX_SATELLITES}"));
         }
         if !(0.0..=180.0).contains(&self.inclination_deg) {
             return refuse("inclination", self.inclination_deg.to_string(), "0 to 180 degrees".into());
         }
-        if !(SLOWEST..=fastest).contains(&self.revolutions_per_day) {
+        if !(SLOWEST..=fastest).contains(&self.mean_motion_rev_per_day) {
             return refuse(
                 "revolutions a day",
-                self.revolutions_per_day.to_string(),
+                self.mean_motion_rev_per_day.to_string(),
                 format!("{SLOWEST} to {fastest:.2} (at an altitude of {LOWEST_KM} km)"),
             );
         }
-        if !(self.spread_deg > 0.0 && self.spread_deg <= 360.0) {
+        if !(self.raan_spread_deg > 0.0 && self.raan_spread_deg <= 360.0) {
             return refuse(
                 "spread of planes",
-                self.spread_deg.to_string(),
+                self.raan_spread_deg.to_string(),
                 "above 0, up to 360 degrees; usual: 360 (delta), 180 (star)".into(),
             );
         }
@@ -98,7 +103,7 @@ impl Shell {
 
     /// Right ascension of the ascending node of `plane`, degrees.
     pub(crate) fn node_deg(&self, plane: u32) -> f64 {
-        f64::from(plane) * self.spread_deg / f64::from(self.planes)
+        f64::from(plane) * self.raan_spread_deg / f64::from(self.planes)
     }
 
     /// Mean anomaly of satellite `index` of `plane`, degrees, 0 to 360.
@@ -112,14 +117,15 @@ impl Shell {
         angle - 360.0 * libm::floor(angle / 360.0)
     }
 
-    /// Degrees between neighbours in a plane.
+    /// In-plane spacing in degrees.
     pub(crate) fn spacing_deg(&self) -> f64 {
         360.0 / f64::from(self.per_plane)
     }
 }
 
-/// Mean motion of a circular orbit at this altitude above the equator's radius, revolutions a day (two bodies).
-pub fn revolutions_per_day(altitude_km: f64) -> f64 {
+/// Mean motion of a circular orbit at an altitude above the equatorial radius, in revolutions per
+/// day (two-body).
+pub fn mean_motion_rev_per_day(altitude_km: f64) -> f64 {
     let a = RADIUS_KM + altitude_km;
     86_400.0 / TAU * libm::sqrt(MU / (a * a * a))
 }

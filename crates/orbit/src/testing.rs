@@ -1,8 +1,8 @@
 //! Small networks for the tests of this crate.
 
 use crate::{
-    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station,
-    revolutions_per_day,
+    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, SatelliteSelection, Shell, Station,
+    mean_motion_rev_per_day,
 };
 use bentpipe_units::{Epoch, Span};
 
@@ -14,8 +14,8 @@ pub(crate) fn shell(size: &str) -> Shell {
         planes: planes.parse().unwrap(),
         per_plane: per_plane.parse().unwrap(),
         inclination_deg: 60.0,
-        revolutions_per_day: revolutions_per_day(1_200.0),
-        spread_deg: 360.0,
+        mean_motion_rev_per_day: mean_motion_rev_per_day(1_200.0),
+        raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 10.0,
     }
@@ -27,9 +27,9 @@ pub(crate) fn station(name: &str, latitude_deg: f64, longitude_deg: f64) -> Stat
         name: name.into(),
         place: Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 },
         min_elevation_deg: None,
-        selection: Selection::All,
-        interruption: Span::ZERO,
-        relays: false,
+        selection: SatelliteSelection::All,
+        handover_outage: Span::ZERO,
+        forwards: false,
     }
 }
 
@@ -46,9 +46,9 @@ pub(crate) fn spec(size: &str) -> NetworkSpec {
             station("Nairobi", -1.3, 36.8),
             station("Sydney", -33.9, 151.2),
         ],
-        isl: IslPattern::Grid,
-        isl_range_m: None,
-        ground_range_m: None,
+        isl: IslPattern::PlusGrid,
+        max_isl_length_m: None,
+        max_ground_link_length_m: None,
         fibres: Vec::new(),
         metric: Metric::Delay,
         avoid: Vec::new(),

@@ -1,45 +1,46 @@
 //! A network at one time.
 
 use crate::selection::{SLOT, SLOT_OFFSET, choose};
-use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, Selection};
+use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::{Span, Time};
 
-mod lives;
-mod sights;
+mod visibility;
+mod visibility_end;
 
-/// A link that is there, but not now.
+/// An ISL that exists but cannot be used now.
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
-/// A satellite above a station's lowest elevation and within range.
+/// A satellite above a station's minimum elevation and within range.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sight {
-    /// The satellite's index.
+pub struct VisibleSatellite {
+    /// Index of the satellite.
     pub satellite: u32,
-    /// How high it stands, degrees.
+    /// Elevation in degrees.
     pub elevation_deg: f64,
-    /// How far away it is, metres.
+    /// Distance in metres.
     pub distance_m: f64,
 }
 
-/// Where everything is, who sees whom, who talks to whom.
+/// The network at one time: positions, visible satellites and attachments.
 ///
-/// Selections with a memory (longest-lived, slots) make it a function of the times it was moved through: [`Topology::new`], then
-/// [`Topology::advance`] with times that never go back. A station notices what happens between two of those times (a slot begins, its satellite sets) at the
-/// second of them: choices are as fine as the steps, and its silence begins there.
+/// Selections with a memory (longest visibility, slots) depend on the times through which it has
+/// advanced: [`Topology::new`], then [`Topology::advance`] with ascending times. A station notices
+/// what happens between two of those times (a slot begins, its satellite sets) at the second one.
+/// Selections are as fine as the steps, and outages begin there.
 #[derive(Debug, Clone)]
 pub struct Topology {
     at: Time,
     ephemeris: Ephemeris,
     /// Satellites, then stations.
     positions: Vec<Ecef>,
-    /// Of station `s`: from `sight_starts[s]` to `sight_starts[s + 1]`.
-    sights: Vec<Sight>,
-    sight_starts: Vec<u32>,
-    /// Likewise.
+    /// Of station `s`: from `visible_starts[s]` to `visible_starts[s + 1]`.
+    visible: Vec<VisibleSatellite>,
+    visible_starts: Vec<u32>,
+    /// Satellites attached to station `s`: `attached_starts[s]` to `attached_starts[s + 1]`.
     attached: Vec<u32>,
     attached_starts: Vec<u32>,
-    silent: Vec<Time>,
-    /// By inter-satellite link: its delay in nanoseconds, or [`NO_LINK`].
+    outage_until: Vec<Time>,
+    /// Delay of each inter-satellite link in nanoseconds, or [`NO_LINK`].
     isl_ns: Vec<u32>,
 }
 
@@ -47,58 +48,58 @@ impl Topology {
     /// The network at `at`.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to there.
+    /// A satellite cannot be propagated to that time.
     pub fn new(network: &Network, at: Time) -> Result<Self, OrbitError> {
         let stations = network.stations().len();
         let mut made = Self {
             at,
             ephemeris: Ephemeris::new(network.begins()),
             positions: Vec::with_capacity(network.nodes()),
-            sights: Vec::new(),
-            sight_starts: Vec::with_capacity(stations + 1),
+            visible: Vec::new(),
+            visible_starts: Vec::with_capacity(stations + 1),
             attached: Vec::new(),
             attached_starts: vec![0; stations + 1],
-            silent: vec![Time::ZERO; stations],
+            outage_until: vec![Time::ZERO; stations],
             isl_ns: Vec::with_capacity(network.isls().len()),
         };
         made.advance(network, at)?;
-        // Who is attached from the beginning has not just turned.
-        made.silent.fill(Time::ZERO);
+        // The initial attachment is no handover.
+        made.outage_until.fill(Time::ZERO);
         Ok(made)
     }
 
-    /// Moves on to `at`.
+    /// Advances to `at`.
     ///
     /// # Errors
-    /// A satellite that cannot be followed to there.
+    /// A satellite cannot be propagated to that time.
     pub fn advance(&mut self, network: &Network, at: Time) -> Result<(), OrbitError> {
         self.ephemeris.positions(network.constellation(), at, &mut self.positions)?;
         let new_slot = slot(network, at) != slot(network, self.at);
         self.at = at;
-        sights::look(network, &self.positions, &mut self.sights, &mut self.sight_starts);
-        self.positions.extend_from_slice(network.places());
+        visibility::visible_satellites(network, &self.positions, &mut self.visible, &mut self.visible_starts);
+        self.positions.extend_from_slice(network.station_positions());
         self.attach(network, new_slot);
         self.measure_isls(network);
         Ok(())
     }
 
-    /// Each station's choice among what it sees.
+    /// Selects the satellites of each station.
     fn attach(&mut self, network: &Network, new_slot: bool) {
         let before = std::mem::take(&mut self.attached);
         let before_starts = std::mem::take(&mut self.attached_starts);
         self.attached.reserve(before.len());
         self.attached_starts.push(0);
         for (index, station) in network.stations().iter().enumerate() {
-            let sights = &self.sights[self.sight_starts[index] as usize..self.sight_starts[index + 1] as usize];
-            if station.selection == Selection::All {
-                self.attached.extend(sights.iter().map(|sight| sight.satellite));
+            let visible = &self.visible[self.visible_starts[index] as usize..self.visible_starts[index + 1] as usize];
+            if station.selection == SatelliteSelection::All {
+                self.attached.extend(visible.iter().map(|satellite| satellite.satellite));
             } else {
                 let current = before[before_starts[index] as usize..before_starts[index + 1] as usize].first().copied();
-                let mut lives = |satellite| lives::until(network, index, satellite, self.at);
-                let chosen = choose(station.selection, sights, current, new_slot, &mut lives);
-                let satellite = chosen.map(|chosen| sights[chosen].satellite);
+                let mut visible_until = |satellite| visibility_end::visible_until(network, index, satellite, self.at);
+                let chosen = choose(station.selection, visible, current, new_slot, &mut visible_until);
+                let satellite = chosen.map(|chosen| visible[chosen].satellite);
                 if satellite.is_some() && satellite != current {
-                    self.silent[index] = self.at + station.interruption;
+                    self.outage_until[index] = self.at + station.handover_outage;
                 }
                 self.attached.extend(satellite);
             }
@@ -108,12 +109,12 @@ impl Topology {
 
     fn measure_isls(&mut self, network: &Network) {
         let positions = &self.positions;
-        let range = network.isl_range_m();
+        let range = network.max_isl_length_m();
         let length = |&(a, b): &(Node, Node)| {
             let (a, b) = (positions[a.0 as usize], positions[b.0 as usize]);
             let open = match range {
                 Some(range) => a.distance_m(b) <= range,
-                None => sights::clear_of_ground(a, b),
+                None => visibility::clear_of_ground(a, b),
             };
             if open { nanos(a.distance_m(b)) } else { NO_LINK }
         };
@@ -121,33 +122,33 @@ impl Topology {
         self.isl_ns.extend(network.isls().iter().map(length));
     }
 
-    /// Its time.
+    /// The time of the topology.
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// Where `node` is; the Earth's centre for a node that is not of the network.
+    /// Earth-fixed position of `node`; the Earth's centre for a node of another network.
     pub fn position(&self, node: Node) -> Ecef {
         self.positions.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// The satellites that station `index` sees, highest first.
-    pub fn sights(&self, index: usize) -> &[Sight] {
-        slice(&self.sights, &self.sight_starts, index)
+    /// The satellites visible from station `index`, highest first.
+    pub fn visible(&self, index: usize) -> &[VisibleSatellite] {
+        slice(&self.visible, &self.visible_starts, index)
     }
 
-    /// Of those, the satellites that it talks to now: all, one, or none.
+    /// The satellites attached to station `index`: all visible ones, one, or none.
     pub fn attached(&self, index: usize) -> &[u32] {
         slice(&self.attached, &self.attached_starts, index)
     }
 
-    /// Until when station `index` is silent, turning to the satellite that it is attached to; [`Time::ZERO`] where it is not.
-    pub fn silent_until(&self, index: usize) -> Time {
-        self.silent.get(index).copied().filter(|&until| until > self.at).unwrap_or(Time::ZERO)
+    /// End of the handover outage of station `index`; [`Time::ZERO`] if there is none.
+    pub fn outage_until(&self, index: usize) -> Time {
+        self.outage_until.get(index).copied().filter(|&until| until > self.at).unwrap_or(Time::ZERO)
     }
 
-    /// True where the two nodes can talk now: an inter-satellite link that is not too long, an attached satellite, a fibre.
-    pub fn linked(&self, network: &Network, a: Node, b: Node) -> bool {
+    /// True if two nodes are linked now: by an ISL within range, an attachment, or a fibre.
+    pub fn has_link(&self, network: &Network, a: Node, b: Node) -> bool {
         match (network.station_of(a), network.station_of(b)) {
             (None, None) => {
                 let open = |&(to, link): &(u32, u32)| to == b.0 && self.isl_ns[link as usize] != NO_LINK;
@@ -159,7 +160,8 @@ impl Topology {
         }
     }
 
-    /// Propagation delay between two nodes on a straight line, or over their fibre; never less than a nanosecond.
+    /// Propagation delay between two nodes, along a straight line or over their fibre. At least a
+    /// nanosecond.
     pub fn delay(&self, network: &Network, a: Node, b: Node) -> Span {
         let fibre = match (network.station_of(a), network.station_of(b)) {
             (Some(_), Some(_)) => network.fibre(a, b),
@@ -168,7 +170,7 @@ impl Topology {
         fibre.unwrap_or_else(|| Span::from_nanos(u64::from(nanos(self.position(a).distance_m(self.position(b))))))
     }
 
-    /// True where inter-satellite link `link` is not too long.
+    /// True if inter-satellite link `link` is within range.
     pub(crate) fn has_isl(&self, link: usize) -> bool {
         self.isl_ns[link] != NO_LINK
     }
@@ -179,19 +181,21 @@ impl Topology {
     }
 }
 
-/// Nanoseconds that light takes for a straight line of this length. At least one, so that no cycle of links is free: ways stay unique. Up to 4.3 s, which is
-/// three times to the Moon.
+/// Propagation delay in nanoseconds over a straight line.
+///
+/// At least one, so that no cycle of links has length zero and shortest paths are unique. At most
+/// 4.3 s, three times the distance of the Moon.
 fn nanos(distance_m: f64) -> u32 {
     (distance_m * (1e9 / SPEED_OF_LIGHT)).round().clamp(1.0, f64::from(NO_LINK - 1)) as u32
 }
 
-/// The number of the slot of [`Selection::Slots`] that `at` lies in, in wall time.
+/// The number of the slot of [`SatelliteSelection::Slots`] that contains `at`, in wall-clock time.
 fn slot(network: &Network, at: Time) -> i128 {
     let wall = i128::from(network.begins().as_unix_millis()) * 1_000_000 + i128::from(at.as_nanos());
     (wall - i128::from(SLOT_OFFSET.as_nanos())).div_euclid(i128::from(SLOT.as_nanos()))
 }
 
-/// Part `index` of `all`, where parts begin at `starts`; nothing beyond the last.
+/// Part `index` of `all`; parts begin at `starts`. Empty beyond the last.
 fn slice<'a, T>(all: &'a [T], starts: &[u32], index: usize) -> &'a [T] {
     match (starts.get(index), starts.get(index + 1)) {
         (Some(&start), Some(&end)) => &all[start as usize..end as usize],

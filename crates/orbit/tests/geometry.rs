@@ -1,7 +1,8 @@
-//! The geometry of satellite links as textbooks and the survey behind our profiles have it, by our own functions: slant ranges, bent-pipe round trips, drift.
+//! The geometry of satellite links as textbooks and the survey behind our profiles have it, by our
+//! own functions: slant ranges, bent-pipe round trips, drift.
 
 use bentpipe_orbit::{
-    Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg, revolutions_per_day,
+    Constellation, Ecef, Geodetic, PhaseShift, SPEED_OF_LIGHT, Shell, elevation_deg, mean_motion_rev_per_day,
 };
 use bentpipe_units::{Epoch, Time};
 
@@ -10,7 +11,8 @@ const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 /// On the equator, where the ellipsoid's radius is 6,378 km.
 const HERE: Geodetic = Geodetic { latitude_deg: 0.0, longitude_deg: 0.0, altitude_m: 0.0 };
 
-/// The point at `altitude_m` over the equator that stands at `elevation` degrees from [`HERE`], found by halving its longitude.
+/// The point at `altitude_m` over the equator that stands at `elevation` degrees from [`HERE`],
+/// found by halving its longitude.
 fn standing_at(elevation: f64, altitude_m: f64) -> Ecef {
     let over = |longitude_deg| Geodetic { longitude_deg, altitude_m, ..HERE }.to_ecef();
     let (mut near, mut far) = (0.0, 90.0);
@@ -49,8 +51,10 @@ fn legs_and_round_trips_over_the_geostationary_orbit_are_those_of_the_survey() {
     }
 }
 
-/// A satellite at 550 km that passes overhead, seen from the equator where it crosses it: at 25 degrees its leg's delay drifts by 21 microseconds a second. The
-/// survey takes the Earth to stand still; under an equatorial orbit it follows at 6 % of the speed, under a polar one it turns aside.
+/// A satellite at 550 km that passes overhead, seen from the equator where it crosses it: at 25
+/// degrees its leg's delay drifts by 21 microseconds a second. The survey takes the Earth to stand
+/// still; under an equatorial orbit it follows at 6 % of the speed, under a polar one it turns
+/// aside.
 #[test]
 fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
     let shell = Shell {
@@ -58,8 +62,8 @@ fn delay_drifts_by_twenty_one_microseconds_a_second_at_twenty_five_degrees() {
         planes: 1,
         per_plane: 1,
         inclination_deg: 90.0,
-        revolutions_per_day: revolutions_per_day(550.0),
-        spread_deg: 360.0,
+        mean_motion_rev_per_day: mean_motion_rev_per_day(550.0),
+        raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 25.0,
     };
@@ -108,7 +112,8 @@ fn the_poles_the_equator_and_the_centre_are_where_the_ellipsoid_has_them() {
     assert!(centre.latitude_deg.is_finite() && centre.longitude_deg.is_finite() && centre.altitude_m.is_finite());
 }
 
-/// A plumb line at 45 degrees misses the Earth's centre: elevation is against the ellipsoid's horizon, 0.19 degrees from that of a sphere.
+/// A plumb line at 45 degrees misses the Earth's centre: elevation is against the ellipsoid's
+/// horizon, 0.19 degrees from that of a sphere.
 #[test]
 fn elevation_counts_from_the_horizon_of_the_ellipsoid() {
     let observer = Geodetic { latitude_deg: 45.0, longitude_deg: 10.0, altitude_m: 0.0 };
@@ -121,7 +126,8 @@ fn elevation_counts_from_the_horizon_of_the_ellipsoid() {
     assert!((elevation_deg(observer, nadir) + 90.0).abs() < 1e-6);
 }
 
-/// Vincenty's distances on WGS84 between well-known pairs: a quarter of a meridian and of the equator, and nearly opposite points, where simple formulas fail.
+/// Vincenty's distances on WGS84 between well-known pairs: a quarter of a meridian and of the
+/// equator, and nearly opposite points, where simple formulas fail.
 #[test]
 fn geodesics_are_those_of_the_ellipsoid() {
     let at = |latitude_deg, longitude_deg| Geodetic { latitude_deg, longitude_deg, altitude_m: 1234.0 };

@@ -1,11 +1,12 @@
-//! Positions, sightings and round trips against `vectors/`, which `scripts/orbit-vectors.py` makes with satkit: an SGP4 of its own, Earth orientation as measured,
-//! topocentric frames and a shortest-path search that share nothing with ours.
+//! Positions, sightings and round trips against `vectors/`, which `scripts/orbit-vectors.py` makes
+//! with satkit: an SGP4 of its own, Earth orientation as measured, topocentric frames and a
+//! shortest-path search that share nothing with ours.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_orbit::{
-    Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes, Selection, Station, Topology,
-    elevation_deg, places, presets,
+    Constellation, Ecef, Ephemeris, IslPattern, Metric, Network, NetworkSpec, Routes, SatelliteSelection, Station,
+    Topology, cities, elevation_deg, presets,
 };
 use bentpipe_units::{Epoch, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,8 @@ fn number<T: std::str::FromStr>(field: &str) -> T {
     field.parse().ok().unwrap_or_else(|| panic!("`{field}` is no number"))
 }
 
-/// All that the frames leave out is in this: UT1 - UTC (0.20 s in June 2006: 0.1 km in low orbits, 0.6 km in the geostationary one) and the motion of the pole.
+/// All that the frames leave out is in this: UT1 - UTC (0.20 s in June 2006: 0.1 km in low orbits,
+/// 0.6 km in the geostationary one) and the motion of the pole.
 #[test]
 fn positions_over_a_day_are_within_a_kilometre_of_an_independent_implementation() {
     let all = Constellation::from_elements(ELEMENTS).unwrap();
@@ -78,8 +80,9 @@ fn interpolation_keeps_to_the_propagator_in_every_orbit() {
     assert!(worst < 0.1, "{worst} m");
 }
 
-/// The same satellites at the same places; within 0.05 degrees of the limit either may be right (the turn of the Earth in 0.36 s, UT1 - UTC at the epoch, shifts a
-/// satellite at 30 degrees by up to 0.01).
+/// The same satellites at the same places; within 0.05 degrees of the limit either may be right
+/// (the turn of the Earth in 0.36 s, UT1 - UTC at the epoch, shifts a satellite at 30 degrees by up
+/// to 0.01).
 #[test]
 fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation() {
     let mut checked = 0;
@@ -96,7 +99,7 @@ fn the_same_satellites_stand_above_the_limit_as_in_an_independent_implementation
                 constellation.positions(EPOCH, Time::from_secs(seconds), &mut at).unwrap();
                 when = Some(seconds);
             }
-            let place = places::find(row[1]).unwrap();
+            let place = cities::find(row[1]).unwrap();
             let expected: BTreeMap<String, f64> = row[3]
                 .split(' ')
                 .filter_map(|sight| sight.split_once('='))
@@ -126,19 +129,19 @@ fn network(name: &str) -> Network {
     let stations: BTreeSet<&str> = rows(PAIRS).flat_map(|row| [row[1], row[2]]).collect();
     let station = |name: &str| Station {
         name: name.to_owned(),
-        place: places::find(name).unwrap(),
+        place: cities::find(name).unwrap(),
         min_elevation_deg: None,
-        selection: Selection::All,
-        interruption: Span::ZERO,
-        relays: false,
+        selection: SatelliteSelection::All,
+        handover_outage: Span::ZERO,
+        forwards: false,
     };
     Network::new(NetworkSpec {
         constellation,
         begins: EPOCH,
         stations: stations.into_iter().map(station).collect(),
-        isl: IslPattern::Grid,
-        isl_range_m: None,
-        ground_range_m: None,
+        isl: IslPattern::PlusGrid,
+        max_isl_length_m: None,
+        max_ground_link_length_m: None,
         fibres: Vec::new(),
         metric: Metric::Delay,
         avoid: Vec::new(),
@@ -146,7 +149,8 @@ fn network(name: &str) -> Network {
     .unwrap()
 }
 
-/// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) against the ground changes a way up and down by about 1.
+/// To 10 microseconds: a shift of all satellites by 0.2 km (UT1 - UTC) against the ground changes a
+/// way up and down by about 1.
 #[test]
 fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
     let mut worst = 0.0_f64;
@@ -161,16 +165,16 @@ fn round_trips_of_city_pairs_are_those_of_an_independent_implementation() {
             for row in rows(PAIRS).filter(|row| row[0] == name && number::<u64>(row[3]) == seconds) {
                 let [from, to] = [row[1], row[2]].map(|place| network.station(index[place]));
                 let routes = Routes::new(&network, &topology, &[to]);
-                let way = routes.path(from, 0);
+                let path = routes.path(from, 0);
                 checked += 1;
                 if row[4] == "none" {
-                    assert!(way.is_none(), "{row:?}");
+                    assert!(path.is_none(), "{row:?}");
                     continue;
                 }
-                let way = way.unwrap_or_else(|| panic!("no way: {row:?}"));
-                let away = (2.0 * way.delay.as_secs_f64() - number::<f64>(row[4]) / 1e3).abs();
+                let path = path.unwrap_or_else(|| panic!("no way: {row:?}"));
+                let away = (2.0 * path.delay.as_secs_f64() - number::<f64>(row[4]) / 1e3).abs();
                 worst = worst.max(away);
-                assert_eq!(way.nodes.len() - 2, number::<usize>(row[5]), "{row:?}");
+                assert_eq!(path.nodes.len() - 2, number::<usize>(row[5]), "{row:?}");
             }
         }
     }

@@ -38,13 +38,13 @@ fn spec(http: Http, trace: bool, qlog: bool) -> RunSpec {
                 ..Settings::default()
             }),
             visits: vec![Visit {
-                lasts: None,
+                duration: None,
                 handshake: Handshake::OneRtt,
-                wait: Span::ZERO,
-                think: Span::ZERO,
+                idle_before: Span::ZERO,
+                start_jitter: Span::ZERO,
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::from_mb(10))],
-                reported: true,
+                measured: true,
             }],
         }],
         time_limit: Span::from_secs(600),

@@ -1,16 +1,22 @@
-//! ACK policies over return links of every capacity: `cargo run -p bentpipe-sim --example acks -- forward=250 megabytes=10`.
+//! ACK policies over return links of every capacity: `cargo run -p bentpipe-sim --example acks --
+//! forward=250 megabytes=10`.
 //!
-//! Prints the goodput of one download for each policy and each rate of the return link, and what `auto` reaches of the best of the others. Words, all with
-//! defaults: `forward` (Mbps), `megabytes`, `rtt` (ms), `queue` and `forward_queue` (`"1 BDP"`, `"30 packets"`), `return` (kbps, a list with commas),
-//! `beside` (`none`, `cbr`: half of the return link, or `tcp`: an upload), `falls` (seconds after which a tenth of the return link is left), `loss`
-//! (of the forward link), `congestion`, `start`, `stock` (`newreno`, `cubic`, `bbr`: the stack's own sender), `policies` (a list with semicolons), and
-//! `first`, `most`, `least`, `share_of`, `inflation`, `up`, `down`, `ceiling`, `caution` (s), `pings` of `auto`.
+//! Prints the goodput of one download for each policy and each rate of the return link, and what
+//! `auto` reaches of the best of the others. Words, all with defaults: `forward` (Mbps),
+//! `megabytes`, `rtt` (ms), `queue` and `forward_queue` (`"1 BDP"`, `"30 packets"`), `return`
+//! (kbps, a list with commas), `beside` (`none`, `cbr`: half of the return link, or `tcp`: an
+//! upload), `falls` (seconds after which a tenth of the return link is left), `loss` (of the
+//! forward link), `congestion`, `start`, `stock` (`newreno`, `cubic`, `bbr`: the stack's own
+//! sender), `policies` (a list with semicolons), and `first`, `most`, `least`, `share_of`,
+//! `inflation`, `up`, `down`, `ceiling`, `caution` (s), `pings` of `auto`.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{AckBy, AckRule, Handshake, Settings, StockController};
-use bentpipe_sim::{Datagrams, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -95,7 +101,7 @@ impl Options {
             String::new()
         };
         let bdp = forward.bytes_in(rtt);
-        let flow = |name: &str, stack, direction, lasts, object| FlowSpec {
+        let flow = |name: &str, stack, direction, duration, object| FlowSpec {
             ends: None,
             name: name.into(),
             terminal: 0,
@@ -103,28 +109,28 @@ impl Options {
             start: Span::ZERO,
             stack,
             visits: vec![Visit {
-                lasts,
+                duration,
                 handshake: Handshake::OneRtt,
-                wait: Span::ZERO,
-                think: Span::ZERO,
+                idle_before: Span::ZERO,
+                start_jitter: Span::ZERO,
                 direction,
                 objects: object,
-                reported: true,
+                measured: true,
             }],
         };
         let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);
         let download = Stack::quic(self.settings(rule, bdp)?);
         let mut flows = vec![flow("download", download, Direction::Download, None, vec![Object::new("object", bytes)])];
-        let lasts = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
+        let duration = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
         match self.text("beside", "none") {
             "none" => {}
             "cbr" => {
-                let constant = Datagrams::Constant {
+                let constant = DatagramTraffic::Constant {
                     rate: back.mul_f64(self.number("share", 0.5)?),
                     packet: Bytes::new(self.number("packet", 200.0)? as u64),
                     bursts: None,
                 };
-                flows.push(flow("beside", Stack::Datagrams(constant), Direction::Upload, lasts, Vec::new()));
+                flows.push(flow("beside", Stack::DatagramTraffic(constant), Direction::Upload, duration, Vec::new()));
             }
             "tcp" => {
                 let stack = TcpStack {
@@ -139,7 +145,7 @@ impl Options {
                     pep: None,
                 };
                 let endless = vec![Object::new("endless", Bytes::new(1 << 60))];
-                flows.push(flow("beside", Stack::Tcp(Box::new(stack)), Direction::Upload, lasts, endless));
+                flows.push(flow("beside", Stack::Tcp(Box::new(stack)), Direction::Upload, duration, endless));
             }
             other => return Err(format!("beside={other}; allowed: none, cbr, tcp").into()),
         }

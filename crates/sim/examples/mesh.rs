@@ -1,17 +1,19 @@
-//! Many flows over a constellation, by the library alone: `cargo run --release -p bentpipe-sim --example mesh -- tcp 100 10`.
+//! Many flows over a constellation, by the library alone: `cargo run --release -p bentpipe-sim
+//! --example mesh -- tcp 100 10`.
 //!
-//! Arguments: `tcp`, `udp` or `chain` (tcp); flows (100); seconds (10); Mbps (10); shells by their preset (kuiper-630). Flows are between random reciprocal pairs
-//! of the hundred largest cities, as in the Hypatia study: 100 packets wait at most, routes are computed each 100 ms. `chain` has two flows over six hops
-//! instead: the same loop without a constellation.
+//! Arguments: `tcp`, `udp` or `hop_path` (tcp); flows (100); seconds (10); Mbps (10); shells by
+//! their preset (kuiper-630). Flows are between random reciprocal pairs of the hundred largest
+//! cities, as in the Hypatia study: 100 packets wait at most, routes are computed each 100 ms.
+//! `hop_path` has two flows over six hops instead: the same loop without a constellation.
 
 use bentpipe_link::{DirectionConfig, DirectionModel, QueueLimit, random};
 use bentpipe_orbit::{
-    Constellation, IslPattern, Metric, Network, NetworkSpec, Selection, Station, Step, places, presets,
+    Constellation, IslPattern, Metric, Network, NetworkSpec, RouteUpdates, SatelliteSelection, Station, cities, presets,
 };
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::{Recipe, StartName};
 use bentpipe_sim::{
-    Datagrams, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span};
@@ -45,9 +47,9 @@ fn tcp() -> Result<Stack, Error> {
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion, http, pep: None })))
 }
 
-fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, lasts: Span) -> FlowSpec {
+fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Span) -> FlowSpec {
     let objects = match &stack {
-        Stack::Datagrams(_) => Vec::new(),
+        Stack::DatagramTraffic(_) => Vec::new(),
         _ => vec![Object::new("object", Bytes::new(1 << 50))],
     };
     FlowSpec {
@@ -59,12 +61,12 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, lasts: Span) 
         stack,
         visits: vec![Visit {
             handshake: Handshake::OneRtt,
-            wait: Span::ZERO,
-            think: Span::ZERO,
+            idle_before: Span::ZERO,
+            start_jitter: Span::ZERO,
             direction: Direction::Upload,
             objects,
-            lasts: Some(lasts),
-            reported: true,
+            duration: Some(duration),
+            measured: true,
         }],
     }
 }
@@ -85,17 +87,17 @@ fn constellation(preset: &str, mbps: u64) -> Result<MeshSpec, Error> {
         name: name.to_owned(),
         place,
         min_elevation_deg: None,
-        selection: Selection::All,
-        interruption: Span::ZERO,
-        relays: false,
+        selection: SatelliteSelection::All,
+        handover_outage: Span::ZERO,
+        forwards: false,
     };
     let network = Network::new(NetworkSpec {
         constellation: Constellation::from_shells(&presets::shells(preset)?, begins)?,
         begins,
-        stations: places::all().iter().take(CITIES).map(station).collect(),
-        isl: IslPattern::Grid,
-        isl_range_m: None,
-        ground_range_m: None,
+        stations: cities::all().iter().take(CITIES).map(station).collect(),
+        isl: IslPattern::PlusGrid,
+        max_isl_length_m: None,
+        max_ground_link_length_m: None,
         fibres: Vec::new(),
         metric: Metric::Delay,
         avoid: Vec::new(),
@@ -103,18 +105,18 @@ fn constellation(preset: &str, mbps: u64) -> Result<MeshSpec, Error> {
     let link = direction(mbps, Span::ZERO)?;
     Ok(MeshSpec {
         network: Arc::new(network),
-        step: Step::Every(Span::from_millis(100)),
+        step: RouteUpdates::Stepped(Span::from_millis(100)),
         isl: link.clone(),
         up: link.clone(),
         down: link.clone(),
         fibre: link,
         shared_ground: true,
-        handover: HandoverLoss::Nothing,
-        hints: None,
+        handover: HandoverLoss::None,
+        path_change_notice: None,
     })
 }
 
-fn chain() -> Result<Vec<HopSpec>, Error> {
+fn hop_path() -> Result<Vec<HopSpec>, Error> {
     let hops = [(100, 20_000), (100, 20_000), (50, 1_000), (10, 3_500), (50, 1_000), (100, 7_000)];
     let hop = |(number, (mbps, micros)): (usize, (u64, u64))| -> Result<HopSpec, Error> {
         let forward = direction(mbps, Span::from_micros(micros))?;
@@ -123,7 +125,8 @@ fn chain() -> Result<Vec<HopSpec>, Error> {
     hops.into_iter().enumerate().map(hop).collect()
 }
 
-/// Processor seconds and peak memory in bytes of this process, from the system's own books where it has them.
+/// Processor seconds and peak memory in bytes of this process, from the system's own books where it
+/// has them.
 fn usage() -> (f64, u64) {
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
     let stat = read("/proc/self/stat");
@@ -141,10 +144,10 @@ fn main() -> Result<(), Error> {
     let text = |place: usize, default: &'static str| arguments.get(place).map_or(default, String::as_str).to_owned();
     let number = |place: usize, default: u64| arguments.get(place).map_or(Ok(default), |text| text.parse());
     let (kind, flows, seconds, mbps) = (text(0, "tcp"), number(1, 100)?, number(2, 10)?, number(3, 10)?);
-    let lasts = Span::from_secs(seconds);
-    let datagrams = Datagrams::Constant { rate: Rate::from_mbps(mbps), packet: PACKET, bursts: None };
+    let duration = Span::from_secs(seconds);
+    let datagrams = DatagramTraffic::Constant { rate: Rate::from_mbps(mbps), packet: PACKET, bursts: None };
     let (mesh, hops) = match kind.as_str() {
-        "chain" => (None, chain()?),
+        "chain" => (None, hop_path()?),
         "tcp" | "udp" => (Some(constellation(&text(4, "kuiper-630"), mbps)?), Vec::new()),
         _ => return Err(format!("`{kind}`; allowed: tcp, udp, chain").into()),
     };
@@ -152,7 +155,7 @@ fn main() -> Result<(), Error> {
     let flows = (0..if mesh.is_some() { flows as usize } else { 2 })
         .map(|number| {
             let pair = mesh.is_some().then(|| (cities[number % CITIES], cities[(number % CITIES) ^ 1]));
-            Ok(flow(number, pair, if kind == "udp" { Stack::Datagrams(datagrams) } else { tcp()? }, lasts))
+            Ok(flow(number, pair, if kind == "udp" { Stack::DatagramTraffic(datagrams) } else { tcp()? }, duration))
         })
         .collect::<Result<_, Error>>()?;
     let (before, _) = usage();
@@ -164,7 +167,7 @@ fn main() -> Result<(), Error> {
         mesh,
         terminals: 1,
         flows,
-        time_limit: lasts * 2,
+        time_limit: duration * 2,
         trace: false,
         qlog: false,
         capture: None,

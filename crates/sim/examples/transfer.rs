@@ -1,8 +1,10 @@
-//! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim --example transfer -- 100`.
+//! One download over a GEO path, by the library alone: `cargo run --release -p bentpipe-sim
+//! --example transfer -- 100`.
 //!
-//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3`, `raw`, `h2`, `h1` or `tcp`,
-//! `none`, `trace`, `qlog` or `capture`, and a directory to write qlog and capture files to. Anywhere between them may stand
-//! `congestion=bbr3`, `start=standard`, `ack=1:10`.
+//! Arguments: megabytes (100), forward Mbps (250), return Mbps (3), round trip ms (600), `h3`,
+//! `raw`, `h2`, `h1` or `tcp`, `none`, `trace`, `qlog` or `capture`, and a directory to write qlog
+//! and capture files to. Anywhere between them may stand `congestion=bbr3`, `start=standard`,
+//! `ack=1:10`.
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
@@ -74,13 +76,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             start: Span::ZERO,
             stack: stack(&text(4, "h3"), chosen, bdp)?,
             visits: vec![Visit {
-                lasts: None,
+                duration: None,
                 handshake: Handshake::OneRtt,
-                wait: Span::ZERO,
-                think: Span::ZERO,
+                idle_before: Span::ZERO,
+                start_jitter: Span::ZERO,
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::from_mb(megabytes))],
-                reported: true,
+                measured: true,
             }],
         }],
         time_limit: Span::from_secs(3600),

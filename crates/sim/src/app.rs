@@ -1,20 +1,21 @@
-//! The applications: a client that asks for objects, a server that makes them up, over HTTP/3 or bare streams.
+//! Simulated applications: a client that requests objects and a server that generates them, over
+//! HTTP/3 or bare streams.
 
-use crate::progress::Progress;
 use crate::spec::Direction;
+use crate::visit_progress::VisitProgress;
 use bentpipe_quic::{Conn, Http, Http3, RawStream, Settings, Task, take_tokens};
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
 
-/// What objects consist of. Each DATA frame carries so much: large, because the stack searches the pieces of its send
+/// Content of objects. DATA frames are this large because the stack searches the chunks of its send
 /// buffer one by one.
 static BODY: [u8; 1_048_576] = [0; 1_048_576];
-/// Name that the simulated servers are certified for.
+/// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
 
-/// The client's application: asks for everything as soon as what it comes after is complete.
-pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
+/// The client's application: requests each object as soon as those it depends on are complete.
+pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
     conn.batch_writes(settings.send_window.get());
     conn.govern_credit(settings.connection_window, &settings.credit);
     let stream_window = settings.stream_window.get();
@@ -27,8 +28,8 @@ pub fn client(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     }
 }
 
-/// The server's application: answers until the connection ends.
-pub fn server(conn: Conn, settings: &Settings, progress: Progress) -> Task {
+/// The server's application: answers requests until the connection ends.
+pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
     conn.batch_writes(settings.send_window.get());
     conn.govern_credit(settings.connection_window, &settings.credit);
     let stream_window = settings.stream_window.get();
@@ -41,8 +42,8 @@ pub fn server(conn: Conn, settings: &Settings, progress: Progress) -> Task {
     }
 }
 
-/// The sizes asked for and their direction, copied out so that no lock is held while waiting.
-fn plan(progress: &Progress) -> (Direction, Vec<u64>) {
+/// The direction and the sizes of the objects, copied so that no lock is held while waiting.
+fn plan(progress: &VisitProgress) -> (Direction, Vec<u64>) {
     let state = progress.state();
     (state.direction, state.objects.iter().map(|object| object.bytes).collect())
 }
@@ -52,8 +53,8 @@ fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
     (0..total.div_ceil(piece)).map(move |index| Bytes::from_static(&BODY[..piece.min(total - index * piece) as usize]))
 }
 
-async fn h3_client(conn: Conn, stream_window: u64, progress: Progress) {
-    // Grease would draw from an unseeded generator, and its frames vary in length.
+async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
+    // Grease would draw from an unseeded generator and vary in length.
     let built = h3::client::builder().send_grease(false).build(Http3::new(conn.clone(), stream_window)).await;
     let (mut connection, requests) = match built {
         Ok(built) => built,
@@ -72,7 +73,7 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: Progress) {
             }
         });
     }
-    // `requests` lives as long as this task: the connection is ended by the flow, not by its last request.
+    // `requests` lives as long as this task: the flow ends the connection, not its last request.
     let error = poll_fn(|cx| connection.poll_close(cx)).await;
     progress.failed(format!("HTTP/3 connection ended: {error}"));
     drop(requests);
@@ -84,7 +85,7 @@ async fn h3_exchange(
     direction: Direction,
     index: usize,
     bytes: u64,
-    progress: &Progress,
+    progress: &VisitProgress,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let method = match direction {
         Direction::Download => Method::GET,
@@ -110,14 +111,14 @@ async fn h3_exchange(
     Ok(())
 }
 
-async fn h3_server(conn: Conn, stream_window: u64, progress: Progress) {
+async fn h3_server(conn: Conn, stream_window: u64, progress: VisitProgress) {
     let built =
         h3::server::builder().send_grease(false).build::<_, Bytes>(Http3::new(conn.clone(), stream_window)).await;
     let mut connection = match built {
         Ok(connection) => connection,
         Err(error) => return progress.failed(format!("HTTP/3 server: {error}")),
     };
-    // An error here is how the client's close appears; what matters of it the client reports.
+    // The client's close appears as an error here; the client reports what matters.
     while let Ok(Some(resolver)) = connection.accept().await {
         let (task_conn, progress) = (conn.clone(), progress.clone());
         conn.spawn(async move {
@@ -131,7 +132,7 @@ async fn h3_server(conn: Conn, stream_window: u64, progress: Progress) {
 async fn h3_answer(
     conn: &Conn,
     resolver: h3::server::RequestResolver<Http3, Bytes>,
-    progress: &Progress,
+    progress: &VisitProgress,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let (request, mut stream) = resolver.resolve_request().await?;
     let mut path = request.uri().path().trim_start_matches('/').split('/');
@@ -159,7 +160,7 @@ async fn h3_answer(
 /// Bytes of a bare request: direction (0 down, 1 up), object, size.
 const RAW_REQUEST: usize = 17;
 
-async fn raw_client(conn: Conn, progress: Progress) {
+async fn raw_client(conn: Conn, progress: VisitProgress) {
     let (direction, sizes) = plan(&progress);
     for (index, bytes) in sizes.into_iter().enumerate() {
         let (task_conn, progress) = (conn.clone(), progress.clone());
@@ -179,7 +180,7 @@ async fn raw_exchange(
     direction: Direction,
     index: usize,
     bytes: u64,
-    progress: &Progress,
+    progress: &VisitProgress,
 ) -> Result<(), String> {
     let mut stream = RawStream::open(conn).await?;
     let mut request = Vec::with_capacity(RAW_REQUEST);
@@ -201,7 +202,7 @@ async fn raw_exchange(
     Ok(())
 }
 
-async fn raw_server(conn: Conn, progress: Progress) {
+async fn raw_server(conn: Conn, progress: VisitProgress) {
     while let Ok(stream) = RawStream::accept(&conn).await {
         let (task_conn, progress) = (conn.clone(), progress.clone());
         conn.spawn(async move {
@@ -212,7 +213,7 @@ async fn raw_server(conn: Conn, progress: Progress) {
     }
 }
 
-async fn raw_answer(conn: &Conn, mut stream: RawStream, progress: &Progress) -> Result<(), String> {
+async fn raw_answer(conn: &Conn, mut stream: RawStream, progress: &VisitProgress) -> Result<(), String> {
     let mut request = Vec::with_capacity(RAW_REQUEST);
     let mut surplus = 0;
     while request.len() < RAW_REQUEST {

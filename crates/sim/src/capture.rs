@@ -1,6 +1,6 @@
-//! A capture of one hop, as a packet sniffer at its entry would make it, with the TLS secrets inside.
+//! Captures the packets that enter one hop, with the TLS secrets, as pcapng.
 
-use crate::datagram::{Body, Carrier, Datagram, Filler, socket};
+use crate::datagram::{Body, Datagram, Filler, FillerProtocol, socket};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_tcp::{Flags, Segment};
@@ -27,30 +27,30 @@ const TCP: u8 = 6;
 /// Windows are captured in units of so many bits: up to 1 GiB, to 16 KiB.
 const WINDOW_SCALE: u8 = 14;
 
-/// Packets seen so far.
+/// The packets captured so far.
 pub struct Capture {
     hop: String,
-    packets: Vec<Captured>,
+    packets: Vec<CapturedPacket>,
 }
 
-struct Captured {
+struct CapturedPacket {
     time: Time,
     interface: u32,
     bytes: Vec<u8>,
-    /// Length on the link: segments are numbers, and their payload is not captured.
+    /// Length on the link. TCP segments carry no payload, so none is captured.
     length: u32,
 }
 
 impl Capture {
-    /// An empty capture of `hop`: interface 0 is its forward direction, 1 its return direction.
+    /// An empty capture of `hop`. Interface 0 is the forward direction, 1 the return direction.
     pub fn new(hop: &str) -> Self {
         Self { hop: hop.to_owned(), packets: Vec::new() }
     }
 
-    /// A packet from or to `terminal` enters the hop.
+    /// Captures a packet from or to `terminal` that enters the hop.
     pub fn packet(&mut self, now: Time, interface: u32, terminal: usize, packet: &Packet<&Datagram>) {
         let (ecn, datagram) = (packet.ecn, packet.payload);
-        let (flow, side) = (datagram.flow as usize, datagram.way.source());
+        let (flow, side) = (datagram.flow as usize, datagram.toward.source());
         let (mut from, mut to) = (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
         let bytes = match &datagram.body {
             Body::Udp(data) => {
@@ -61,7 +61,7 @@ impl Capture {
             }
             Body::Filler(filler) => filler_packet(filler, from, to, ecn, datagram.flow),
             Body::Tcp { connection, segment } => {
-                let client = if side == crate::datagram::Side::Client { &mut from } else { &mut to };
+                let client = if side == crate::datagram::Role::Client { &mut from } else { &mut to };
                 client.set_port(client.port().wrapping_add(connection.wrapping_mul(1000)));
                 let header = tcp_header(from, to, segment);
                 let mut bytes = ip_header(from, to, ecn, TCP, header.len() + segment.len as usize);
@@ -69,17 +69,18 @@ impl Capture {
                 bytes
             }
         };
-        self.packets.push(Captured { time: now, interface, bytes, length: packet.bytes });
+        self.packets.push(CapturedPacket { time: now, interface, bytes, length: packet.bytes });
     }
 
-    /// The capture as a pcapng file whose secrets let Wireshark decrypt it.
+    /// Writes the capture as a pcapng file with the secrets that let Wireshark decrypt it.
     ///
     /// # Errors
-    /// What the writer says, in words.
+    /// The error of the writer, in words.
     pub fn finish(self, secrets: &str) -> Result<Vec<u8>, String> {
         let words = |error: pcap_file::PcapError| error.to_string();
         let mut writer = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little).map_err(words)?;
-        // Secrets stand before the packets: readers decrypt in one pass. Numbers in them go in the file's byte order.
+        // Readers decrypt in one pass, so secrets come before packets. Their numbers are in the
+        // file's byte order.
         let mut block = Vec::with_capacity(secrets.len() + 12);
         block.extend_from_slice(&TLS_KEY_LOG.to_le_bytes());
         block.extend_from_slice(&(secrets.len() as u32).to_le_bytes());
@@ -96,7 +97,7 @@ impl Capture {
             interface.options.push(InterfaceDescriptionOption::IfName(name));
             writer.write_pcapng_block(interface).map_err(words)?;
         }
-        for Captured { time, interface, bytes, length } in self.packets {
+        for CapturedPacket { time, interface, bytes, length } in self.packets {
             let packet = EnhancedPacketBlock {
                 interface_id: interface,
                 timestamp: Duration::from_nanos(time.as_nanos()),
@@ -134,20 +135,20 @@ fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: 
     bytes
 }
 
-/// A packet of zeros: over UDP, or in an ICMP echo (RFC 792), whose identifier is the flow's number.
+/// A packet of zeros over UDP or in an ICMP echo (RFC 792), whose identifier is the flow's number.
 fn filler_packet(filler: &Filler, from: SocketAddr, to: SocketAddr, ecn: Ecn, flow: u32) -> Vec<u8> {
     let above = filler.bytes.saturating_sub(IP_HEADER) as usize;
     // Both headers have the same size.
     let payload = above.saturating_sub(UDP_HEADER as usize);
-    let kind = match filler.carrier {
-        Carrier::Udp => {
+    let kind = match filler.protocol {
+        FillerProtocol::Udp => {
             let mut bytes = ip_header(from, to, ecn, UDP, above);
             bytes.extend_from_slice(&udp_header(from, to, payload));
             bytes.resize(bytes.len() + payload, 0);
             return bytes;
         }
-        Carrier::Echo => 8,
-        Carrier::EchoReply => 0,
+        FillerProtocol::Echo => 8,
+        FillerProtocol::EchoReply => 0,
     };
     let [id_high, id_low] = (flow as u16).to_be_bytes();
     let [high, low] = (filler.number as u16).to_be_bytes();
@@ -160,7 +161,7 @@ fn filler_packet(filler: &Filler, from: SocketAddr, to: SocketAddr, ecn: Ecn, fl
     bytes
 }
 
-/// UDP header (RFC 768). The checksum is left out, as IPv4 allows.
+/// UDP header (RFC 768). Omits the checksum, as IPv4 allows.
 fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEADER as usize] {
     let mut bytes = [0; UDP_HEADER as usize];
     bytes[..2].copy_from_slice(&from.port().to_be_bytes());
@@ -169,7 +170,8 @@ fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEAD
     bytes
 }
 
-/// TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). There is no payload to make a checksum of.
+/// TCP header with its options (RFC 9293 §3.1, RFC 7323, RFC 2018). Without a payload there is no
+/// checksum.
 fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     let Flags { syn, fin, rst, ack, ece, cwr } = segment.flags;
     let length = (segment.tcp_bytes() + segment.option_bytes()) as usize;
@@ -194,7 +196,7 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
         bytes.extend_from_slice(&[1, 1]);
     }
     bytes.extend_from_slice(&[8, 10]);
-    bytes.extend_from_slice(&millis(segment.stamp));
+    bytes.extend_from_slice(&millis(segment.timestamp));
     bytes.extend_from_slice(&millis(segment.echo));
     if syn {
         bytes.extend_from_slice(&[1, 3, 3, WINDOW_SCALE]);
@@ -251,14 +253,14 @@ mod tests {
     #[test]
     fn an_echo_and_its_answer_have_the_size_that_was_asked_for_and_a_checksum_that_verifies() {
         let [from, to] = ENDS.map(SocketAddr::from);
-        for (carrier, kind) in [(Carrier::Echo, 8), (Carrier::EchoReply, 0)] {
-            let filler = Filler { carrier, number: 258, sent: Time::ZERO, bytes: 84 };
+        for (protocol, kind) in [(FillerProtocol::Echo, 8), (FillerProtocol::EchoReply, 0)] {
+            let filler = Filler { protocol, number: 258, sent: Time::ZERO, bytes: 84 };
             let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
             assert_eq!((bytes.len(), bytes[9], bytes[20]), (84, ICMP, kind));
             assert_eq!(internet_checksum(&bytes[20..]), 0);
             assert_eq!(bytes[24..28], [0, 3, 1, 2]);
         }
-        let filler = Filler { carrier: Carrier::Udp, number: 0, sent: Time::ZERO, bytes: 1500 };
+        let filler = Filler { protocol: FillerProtocol::Udp, number: 0, sent: Time::ZERO, bytes: 1500 };
         let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
         assert_eq!((bytes.len(), bytes[9], &bytes[24..26]), (1500, UDP, &[0x05, 0xc8][..]));
     }

@@ -1,9 +1,9 @@
-//! What every run is checked for when it ends: laws that no transport, link or setting can break. Where one is broken,
-//! Bentpipe has a bug, and the run fails instead of telling its numbers.
+//! Checks that every run must pass: laws that no transport, link or setting can break. A violation
+//! is a bug in Bentpipe, and the run fails instead of returning numbers.
 //!
-//! The links' side of each comparison comes from the links, the flows' side from the applications or from counts of the
-//! world's own, so that no number is compared with itself. Visits that are not reported are seen by the checks of links
-//! only: nothing is known of them when the run ends.
+//! One side of each comparison comes from the links and the other from the applications or from
+//! separate counts, so that no number is compared with itself. Visits that are not measured take
+//! part only in the checks of links, because nothing is known about them at the end.
 
 use crate::error::SimError;
 use crate::outcome::FlowOutcome;
@@ -16,41 +16,42 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// One link when the run has ended.
-pub struct LinkAccount<'a> {
+/// A link at the end of a run.
+pub struct LinkAudit<'a> {
     pub name: &'a str,
     pub model: &'a DirectionModel,
     pub counters: Counters,
     /// Both sides of Little's law.
     pub queue: QueueTime,
-    /// Packets inside, counted where they lie.
+    /// Packets inside, counted where they are.
     pub held: u64,
-    /// When the first packet was offered to it.
+    /// Arrival of the first packet.
     pub first_in: Option<Time>,
-    /// When the last packet left it.
+    /// Departure of the last packet.
     pub last_out: Time,
-    /// Bytes that have left it, by flows: counted beside the link's own counters.
+    /// Bytes that have left the link, counted per flow, independently of the link's counters.
     pub crossed: u64,
 }
 
-/// One reported visit, and the path it took.
-pub struct VisitAccount<'a> {
+/// A measured visit and its path.
+pub struct VisitAudit<'a> {
     pub outcome: &'a FlowOutcome,
     /// The links towards the server, by hop from the client's side.
-    pub up: Vec<&'a LinkAccount<'a>>,
-    /// The links towards the client, likewise by hop from the client's side.
-    pub down: Vec<&'a LinkAccount<'a>>,
-    /// The hops over which round trips were sampled.
+    pub up: Vec<&'a LinkAudit<'a>>,
+    /// The links towards the client, by hop from the client's side.
+    pub down: Vec<&'a LinkAudit<'a>>,
+    /// The hops over which RTTs were sampled.
     pub sampled: Range<usize>,
-    /// The least time from end to end that is certain beside these links: where satellites move, light's on a straight line.
-    pub beeline: Span,
+    /// Lower bound of the end-to-end delay in addition to these links: light on a straight line if
+    /// satellites move.
+    pub light_time: Span,
 }
 
-/// The hops over which the data's sender samples round trips: all `hops`, or, where proxies split connections, those
-/// between the two ends of the segment that crosses the proxies' hop, whose sender is the one recorded.
+/// The hops over which the data's sender samples RTTs: all `hops` or, with proxies, those of the
+/// connection across the proxies' hop, whose sender is recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
-        Stack::Quic(_) | Stack::Datagrams(_) | Stack::Program(_) => None,
+        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => None,
         Stack::Tcp(stack) => stack.pep.as_ref(),
     };
     match pep {
@@ -62,11 +63,11 @@ pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     }
 }
 
-/// Every check of a run that ended at `end`.
+/// Runs all checks of a run that ended at `end`.
 ///
 /// # Errors
-/// The first law that is broken.
-pub fn run<'a>(links: &'a [LinkAccount<'a>], visits: &[VisitAccount<'a>], end: Time) -> Result<(), SimError> {
+/// The first violation.
+pub fn run<'a>(links: &'a [LinkAudit<'a>], visits: &[VisitAudit<'a>], end: Time) -> Result<(), SimError> {
     for link in links {
         conservation(link)?;
         rate(link)?;
@@ -77,7 +78,7 @@ pub fn run<'a>(links: &'a [LinkAccount<'a>], visits: &[VisitAccount<'a>], end: T
         round_trip(visit)?;
         completion(visit)?;
     }
-    // In a mesh nobody knows which links a visit took: thousands of them would be asked for nothing.
+    // A mesh does not know the links of a visit, and asking thousands of links would be useless.
     if visits.iter().all(|visit| visit.down.is_empty()) {
         return Ok(());
     }
@@ -101,10 +102,10 @@ fn hold(
     Err(SimError::Physics { check, what: what(), expected, measured })
 }
 
-/// Nothing is created or lost uncounted: in = out + drops + what was taken back + what lies inside, in packets and in bytes, and what the flows'
-/// packets amount to is what the link says it has delivered.
-fn conservation(link: &LinkAccount<'_>) -> Result<(), SimError> {
-    let LinkAccount { counters: c, name, .. } = link;
+/// Conservation: in = out + dropped + withdrawn + inside, in packets and bytes; and the packets of
+/// the flows add up to what the link has delivered.
+fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
+    let LinkAudit { counters: c, name, .. } = link;
     let check = |holds, what: &str, expected: u64, measured: u64| {
         hold("conservation", holds, || format!("{what} of link {name}"), expected, measured)
     };
@@ -116,23 +117,24 @@ fn conservation(link: &LinkAccount<'_>) -> Result<(), SimError> {
     check(c.bytes_out == link.crossed, "bytes delivered, summed over flows,", c.bytes_out, link.crossed)
 }
 
-/// No link delivers more than its transmitter can send between its first packet and the last one that came out, less the time
-/// that this one was on the way at the least.
+/// Rate: a link delivers no more than its transmitter can send between its first arrival and its
+/// last departure, less the minimum delay of the last packet.
 ///
-/// Exact for constant and stepped rates without a policer. A policer admits less than is allowed here, frames and jitter
-/// let the last packet come later, and a trace carries 4 bytes less for each packet.
-fn rate(link: &LinkAccount<'_>) -> Result<(), SimError> {
+/// Exact for constant and stepped rates without a policer. A policer admits less than allowed here,
+/// frames and jitter delay the last packet, and a trace carries 4 bytes less per packet.
+fn rate(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let through = before(link.last_out, link.model.least_delay());
-    let room = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
+    let buffer = link.first_in.map_or(Bytes::ZERO, |first| link.model.capacity(first, through)).get();
     let out = link.counters.bytes_out;
     let what = || format!("bytes delivered by link {}", link.name);
-    hold("rate", out <= room, what, format!("at most {room}"), out)
+    hold("rate", out <= buffer, what, format!("at most {buffer}"), out)
 }
 
-/// Little's law: the queue's length over time is the sum of its packets' waits, in packets and weighted with their bytes.
+/// Little's law: the integral of the queue length equals the sum of the waits, in packets and
+/// weighted by bytes.
 ///
-/// Both sides are whole nanoseconds, and what still waits has waited until the end: there is nothing to round.
-fn little(link: &LinkAccount<'_>) -> Result<(), SimError> {
+/// Both sides are integer nanoseconds, so there is no rounding.
+fn little(link: &LinkAudit<'_>) -> Result<(), SimError> {
     let QueueTime { occupied_packets, occupied_bytes, waited_packets, waited_bytes } = link.queue;
     for (unit, expected, measured) in
         [("packet", occupied_packets, waited_packets), ("byte", occupied_bytes, waited_bytes)]
@@ -143,8 +145,8 @@ fn little(link: &LinkAccount<'_>) -> Result<(), SimError> {
     Ok(())
 }
 
-/// A visit that is complete has received what it asked for, to the byte, and so has each of its objects; one that is not
-/// has received no more.
+/// A complete visit has received exactly what it requested, and so has each object; an incomplete
+/// one has received no more.
 fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
     let check = |complete: bool, what: &str, asked: u64, received: u64| {
         let holds = if complete { received == asked } else { received <= asked };
@@ -164,26 +166,26 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
     check(true, "all objects of ", outcome.received, sum)
 }
 
-/// No round trip is shorter than light takes: than the least delays of the hops over which it was sampled, both ways. The
-/// transmission of data and acknowledgement, which comes on top, is left out: their sizes are not known here.
-fn round_trip(visit: &VisitAccount<'_>) -> Result<(), SimError> {
+/// No RTT is below the minimum delays of the hops over which it was sampled, in both directions.
+/// Ignores transmission times, because packet sizes are unknown here.
+fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
-    let hops = |links: &[&LinkAccount<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
-    let least = hops(&visit.up) + hops(&visit.down) + visit.beeline * 2;
+    let hops = |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
+    let least = hops(&visit.up) + hops(&visit.down) + visit.light_time * 2;
     let what = || format!("smallest round trip of flow `{}`, visit {}", visit.outcome.name, visit.outcome.visit);
     hold("round trip", measured >= least, what, format!("at least {least}"), measured)
 }
 
-/// True where time completes the visit, and not what arrives.
+/// True if a time limit completes the visit instead of its last byte.
 fn is_timed(outcome: &FlowOutcome) -> bool {
     outcome.objects.is_empty()
 }
 
-/// Nothing is complete before it can be: a request crosses the path, and an answer. In between, the bytes pass every link of
-/// their way one after the other: each link has no more time for them than the delays around it leave.
+/// No visit completes too early: a request and an answer cross the path, and in between the bytes
+/// pass each link in the time that the delays around it leave.
 ///
-/// Only the bytes themselves are counted: not headers, handshakes, or what other flows sent.
-fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
+/// Counts only payload bytes: no headers, handshakes or other flows.
+fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let outcome = visit.outcome;
     if is_timed(outcome) {
         return Ok(());
@@ -194,7 +196,7 @@ fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
         .objects
         .iter()
         .filter_map(|object| Some((Some(&object.name), object.start, object.completion?, object.received)));
-    let least = delay(&visit.up) + delay(&visit.down) + visit.beeline * 2;
+    let least = delay(&visit.up) + delay(&visit.down) + visit.light_time * 2;
     for (object, start, completion, bytes) in whole.into_iter().chain(objects) {
         let what = || {
             let object = object.map(|name| format!("object `{name}` of ")).unwrap_or_default();
@@ -203,7 +205,8 @@ fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
         let soonest = start + least;
         hold("completion", completion >= soonest, what, format!("at least {soonest}"), completion)?;
         let (begin, end) = (outcome.start + start, outcome.start + completion);
-        // What lies before and after each link on the way of the data: request and answer, or data and confirmation.
+        // The delays before and after each link on the path of the data: request and answer, or
+        // data and confirmation.
         let mut passed = match outcome.direction {
             Direction::Download => delay(&visit.up),
             Direction::Upload => Span::ZERO,
@@ -212,48 +215,48 @@ fn completion(visit: &VisitAccount<'_>) -> Result<(), SimError> {
             let from = begin + passed;
             passed += link.model.least_delay();
             let to = before(end, least - (passed - link.model.least_delay()));
-            let room = link.model.capacity(from, to).get();
+            let buffer = link.model.capacity(from, to).get();
             let what = || format!("{} at {completion}: bytes over link {}", what(), link.name);
-            hold("completion", bytes <= room, what, format!("at most {room}"), bytes)?;
+            hold("completion", bytes <= buffer, what, format!("at most {buffer}"), bytes)?;
         }
     }
     Ok(())
 }
 
-/// What the visits over a link have received, each and together, is no more than the link can send from their beginning to
-/// their end, and no more than has left it: shares of a link sum to one at most.
-fn shares(link: &LinkAccount<'_>, visits: &[VisitAccount<'_>], end: Time) -> Result<(), SimError> {
+/// The visits over a link, each and together, have received no more than it can send from their
+/// start to their end, and no more than has left it.
+fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<(), SimError> {
     let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
     for visit in visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link))) {
         let outcome = visit.outcome;
         let ended = outcome.completion.map_or(end, |completion| outcome.start + completion);
-        let room = link.model.capacity(outcome.start, ended).get();
+        let buffer = link.model.capacity(outcome.start, ended).get();
         let what = || format!("goodput of flow `{}`, visit {}, over link {}", outcome.name, outcome.visit, link.name);
         let bytes = outcome.received;
-        hold("shares", bytes <= room, what, format!("at most {room} bytes"), format!("{bytes} bytes"))?;
+        hold("shares", bytes <= buffer, what, format!("at most {buffer} bytes"), format!("{bytes} bytes"))?;
         sum += bytes;
         first = first.min(outcome.start);
         last = last.max(ended);
     }
-    let room = link.model.capacity(first, last).get().min(link.counters.bytes_out);
+    let buffer = link.model.capacity(first, last).get().min(link.counters.bytes_out);
     let what = || format!("goodputs of all flows over link {}", link.name);
-    hold("shares", sum <= room, what, format!("at most {room} bytes"), format!("{sum} bytes"))
+    hold("shares", sum <= buffer, what, format!("at most {buffer} bytes"), format!("{sum} bytes"))
 }
 
-/// The links that the visit's data crosses, in the order in which it does.
-fn data_links<'v, 'a>(visit: &'v VisitAccount<'a>) -> Box<dyn Iterator<Item = &'a LinkAccount<'a>> + 'v> {
+/// The links that the visit's data crosses, in order.
+fn data_links<'v, 'a>(visit: &'v VisitAudit<'a>) -> Box<dyn Iterator<Item = &'a LinkAudit<'a>> + 'v> {
     match visit.outcome.direction {
         Direction::Download => Box::new(visit.down.iter().rev().copied()),
         Direction::Upload => Box::new(visit.up.iter().copied()),
     }
 }
 
-/// The least time that a packet is on the way over all of `links`.
-fn delay(links: &[&LinkAccount<'_>]) -> Span {
+/// The minimum delay over all `links`.
+fn delay(links: &[&LinkAudit<'_>]) -> Span {
     links.iter().fold(Span::ZERO, |sum, link| sum + link.model.least_delay())
 }
 
-/// `span` before `at`; the run's beginning where that is later.
+/// `span` before `at`, but not before the start of the run.
 fn before(at: Time, span: Span) -> Time {
     Time::ZERO + at.since_start().saturating_sub(span)
 }

@@ -1,4 +1,4 @@
-//! What crosses the links: packets of flows, with what the simulator must remember of them.
+//! Packets that cross the links.
 
 use crate::spec::Direction;
 use bentpipe_link::Ecn;
@@ -10,14 +10,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 /// One end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// On the terminal's side of the path.
+pub enum Role {
+    /// The terminal's end.
     Client,
-    /// At the path's far end.
+    /// The far end of the path.
     Server,
 }
 
-impl Side {
+impl Role {
     /// The other end.
     pub fn peer(self) -> Self {
         match self {
@@ -29,100 +29,102 @@ impl Side {
 
 /// A direction along the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum PathDirection {
     /// Towards the server.
-    Up,
+    ToServer,
     /// Towards the client.
-    Down,
+    ToClient,
 }
 
-impl Way {
-    /// The way that data goes.
+impl PathDirection {
+    /// The direction in which data flows.
     pub fn of(direction: Direction) -> Self {
         match direction {
-            Direction::Download => Self::Down,
-            Direction::Upload => Self::Up,
+            Direction::Download => Self::ToClient,
+            Direction::Upload => Self::ToServer,
         }
     }
 
-    /// The end that packets on this way come from.
-    pub fn source(self) -> Side {
+    /// The sender of packets in this direction.
+    pub fn source(self) -> Role {
         match self {
-            Self::Up => Side::Client,
-            Self::Down => Side::Server,
+            Self::ToServer => Role::Client,
+            Self::ToClient => Role::Server,
         }
     }
 }
 
-/// A socket address for one end of flow number `flow`, from the block set aside for benchmarks (RFC 2544). Clients of one
-/// terminal have one address, as behind a translator, and terminals lie in networks of their own.
-pub fn socket(flow: usize, side: Side, terminal: usize) -> SocketAddr {
+/// A socket address of flow number `flow`, from the benchmarking range (RFC 2544).
+///
+/// Clients of one terminal share an address, as behind a NAT; each terminal has a network of its
+/// own.
+pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
     let [high, low] = (flow as u16).to_be_bytes();
     let [_, network] = (terminal as u16).to_be_bytes();
     match side {
-        Side::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + flow as u16 % 10_000).into(),
-        Side::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
+        Role::Client => (Ipv4Addr::new(198, 18, network, 2), 50_000 + flow as u16 % 10_000).into(),
+        Role::Server => (Ipv4Addr::new(198, 19, high, low), 443).into(),
     }
 }
 
-/// A packet on its way.
+/// An IP packet in flight.
 #[derive(Debug)]
 pub struct Datagram {
-    /// The flow, by its index in the run.
+    /// Index of the flow in the run.
     pub flow: u32,
-    /// The visit during which it was sent.
+    /// The visit that sent it.
     pub visit: u32,
-    /// Which way it goes.
-    pub way: Way,
-    /// The node that it is for: 0 is the client's, node k lies behind hop k - 1.
+    /// Its direction.
+    pub toward: PathDirection,
+    /// Its destination: node 0 is the client's, node k is behind hop k - 1.
     pub to: u16,
-    /// Position in bytes sent, for the trace.
+    /// Position in the sent bytes, for time series.
     pub position: f64,
-    /// What it carries.
+    /// Its payload.
     pub body: Body,
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 #[derive(Debug)]
 pub enum Body {
     /// A UDP payload.
     Udp(BytesMut),
-    /// A TCP segment of the flow's connection with that number.
+    /// A TCP segment.
     Tcp {
-        /// The connection.
+        /// Number of the connection within the flow.
         connection: u16,
         /// The segment.
         segment: Segment,
     },
-    /// Bytes that mean nothing.
+    /// Meaningless bytes.
     Filler(Filler),
 }
 
-/// Bytes that mean nothing: how many, and when the first of their way was sent, is all that counts.
+/// Meaningless bytes: only their number and time of sending count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filler {
-    /// What carries them.
-    pub carrier: Carrier,
-    /// The packet's place in the order of sending, from 0; an answer has that of its request.
+    /// The protocol that carries them.
+    pub protocol: FillerProtocol,
+    /// Sequence number from 0. A reply has that of its request.
     pub number: u64,
-    /// When it was sent; of an answer, when its request was.
+    /// When it was sent. A reply has the time of its request.
     pub sent: Time,
     /// Size of the IP packet.
     pub bytes: u32,
 }
 
-/// What carries bytes that mean nothing.
+/// The protocol that carries filler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
+pub enum FillerProtocol {
     /// UDP.
     Udp,
     /// An ICMP echo request (RFC 792).
     Echo,
-    /// The answer to one.
+    /// An ICMP echo reply.
     EchoReply,
 }
 
-/// The stack's ECN code point as the link knows it.
+/// Converts the stack's ECN code point for a link.
 pub fn ecn_to_link(ecn: Option<EcnCodepoint>) -> Ecn {
     match ecn {
         None => Ecn::NotEct,
@@ -132,7 +134,7 @@ pub fn ecn_to_link(ecn: Option<EcnCodepoint>) -> Ecn {
     }
 }
 
-/// The link's ECN field as the stack knows it.
+/// Converts a link's ECN field for the stack.
 pub fn ecn_from_link(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotEct => None,

@@ -1,14 +1,14 @@
-//! Why a run cannot be made or finished.
+//! Errors of a run.
 
 use bentpipe_orbit::OrbitError;
 use bentpipe_quic::SettingsError;
 use bentpipe_quic::tls::TlsError;
 use thiserror::Error;
 
-/// Why a run cannot be made or finished.
+/// Errors of a run.
 #[derive(Debug, Error)]
 pub enum SimError {
-    /// The run was asked to stop.
+    /// The caller stopped the run.
     #[error("interrupted")]
     Interrupted,
     /// A setting that QUIC cannot express.
@@ -19,36 +19,37 @@ pub enum SimError {
         /// What is wrong.
         source: SettingsError,
     },
-    /// No TLS configuration.
+    /// TLS could not be configured.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The stack refused to begin a connection.
+    /// The stack refused to open a connection.
     #[error("flow `{flow}`: cannot connect: {reason}")]
     Connect {
         /// The flow.
         flow: String,
-        /// What the stack said.
+        /// The reason given by the stack.
         reason: String,
     },
-    /// A satellite that cannot be followed, a step of no length.
+    /// A satellite cannot be propagated, or a step is zero.
     #[error(transparent)]
     Orbit(#[from] OrbitError),
-    /// A path without hops, a flow without a terminal of its own, a capture of an unknown hop, a proxy in a mesh.
+    /// The specification is invalid: for example a path without hops, an unknown terminal, or a
+    /// proxy in a mesh.
     #[error("{0}")]
     Spec(String),
-    /// What a run found cannot be: a bug in Bentpipe.
+    /// A result is physically impossible: a bug in Bentpipe.
     #[error("what the run found cannot be ({check}): {what}: expected {expected}, measured {measured}")]
     Physics {
-        /// The check that it does not pass.
+        /// The check that failed.
         check: &'static str,
         /// What was compared.
         what: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
-        /// What it is.
+        /// The actual value.
         measured: String,
     },
-    /// The capture could not be put together.
+    /// The capture could not be written.
     #[error("capture: {0}")]
     Capture(String),
 }

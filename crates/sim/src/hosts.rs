@@ -1,4 +1,4 @@
-//! What hosts know of each other beyond a connection.
+//! State of hosts across connections.
 
 use crate::error::SimError;
 use bentpipe_link::random;
@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// What one host knows.
+/// State of one host.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// One fast start at a time for each client.
+    /// Limits fast starts to one at a time per client.
     pub gate: StartGate<IpAddr>,
-    /// Paths that it has sent over.
+    /// Memory of paths it has sent over.
     pub memory: PathMemory,
-    /// Tokens that it issues.
+    /// Issues tokens.
     pub issued: TokenServer,
-    /// Tokens that it was given.
+    /// Tokens it has received.
     pub kept: TokenClient,
 }
 
-/// Every host of a run, by name: servers by theirs, clients by their flow's.
+/// All hosts of a run by name: servers by their own, clients by their flow's.
 #[derive(Debug)]
 pub struct Hosts {
     hosts: Mutex<BTreeMap<String, Host>>,
@@ -34,12 +34,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// No host knows anything yet.
+    /// Hosts without any state.
     pub fn new(epoch: EpochClock, seed: (u64, u64)) -> Self {
         Self { hosts: Mutex::default(), epoch, seed }
     }
 
-    /// The host of that name.
+    /// The host called `name`.
     pub fn get(&self, name: &str) -> Result<Host, SimError> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(host) = hosts.get(name) {

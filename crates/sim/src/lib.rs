@@ -1,39 +1,39 @@
-//! The virtual clock: hosts, links, routes and one event queue.
+//! The discrete-event simulator: hosts, links, routes and one event queue.
 //!
-//! A [`RunSpec`] says what a run consists of, [`run`] plays it to its end and returns a [`RunOutcome`]. The
-//! endpoints are those of `bentpipe-quic`, which do not know that the time is not real; the links are those of
-//! `bentpipe-link`. Nothing here does I/O, reads a clock or draws unseeded randomness: the outcome is a function of
-//! the spec.
+//! [`run`] executes a [`RunSpec`] to its end and returns a [`RunOutcome`]. The endpoints are those
+//! of `bentpipe-quic`, which do not know that the time is virtual; the links are those of
+//! `bentpipe-link`. Nothing here does I/O, reads a clock or draws unseeded randomness: the outcome
+//! is a function of the specification.
 
-mod agenda;
 mod app;
 mod capture;
-mod chain;
 mod checks;
 mod datagram;
 mod error;
+mod event_queue;
 mod flow;
+mod hop_path;
 mod hosts;
-mod lines;
-mod links;
-mod lost;
+mod link_state;
+mod loss_reason;
 mod mesh;
-mod net;
 mod outcome;
 pub mod overhead;
-mod parcels;
-mod progress;
+mod packet_arena;
+mod packet_network;
 mod recorder;
+mod simulation;
 mod spec;
-mod world;
+mod tcp_connections;
+mod visit_progress;
 
 pub use error::SimError;
 pub use outcome::{
     Acknowledgements, FlowOutcome, FlowTrace, LinkOutcome, LinkTrace, ObjectOutcome, PathOutcome, PathTrace,
     PepOutcome, QlogFile, ReturnBytes, RunOutcome, RunTrace, Series,
 };
+pub use simulation::run;
 pub use spec::{
-    Datagrams, Direction, Failure, FailureManner, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec,
+    DatagramTraffic, Direction, Failure, FailureMode, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, PepSpec,
     ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
-pub use world::run;

@@ -1,4 +1,4 @@
-//! What a run found.
+//! Outcome of a run.
 
 use crate::spec::Direction;
 use bentpipe_link::Counters;
@@ -9,36 +9,36 @@ use bentpipe_quic::congestion::Saved;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
 
-/// Everything that one run found.
+/// Everything that a run has found.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// One entry for each reported visit, in the order of flows and visits.
+    /// One entry per measured visit, in the order of flows and visits.
     pub flows: Vec<FlowOutcome>,
-    /// One entry for each link.
+    /// One entry per link.
     pub links: Vec<LinkOutcome>,
-    /// Time series, where asked for.
+    /// Time series, if requested.
     pub trace: Option<RunTrace>,
-    /// qlog traces, where asked for: both ends of each reported visit.
+    /// qlog traces of both ends of each measured visit, if requested.
     pub qlog: Vec<QlogFile>,
-    /// A capture (pcapng), where asked for.
+    /// A capture (pcapng), if requested.
     pub capture: Option<Vec<u8>>,
-    /// Events handled, for benchmarks.
+    /// Number of events, for benchmarks.
     pub events: u64,
-    /// When the last visit ended.
+    /// End of the last visit.
     pub end: Time,
 }
 
-/// A trace of one end of one connection.
+/// qlog of one end of a connection.
 #[derive(Debug)]
 pub struct QlogFile {
     /// Name without extension: flow, visit, side.
     pub name: String,
-    /// Content: a sequential qlog file of the current form, whose extension is `.sqlog`.
+    /// Content in the current sequential format, with the extension `.sqlog`.
     pub bytes: Vec<u8>,
 }
 
 impl QlogFile {
-    /// The content for the qvis viewer, which takes files called `….sqlog` only, too.
+    /// Content for the qvis viewer, which accepts files called `….sqlog` only.
     ///
     /// # Errors
     /// The content is damaged.
@@ -47,36 +47,37 @@ impl QlogFile {
     }
 }
 
-/// Bytes that went from the data's receiver to its sender, by layer.
+/// Bytes of the reverse direction, from the data's receiver to its sender, by layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReturnBytes {
     /// IP headers.
     pub ip: u64,
     /// UDP headers.
     pub udp: u64,
-    /// QUIC packets: the sum of the seven that follow.
+    /// QUIC packets: the sum of the next seven.
     pub quic: u64,
     /// QUIC headers with packet numbers.
     pub quic_header: u64,
     /// ACK frames.
     pub ack: u64,
-    /// Credit frames: MAX_DATA and MAX_STREAM_DATA.
+    /// Flow-control frames: MAX_DATA and MAX_STREAM_DATA.
     pub credit: u64,
-    /// All other frames but PADDING.
+    /// All other frames except PADDING.
     pub other: u64,
     /// PADDING frames.
     pub padding: u64,
     /// Authentication tags.
     pub tag: u64,
-    /// Packets that nobody looked into: a stateless reset, or what the connection of an earlier visit still sends.
+    /// Packets that were not parsed: stateless resets, and packets of an earlier visit's
+    /// connection.
     pub unseen: u64,
     /// TCP headers without options.
     pub tcp: u64,
     /// TCP options.
     pub options: u64,
-    /// What TCP carries: TLS records of requests. Of an echo, all above IP.
+    /// TCP payload: TLS records of requests. For an echo, everything above IP.
     pub payload: u64,
-    /// All of them.
+    /// The total.
     pub total: u64,
 }
 
@@ -100,7 +101,7 @@ impl std::ops::AddAssign for ReturnBytes {
 }
 
 impl ReturnBytes {
-    /// Says what the QUIC packets held.
+    /// Distributes the bytes of QUIC packets.
     pub(crate) fn split(&mut self, layers: &Layers) {
         self.quic_header = layers.header;
         self.ack = layers.ack;
@@ -115,56 +116,58 @@ impl ReturnBytes {
 /// How the data's receiver acknowledged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Acknowledgements {
-    /// Packets that it sent with an acknowledgement: a QUIC packet with an ACK frame, a TCP segment whose ACK bit is set.
+    /// Packets with an acknowledgement: QUIC packets with an ACK frame, TCP segments with the ACK
+    /// flag.
     pub packets: u64,
-    /// Of those, packets that do nothing else.
+    /// Of these, packets with nothing else.
     pub only: u64,
-    /// Data packets that reached it: QUIC packets that have to be acknowledged, TCP segments with payload; those that came twice included.
+    /// Data packets that reached the receiver: ack-eliciting QUIC packets, TCP segments with
+    /// payload. Includes duplicates.
     pub data: u64,
-    /// Of QUIC, sizes of its ACK frames; of TCP, bytes of options of the segments that only acknowledge.
+    /// Sizes of ACK frames (QUIC), or of the options of pure ACKs (TCP), in bytes.
     pub sizes: Sizes,
 }
 
-/// What a proxy on the way did.
+/// Counters of proxies on the path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PepOutcome {
-    /// The most bytes that it held for one connection on the way of the data.
-    pub most_held: u64,
-    /// Acknowledgements that its filter did not pass on, where it has one.
+    /// Most bytes buffered for one connection in the direction of the data.
+    pub max_buffered: u64,
+    /// ACKs that the filter suppressed; `None` without a filter.
     pub acks_dropped: Option<u64>,
 }
 
-/// What became of one object.
+/// Outcome of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectOutcome {
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Of its content, what reached the receiver's application.
+    /// Bytes of content that reached the receiver's application.
     pub received: u64,
-    /// When it was asked for, since the visit's first packet.
+    /// When it was requested, since the visit's first packet.
     pub start: Span,
-    /// When it was complete, likewise.
+    /// When it was complete, since the visit's first packet.
     pub completion: Option<Span>,
 }
 
-/// What both ends of a visit knew of the path.
+/// What both ends of a visit knew about the path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathOutcome {
-    /// What was offered to the data's sender, used or not.
+    /// The saved path offered to the data's sender, used or not.
     pub saved: Option<Saved>,
-    /// What the sender found, where it keeps notes.
+    /// What the sender observed, if it remembers paths.
     pub observed: Option<Saved>,
-    /// What the receiver found: the best round trip of arrivals.
+    /// What the receiver observed: the best arrivals within an RTT.
     pub receiver: Option<Saved>,
-    /// Whether what was offered met congestion; nothing where nothing was offered.
+    /// Whether the offered path met congestion; `None` if none was offered.
     pub retreated: Option<bool>,
-    /// What became of the client's token, in one word; nothing where the server keeps a store.
+    /// Outcome of the client's token in one word; `None` if the server keeps a store.
     pub token: Option<&'static str>,
 }
 
-/// What became of one visit. Spans count from the client's first packet of the visit.
+/// Outcome of one visit. Spans count from the client's first packet.
 #[derive(Debug, Clone)]
 pub struct FlowOutcome {
     /// Name of the flow.
@@ -175,103 +178,106 @@ pub struct FlowOutcome {
     pub transport: &'static str,
     /// Name of the congestion controller; `none` for datagrams.
     pub congestion: String,
-    /// Connections that it took. Series are of the first one's sender.
+    /// Number of connections. Time series are those of the first one's sender.
     pub connections: usize,
-    /// Which way the data went.
+    /// Direction of the data.
     pub direction: Direction,
-    /// Application bytes asked for; of a visit that lasts for a time, what was received in it.
+    /// Application bytes requested; with a fixed duration, those received.
     pub bytes: u64,
-    /// Of those, what reached the receiver's application.
+    /// Of these, bytes that reached the receiver's application.
     pub received: u64,
-    /// Bytes that reached the receiver's application in each tenth of a second since the run began; for shares of a link over time.
+    /// Bytes that reached the receiver's application in each tenth of a second since the start of
+    /// the run.
     pub received_by_tenth: Vec<u64>,
-    /// Whether all of them arrived, or the visit has lasted for its time.
+    /// True if all bytes arrived, or the fixed duration has passed.
     pub completed: bool,
-    /// The client's first packet, since the run began.
+    /// Time of the client's first packet.
     pub start: Time,
-    /// The handshake complete at the client.
+    /// Handshake completion at the client.
     pub handshake: Option<Span>,
     /// First application byte at the data's receiver.
     pub first_byte: Option<Span>,
-    /// All done, as the client sees it: for an upload, the server's answer has arrived.
+    /// Completion at the client. For an upload, the server's answer has arrived.
     pub completion: Option<Span>,
-    /// Datagrams the data's sender sent.
+    /// Packets that the data's sender sent.
     pub packets_sent: u64,
-    /// Their bytes, IP headers included.
+    /// Bytes of these, including IP headers.
     pub bytes_sent: u64,
-    /// Of those, dropped by a policer.
+    /// Of these, packets dropped by a policer.
     pub packets_lost_policer: u64,
-    /// Of those, dropped by a full or managed queue.
+    /// Of these, packets dropped by a queue: full, or by AQM.
     pub packets_lost_queue: u64,
-    /// Of those, lost by a loss process.
+    /// Of these, packets lost by a loss process.
     pub packets_lost_random: u64,
-    /// Of those, lost in a mesh where no link was to blame: a link ended with them, nobody knew a way, or they went in circles.
+    /// Of these, packets lost in a mesh without the fault of a link: link down, no route, or hop
+    /// limit.
     pub packets_lost_route: u64,
-    /// Packets that the sender declared lost, rightly or not; nothing where nobody can be asked.
+    /// Packets that the sender declared lost, rightly or not; `None` if unknown.
     pub packets_declared_lost: Option<u64>,
-    /// Time the sender stood still because of flow control or its send buffer.
+    /// Time during which flow control or the send buffer blocked the sender.
     pub flow_control_blocked: Option<Span>,
-    /// The longest of that at a stretch.
+    /// The longest of these intervals.
     pub flow_control_blocked_longest: Option<Span>,
-    /// What the data's receiver held and promised, where it speaks QUIC.
+    /// Flow-control figures of the data's receiver, for QUIC.
     pub credit: Option<CreditFigures>,
-    /// Datagrams that the data's receiver sent.
+    /// Packets of the reverse direction.
     pub return_packets: u64,
-    /// Their bytes.
+    /// Bytes of these.
     pub return_bytes: ReturnBytes,
-    /// How it acknowledged; nothing of datagrams.
+    /// ACK counters; `None` for datagrams.
     pub acknowledgements: Option<Acknowledgements>,
-    /// Smallest round trip the sender sampled.
+    /// Minimum RTT sampled by the sender.
     pub rtt_min: Option<Span>,
-    /// Mean, one sample an ACK.
+    /// Mean RTT, one sample per ACK.
     pub rtt_mean: Option<Span>,
-    /// 99th percentile, to 1 %.
+    /// 99th percentile of the RTT, to 1 %.
     pub rtt_p99: Option<Span>,
-    /// What was known of the path.
+    /// What was known about the path.
     pub path: PathOutcome,
-    /// What a proxy did, where connections pass one.
+    /// Counters of proxies, if there are any.
     pub pep: Option<PepOutcome>,
-    /// What was asked for, each; nothing where the visit lasts for a time, or sends datagrams.
+    /// Outcome of each object. Empty for datagrams and visits of fixed duration.
     pub objects: Vec<ObjectOutcome>,
-    /// Why it did not complete, where it did not.
+    /// Why the visit did not complete, if so.
     pub error: Option<String>,
 }
 
-/// What one link did.
+/// Outcome of a link.
 #[derive(Debug, Clone)]
 pub struct LinkOutcome {
-    /// `hop/forward` or `hop/return`, with `#terminal` where terminals have links of their own; in a mesh `from>to`, and `from>ground` or `from>sky` for a
-    /// transmitter that stations or satellites share.
+    /// `hop/forward` or `hop/return`, with `#terminal` if each terminal has its own. In a mesh
+    /// `from>to`; `from>ground` or `from>sky` for a shared transmitter.
     pub name: String,
     /// Its counters.
     pub counters: Counters,
-    /// Mean time that its packets waited in its queue.
+    /// Mean queueing delay.
     pub queue_mean: Span,
-    /// The flows whose packets it has carried, by their place in the run, with the bytes of each.
+    /// Bytes by flow index.
     pub carried: Vec<(usize, u64)>,
-    /// Share of the time that it spent transmitting, from the beginning of the first reported visit to its last packet.
+    /// Fraction of time spent transmitting, from the start of the first measured visit to its last
+    /// packet.
     pub utilisation: f64,
 }
 
 /// Time series of one run.
 #[derive(Debug)]
 pub struct RunTrace {
-    /// One entry for each reported visit.
+    /// One entry per measured visit.
     pub flows: Vec<FlowTrace>,
-    /// One entry for each link.
+    /// One entry per link.
     pub links: Vec<LinkTrace>,
-    /// In a mesh, the ways of the flows' data.
+    /// In a mesh, the paths of the flows' data.
     pub paths: Vec<PathTrace>,
 }
 
-/// The way of one flow's data through a mesh, from one time until the next entry of the same flow.
+/// The path of one flow's data through a mesh, valid until the flow's next entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTrace {
-    /// The flow, by its place in the run.
+    /// Index of the flow.
     pub flow: usize,
-    /// From when.
+    /// Start of validity.
     pub at: Time,
-    /// The nodes from the data's sender to its receiver; empty where there is no way.
+    /// The nodes from the data's sender to its receiver; empty without a route.
     pub nodes: Vec<Node>,
 }
 
@@ -282,36 +288,36 @@ pub struct FlowTrace {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
-    /// The client's first packet, since the run began.
+    /// Time of the client's first packet.
     pub start: Time,
     /// The series.
     pub series: Vec<Series>,
-    /// Points in time worth a label.
+    /// Labelled points in time.
     pub marks: Vec<(Time, String)>,
-    /// What the sender's congestion control was doing, each from that time on.
+    /// Phases of the sender's congestion control, each from that time on.
     pub phases: Vec<(Time, &'static str)>,
 }
 
 /// Time series of one link.
 #[derive(Debug)]
 pub struct LinkTrace {
-    /// Name as in [`LinkOutcome`]; with `#terminal` behind it, the capacity of one terminal of a link that several share.
+    /// Name as in [`LinkOutcome`]. With `#terminal`, the capacity of one terminal of a shared link.
     pub name: String,
-    /// Its rate, where that is constant.
+    /// Its rate, if constant.
     pub rate: Option<Rate>,
-    /// What its queue holds at most, bytes, where that is a fixed number of bytes.
+    /// Limit of its queue in bytes, if fixed.
     pub queue_limit: Option<u64>,
     /// The series.
     pub series: Vec<Series>,
 }
 
-/// Points of one quantity over time.
+/// A time series of one quantity.
 #[derive(Debug)]
 pub struct Series {
-    /// What it is.
+    /// The actual value.
     pub name: &'static str,
-    /// In what unit.
+    /// The unit.
     pub unit: &'static str,
-    /// Times since the run began, and values.
+    /// Times since the start of the run, and values.
     pub points: Vec<(Time, f64)>,
 }

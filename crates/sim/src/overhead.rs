@@ -1,20 +1,26 @@
-//! What acknowledgements cost on the return path by arithmetic, layer by layer, in percent of the bytes forward.
+//! What acknowledgements cost on the return path by arithmetic, layer by layer, in percent of the
+//! bytes forward.
 //!
-//! One acknowledgement of so many bytes goes back for each `every` packets of `packet` bytes forward: `100 · bytes / (every · packet)`. This is how Fairhurst, Custura and Jones (*QUIC &
-//! Satellite Return Link*, University of Aberdeen) estimate it, for an acknowledgement of every second packet and packets of 1500 bytes (TCP) and 1280 bytes (QUIC).
-//! Their table has no row for what surrounds QUIC's ACK frame, [`Overhead::quic`]: a short header with its packet number and the authentication tag, together about 1 %. Nothing here counts handshakes,
-//! requests, credit or losses; a simulation does.
+//! One acknowledgement of so many bytes goes back for each `every` packets of `packet` bytes
+//! forward: `100 · bytes / (every · packet)`. This is how Fairhurst, Custura and Jones (*QUIC &
+//! Satellite Return Link*, University of Aberdeen) estimate it, for an acknowledgement of every
+//! second packet and packets of 1500 bytes (TCP) and 1280 bytes (QUIC). Their table has no row for
+//! what surrounds QUIC's ACK frame, [`Overhead::quic`]: a short header with its packet number and
+//! the authentication tag, together about 1 %. Nothing here counts handshakes, requests, credit or
+//! losses; a simulation does.
 
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_tcp::{Flags, Segment};
 
-/// Bytes around the frames of a QUIC packet with a short header: one byte, a destination connection ID of 8, as Bentpipe's endpoints have it, a packet number of two (RFC 9000 §17.3.1), and the
+/// Bytes around the frames of a QUIC packet with a short header: 1 byte of flags, a destination
+/// connection ID of 8 as in Bentpipe's endpoints, a packet number of 2 (RFC 9000 §17.3.1), and a
 /// tag of 16 (RFC 9001 §5.3).
 pub const QUIC_AROUND: u32 = 1 + 8 + 2 + 16;
-/// The smallest ACK frame (RFC 9000 §19.3) with a largest packet number below 64: type, largest, delay, count and first range take a byte each, one more than the table's 4.
+/// The smallest ACK frame (RFC 9000 §19.3) with a largest packet number below 64: type, largest,
+/// delay, count and first range take a byte each, one more than the 4 of the table.
 pub const SMALLEST_ACK_FRAME: u32 = 5;
 
-/// Percent of the bytes forward.
+/// Overhead by layer, in percent of the forward bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Overhead {
     /// IPv4 headers.
@@ -32,12 +38,13 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// All layers.
+    /// Sum of all layers.
     pub fn total(&self) -> f64 {
         self.ip + self.udp + self.quic + self.ack + self.tcp + self.tcp_options
     }
 
-    /// Of TCP with timestamps, as Bentpipe speaks it: one pure acknowledgement for `every` packets of `packet` bytes. `every` and `packet` above zero.
+    /// TCP with timestamps, as in Bentpipe: one pure ACK per `every` packets of `packet` bytes,
+    /// both above zero.
     pub fn of_tcp(every: u32, packet: u32) -> Self {
         let ack = Segment { flags: Flags { ack: true, ..Flags::default() }, ..Segment::default() };
         let share = share(every, packet);
@@ -49,7 +56,8 @@ impl Overhead {
         }
     }
 
-    /// Of QUIC: one packet with an ACK frame of `frame` bytes and nothing else for `every` packets of `packet` bytes. `every` and `packet` above zero.
+    /// QUIC: one packet with only an ACK frame of `frame` bytes per `every` packets of `packet`
+    /// bytes, both above zero.
     pub fn of_quic(every: u32, packet: u32, frame: u32) -> Self {
         let share = share(every, packet);
         Self {
@@ -71,7 +79,8 @@ fn share(every: u32, packet: u32) -> impl Fn(u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// The published table rounds to two digits at best; a tenth of a percentage point is what issue and table are compared to.
+    /// The published table rounds to two digits at best; a tenth of a percentage point is what
+    /// issue and table are compared to.
     fn near(ours: f64, published: f64) {
         assert!((ours - published).abs() < 0.1, "{ours} beside {published}");
     }

@@ -1,6 +1,6 @@
 //! Time series of a link, in bins, so that their size follows the run's length and not its packets.
 
-use crate::lost::Lost;
+use crate::loss_reason::LossReason;
 use crate::outcome::Series;
 use bentpipe_link::{DropCause, FrameShare};
 use bentpipe_units::{Span, Time};
@@ -49,12 +49,12 @@ impl LinkRecorder {
     }
 
     /// A packet was dropped or lost.
-    pub fn dropped(&mut self, now: Time, lost: Lost) {
+    pub fn dropped(&mut self, now: Time, lost: LossReason) {
         let drops = match lost {
-            Lost::OnLink(DropCause::Policer) => &mut self.drops_policer,
-            Lost::OnLink(DropCause::QueueFull | DropCause::Aqm) => &mut self.drops_queue,
-            Lost::OnLink(DropCause::Loss(_)) => &mut self.drops_loss,
-            Lost::Handover | Lost::NoRoute | Lost::HopLimit => &mut self.drops_route,
+            LossReason::OnLink(DropCause::Policer) => &mut self.drops_policer,
+            LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => &mut self.drops_queue,
+            LossReason::OnLink(DropCause::Loss(_)) => &mut self.drops_loss,
+            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => &mut self.drops_route,
         };
         drops.push((now, 1.0));
     }
@@ -71,7 +71,8 @@ impl LinkRecorder {
         }
     }
 
-    /// Hands out the series of terminals, where there are several; those of the only one are the link's.
+    /// Hands out the series of terminals, where there are several; those of the only one are the
+    /// link's.
     pub fn take_terminals(&mut self) -> Vec<Vec<Series>> {
         if self.terminals.len() < 2 {
             return Vec::new();
@@ -79,8 +80,10 @@ impl LinkRecorder {
         self.terminals.drain(..).map(|capacity| capacity.series().collect()).collect()
     }
 
-    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`, `drops_queue`, `drops_loss`, `drops_route`, and of the only
-    /// terminal to which capacity is allocated `requested`, `allocated`, `used` (Mbps, mean of the frames from each time on); empty ones left out.
+    /// The series: `throughput` (Mbps, from each time on), `queue` (bytes), `drops_policer`,
+    /// `drops_queue`, `drops_loss`, `drops_route`, and of the only terminal to which capacity is
+    /// allocated `requested`, `allocated`, `used` (Mbps, mean of the frames from each time on);
+    /// empty ones left out.
     pub fn series(self) -> Vec<Series> {
         let throughput = self
             .delivered

@@ -1,7 +1,7 @@
-//! What a run consists of: everything resolved, nothing optional that the scenario could leave open.
+//! Specification of a run, fully resolved.
 
 use bentpipe_link::DirectionModel;
-use bentpipe_orbit::{Network, Step};
+use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
@@ -11,19 +11,19 @@ use std::sync::Arc;
 /// One run.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// Seed of the whole scenario.
+    /// Seed of the scenario.
     pub seed: u64,
-    /// Number of the run: with the seed it keys every random stream.
+    /// Number of the run: keys the random streams together with the seed.
     pub run: u64,
-    /// Round trip of the unloaded path, for queues sized in BDP.
+    /// RTT of the unloaded path, which sizes queues in BDP.
     pub base_rtt: Span,
-    /// Hops from the clients (first) to the servers (last). Empty where there is a `mesh`.
+    /// Hops from the clients to the servers. Empty with a `mesh`.
     pub hops: Vec<HopSpec>,
-    /// A network of satellites, instead of hops.
+    /// A satellite network instead of hops.
     pub mesh: Option<MeshSpec>,
     /// Number of terminals on the client side of the first hop.
     pub terminals: usize,
-    /// Who talks.
+    /// The flows.
     pub flows: Vec<FlowSpec>,
     /// Time after which a visit is given up.
     pub time_limit: Span,
@@ -31,31 +31,33 @@ pub struct RunSpec {
     pub trace: bool,
     /// Whether both ends write qlog.
     pub qlog: bool,
-    /// Name of the hop whose packets are captured, both ways.
+    /// Name of the hop to capture, in both directions.
     pub capture: Option<String>,
 }
 
-/// A hop of the path, both directions.
+/// A hop of the path, in both directions.
 #[derive(Debug, Clone)]
 pub struct HopSpec {
-    /// Its name, unique on the path.
+    /// Name, unique on the path.
     pub name: String,
     /// From server to client: the satellite forward link.
     pub forward: DirectionModel,
     /// From client to server: the satellite return link.
     pub reverse: DirectionModel,
-    /// Whether all terminals share it; otherwise each has one of its own.
+    /// True if all terminals share it, false if each has one of its own.
     pub shared: bool,
 }
 
-/// A network of satellites and stations whose links move. Every link is a queue of its own; packets go hop by hop.
+/// A network of satellites and stations. Every link has a queue, and packets are forwarded hop by
+/// hop.
 #[derive(Debug, Clone)]
 pub struct MeshSpec {
-    /// Who there is.
+    /// The network.
     pub network: Arc<Network>,
-    /// When routes are computed anew.
-    pub step: Step,
-    /// Each direction of an inter-satellite link. Delays of all models here are replaced by the geometry's.
+    /// When routes are recomputed.
+    pub step: RouteUpdates,
+    /// Each direction of an inter-satellite link. The geometry replaces the delays of all models
+    /// here.
     pub isl: DirectionModel,
     /// From a station to satellites.
     pub up: DirectionModel,
@@ -63,29 +65,34 @@ pub struct MeshSpec {
     pub down: DirectionModel,
     /// Each direction of a link on the ground.
     pub fibre: DirectionModel,
-    /// Whether a satellite has one transmitter for all stations that it talks to (as in the Hypatia study), or one for each.
+    /// True if a satellite has one transmitter for all its stations (as in the Hypatia study),
+    /// false if one per station.
     pub shared_ground: bool,
-    /// What becomes of packets when a station turns to another satellite.
+    /// Which packets a handover loses.
     pub handover: HandoverLoss,
-    /// How long before a change of path its flows are told, where they are.
-    pub hints: Option<Span>,
+    /// How long before a path change its flows are notified; `None` for never.
+    pub path_change_notice: Option<Span>,
 }
 
-/// Which packets a station loses when it turns to another satellite. All others go on from where they are: what a satellite
-/// can no longer hand to the station is sent on to the satellite that can.
+/// Which packets a station loses in a handover.
+///
+/// All others continue from where they are: a satellite that has lost the station forwards them to
+/// its new satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HandoverLoss {
     /// None.
     #[default]
-    Nothing,
-    /// Those that wait at the old satellite, and at the station, for the link that ends.
+    #[serde(rename = "nothing")]
+    None,
+    /// Those queued for the link that ends, at the old satellite and at the station.
     Queued,
-    /// Those and what is in the air on that link.
-    Flying,
+    /// Those, and packets in flight on that link.
+    #[serde(rename = "flying")]
+    InFlight,
 }
 
-/// Which way application data goes.
+/// Direction of application data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From server to client.
@@ -94,93 +101,93 @@ pub enum Direction {
     Upload,
 }
 
-/// Something to fetch or to send.
+/// An object to transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// Name in the results.
     pub name: String,
     /// Size of its content.
     pub bytes: Bytes,
-    /// Objects, by their place in the list, that must be complete before it is asked for.
+    /// Indices of objects that must be complete before it is requested.
     pub after: Vec<usize>,
     /// Time between the last of those and the request.
     pub delay: Span,
 }
 
 impl Object {
-    /// An object that is asked for at once.
+    /// An object that is requested at once.
     pub fn new(name: impl Into<String>, bytes: Bytes) -> Self {
         Self { name: name.into(), bytes, after: Vec::new(), delay: Span::ZERO }
     }
 }
 
-/// One visit of a client: a QUIC connection, or the TCP connections of one page.
+/// A visit of a client: one QUIC connection, or the TCP connections of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visit {
-    /// How it begins. 0-RTT needs tickets of an earlier visit.
+    /// Handshake. 0-RTT needs tickets of an earlier visit.
     pub handshake: Handshake,
-    /// Silence after the previous visit ended.
-    pub wait: Span,
-    /// Time the client thinks before its first packet, drawn by the caller.
-    pub think: Span,
-    /// Which way the objects go.
+    /// Idle time since the end of the previous visit.
+    pub idle_before: Span,
+    /// Random delay of the client's first packet, drawn by the caller.
+    pub start_jitter: Span,
+    /// Direction of the objects.
     pub direction: Direction,
-    /// What is transferred; each is asked for once those it comes after are complete.
+    /// The objects, each requested once those it depends on are complete.
     pub objects: Vec<Object>,
-    /// It is complete after so long, however much has arrived by then: a flow that always has something to send. Its objects are larger than what fits.
-    pub lasts: Option<Span>,
-    /// Whether the results tell of it.
-    pub reported: bool,
+    /// Fixed duration, for a flow that always has data to send. Its objects must exceed what fits.
+    pub duration: Option<Span>,
+    /// Whether it appears in the results.
+    pub measured: bool,
 }
 
-/// A client, its server, and the connections between them.
+/// A client, its server, and their visits.
 #[derive(Debug, Clone)]
 pub struct FlowSpec {
     /// Its name in the results.
     pub name: String,
-    /// The terminal its client sits behind.
+    /// The terminal of its client.
     pub terminal: usize,
-    /// Where its client and its server are: in a mesh by station, on a path of hops by node, of which the first is 0 and node k lies behind hop k - 1;
-    /// none on such a path: at its ends.
+    /// Locations of client and server: stations in a mesh, nodes on a path of hops (0 is the first,
+    /// node k is behind hop k - 1). `None` for the ends of such a path.
     pub ends: Option<(usize, usize)>,
-    /// The server it talks to: flows that name the same one share what that server knows of its clients.
+    /// Name of the server. Flows with the same server share its state.
     pub server: String,
-    /// When its first visit begins.
+    /// Start of the first visit.
     pub start: Span,
-    /// What its packets are.
+    /// Transport and its settings.
     pub stack: Stack,
-    /// Its connections, one after the other.
+    /// Its visits, one after the other.
     pub visits: Vec<Visit>,
 }
 
-/// What a flow speaks.
+/// Transport of a flow.
 #[derive(Debug, Clone)]
 pub enum Stack {
     /// QUIC, with the settings of both endpoints.
     Quic(Box<Settings>),
     /// TCP.
     Tcp(Box<TcpStack>),
-    /// Packets that nothing answers to, or only an echo does.
-    Datagrams(Datagrams),
-    /// Programs of any kind, which run under the wall clock only.
+    /// Datagrams without congestion control.
+    DatagramTraffic(DatagramTraffic),
+    /// External programs, with the real clock only.
     Program(Box<ProgramStack>),
 }
 
 /// Traffic without congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Datagrams {
-    /// UDP at a constant rate, always or in bursts.
+pub enum DatagramTraffic {
+    /// UDP at a constant rate, continuously or in bursts.
     Constant {
-        /// The rate of IP bytes while it sends.
+        /// Rate of IP bytes while it sends.
         rate: Rate,
         /// Size of its IP packets.
         packet: Bytes,
-        /// Mean of exponentially distributed times of sending and of silence; none: it always sends.
+        /// Means of exponentially distributed bursts and pauses; `None` to send continuously.
         bursts: Option<(Span, Span)>,
     },
-    /// ICMP echo from the client to the server and back: its round trips are the result.
+    /// ICMP echo from the client to the server, which measures RTTs.
     Ping {
-        /// Time between two.
+        /// Interval between requests.
         interval: Span,
         /// Size of its IP packets.
         packet: Bytes,
@@ -193,90 +200,92 @@ impl Stack {
         Self::Quic(Box::new(settings))
     }
 
-    /// The settings, where it is QUIC.
+    /// The QUIC settings, if the transport is QUIC.
     pub fn quic_mut(&mut self) -> Option<&mut Settings> {
         match self {
             Self::Quic(settings) => Some(settings),
-            Self::Tcp(_) | Self::Datagrams(_) | Self::Program(_) => None,
+            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 
-    /// Controller of the data's sender, how it starts, what it does with a remembered path; none where nothing controls congestion.
+    /// Congestion control of the data's sender; `None` if there is none.
     pub fn congestion(&self) -> Option<&Recipe> {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
-            Self::Datagrams(_) | Self::Program(_) => None,
+            Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 }
 
-/// A server and a client by the command lines that run them. What stands in braces is filled in for each run.
+/// Command lines of a server and a client. Placeholders in braces are filled in for each run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramStack {
-    /// What runs at the server's end.
+    /// Command line of the server.
     pub server: String,
-    /// What runs at the client's end.
+    /// Command line of the client.
     pub client: String,
-    /// The largest IP packet.
+    /// Size of the largest IP packet.
     pub mtu: Bytes,
 }
 
-/// TCP endpoints, what speaks above them, and who splits them on the way.
+/// TCP endpoints, the protocol above them, and proxies on the path.
 #[derive(Debug, Clone)]
 pub struct TcpStack {
     /// Settings of both endpoints.
     pub tcp: tcp::Settings,
-    /// Controller of both senders, how it starts, what it does with a remembered path.
+    /// Congestion control of both senders.
     pub congestion: Recipe,
-    /// What speaks above.
+    /// The protocol above TCP.
     pub http: tcp::http::Settings,
-    /// A proxy on the way, where there is one.
+    /// A proxy on the path.
     pub pep: Option<PepSpec>,
 }
 
 /// A performance-enhancing proxy around one hop (RFC 3135).
 #[derive(Debug, Clone)]
 pub struct PepSpec {
-    /// The hop, by its place on the path, from the client: the satellite.
+    /// Index of the hop on the path, from the client: the satellite.
     pub hop: usize,
-    /// Whether connections are split at its client's side: the terminal.
+    /// True to split connections at the client's side of the hop: the terminal.
     pub terminal: bool,
-    /// Whether connections are split at its server's side: the gateway.
+    /// True to split connections at the server's side of the hop: the gateway.
     pub gateway: bool,
-    /// Controller towards the client on the segment that crosses the hop, and how it starts. Other segments that begin at a proxy have CUBIC with
-    /// slow start.
-    pub downward: Recipe,
-    /// The same towards the server.
-    pub upward: Recipe,
-    /// Initial window on that segment, in segments.
+    /// Congestion control across the hop towards the client. Other connections of proxies use CUBIC
+    /// with slow start.
+    pub to_client: Recipe,
+    /// Congestion control across the hop towards the server.
+    pub to_server: Recipe,
+    /// Initial window across the hop, in segments.
     pub initial_window: u32,
-    /// When the proxy acknowledges.
+    /// ACK policy of the proxy.
     pub ack: tcp::AckPolicy,
-    /// Bytes that it holds at most for each connection and direction.
+    /// Buffer limit per connection and direction.
     pub buffer: Bytes,
-    /// Pure acknowledgements that enter the hop towards the server: one of each connection in so long a time.
+    /// Filters pure ACKs that enter the hop towards the server: one per connection in each
+    /// interval.
     pub ack_filter: Option<Span>,
-    /// It fails, with all that it holds.
+    /// A failure of the proxy.
     pub failure: Option<Failure>,
 }
 
-/// How a proxy fails.
+/// A failure of a proxy, which loses its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// When, counted from the beginning of each visit.
+    /// Time since the start of each visit.
     pub at: Span,
-    /// What becomes of the segments of connections that it held.
-    pub manner: FailureManner,
+    /// What happens to segments of connections it held.
+    pub mode: FailureMode,
 }
 
-/// What becomes of the segments of connections that a failed proxy held.
+/// What happens to segments of connections that a failed proxy held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum FailureManner {
-    /// It starts again knowing nothing, and answers them with a reset.
+pub enum FailureMode {
+    /// The proxy restarts without state and answers them with a reset.
     #[default]
     Reset,
-    /// They vanish.
-    Silence,
+    /// They are dropped.
+    #[serde(rename = "silence")]
+    Blackhole,
 }

@@ -1,4 +1,5 @@
-//! What a packet analyser makes of a run's capture. Needs tshark; without it the tests say so and pass.
+//! What a packet analyser makes of a run's capture. Needs tshark; without it the tests say so and
+//! pass.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -18,14 +19,15 @@ fn direction(rate: u64) -> DirectionModel {
 
 fn visit(handshake: Handshake) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
-        // The first connection is closed by then: both use the same ports, which confuses analysers otherwise.
-        wait: Span::from_secs(5),
-        think: Span::ZERO,
+        // The first connection is closed by then: both use the same ports, which confuses analysers
+        // otherwise.
+        idle_before: Span::from_secs(5),
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(1_000))],
-        reported: true,
+        measured: true,
     }
 }
 
@@ -142,13 +144,15 @@ fn the_secrets_inside_decrypt_everything() {
     let http = |visits: &str| {
         dissect(&capture, &format!("http3 and frame.time_epoch {visits} {second_visit}"), &fields).unwrap()
     };
-    // DATA, HEADERS, SETTINGS (RFC 9114 §7.2), and in the second visit those that the server sends: early data come
-    // before the protocol above is agreed on, and tshark does not read them as HTTP/3.
+    // DATA, HEADERS, SETTINGS (RFC 9114 §7.2), and in the second visit those that the server sends:
+    // early data come before the protocol above is agreed on, and tshark does not read them as
+    // HTTP/3.
     let (first, second) = (http("<"), http(">="));
     assert!(values(&first, 1).is_superset(&["0", "1", "4"].into()), "{first:?}");
     assert_eq!(values(&first, 2).len(), 2, "both ways");
     assert!(values(&second, 1).is_superset(&["1", "4"].into()), "{second:?}");
-    // The request of the second visit goes as early data (RFC 9001 §4.6), with its first packet: STREAM frames.
+    // The request of the second visit goes as early data (RFC 9001 §4.6), with its first packet:
+    // STREAM frames.
     let fields = ["frame.time_epoch", "quic.frame_type"];
     let early = dissect(&capture, "quic.long.packet_type == 1", &fields).unwrap();
     let time: f64 = early[0][0].parse().unwrap();

@@ -19,15 +19,15 @@ fn direction(patch: &str) -> DirectionModel {
     config.load(Path::new(".")).unwrap()
 }
 
-fn visit(handshake: Handshake, reported: bool) -> Visit {
+fn visit(handshake: Handshake, measured: bool) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
-        wait: Span::from_millis(500),
-        think: Span::ZERO,
+        idle_before: Span::from_millis(500),
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::from_mb(2))],
-        reported,
+        measured,
     }
 }
 
@@ -102,7 +102,8 @@ fn sizes(packets: &[&Value]) -> u64 {
     packets.iter().map(|packet| packet["raw"]["length"].as_u64().unwrap()).sum()
 }
 
-/// Datagrams that packets of one side made: those with long headers are followed by the rest of their datagram.
+/// Datagrams that packets of one side made: those with long headers are followed by the rest of
+/// their datagram.
 fn datagrams(events: &[Value]) -> u64 {
     let sent: Vec<&Value> = events.iter().filter(|event| event["name"] == "quic:packet_sent").collect();
     let continues =
@@ -171,7 +172,7 @@ fn packets_agree_with_the_flows_counters() {
 fn the_account_tells_the_same() {
     let outcome = lossy();
     let flow = &outcome.flows[0];
-    let told = flow.acknowledgements.as_ref().unwrap();
+    let report = flow.acknowledgements.as_ref().unwrap();
     let [client, server] = ends(&outcome);
     let sent = named(&client, "quic:packet_sent");
     let has = |packet: &&&Value, kind: &str| frames(packet, kind).next().is_some();
@@ -183,13 +184,13 @@ fn the_account_tells_the_same() {
             .all(|frame| ["ack", "padding"].contains(&frame["frame_type"].as_str().unwrap()))
     };
     let acks = sent.iter().filter(|packet| has(packet, "ack"));
-    assert_eq!(acks.clone().count() as u64, told.packets);
-    assert_eq!(acks.filter(only).count() as u64, told.only);
+    assert_eq!(acks.clone().count() as u64, report.packets);
+    assert_eq!(acks.filter(only).count() as u64, report.only);
     assert_eq!(sent.len() as u64 * 16, flow.return_bytes.tag);
     // Everything that arrives has to be acknowledged, but what only acknowledges or says goodbye.
     let data = named(&client, "quic:packet_received").iter().filter(|packet| !only(packet)).count() as u64;
-    assert_eq!(data, told.data);
-    assert!(told.data <= named(&server, "quic:packet_sent").len() as u64);
+    assert_eq!(data, report.data);
+    assert!(report.data <= named(&server, "quic:packet_sent").len() as u64);
 }
 
 fn identity(packet: &Value) -> String {
@@ -217,7 +218,8 @@ fn acknowledgements_name_what_arrived() {
                     for ack in frames(packet, "ack") {
                         acks += 1;
                         let delay = ack["ack_delay"].as_f64().unwrap();
-                        // Milliseconds: in the field's own unit, 8 microseconds, those held back would be thousands.
+                        // Milliseconds: in the field's own unit, 8 microseconds, those held back
+                        // would be thousands.
                         assert!((0.0..=100.0).contains(&delay), "{delay} ms");
                         let mut largest = 0;
                         for range in ack["acked_ranges"].as_array().unwrap() {

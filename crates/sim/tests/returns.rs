@@ -21,15 +21,15 @@ fn direction(rate: &str, loss: f64) -> DirectionModel {
 }
 
 /// One transfer over 8.5/1.5 Mbps and 630 ms.
-fn transfer(seed: u64, stack: Stack, way: Direction, bytes: u64, loss: f64, trace: bool) -> RunOutcome {
+fn transfer(seed: u64, stack: Stack, toward: Direction, bytes: u64, loss: f64, trace: bool) -> RunOutcome {
     let visit = Visit {
-        lasts: None,
+        duration: None,
         handshake: Handshake::OneRtt,
-        wait: Span::ZERO,
-        think: Span::ZERO,
-        direction: way,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
+        direction: toward,
         objects: vec![Object::new("object", Bytes::new(bytes))],
-        reported: true,
+        measured: true,
     };
     let spec = RunSpec {
         seed,
@@ -85,14 +85,14 @@ fn tcp() -> Stack {
 /// Layers add up to the bytes, and what was seen inside packets to the packets outside.
 fn check(flow: &FlowOutcome) {
     let bytes = &flow.return_bytes;
-    let told = flow.acknowledgements.as_ref().unwrap();
+    let report = flow.acknowledgements.as_ref().unwrap();
     assert_eq!(bytes.ip, flow.return_packets * 20);
     // Several packets share a datagram in the handshake only.
-    assert!(told.only <= told.packets && told.data < flow.packets_sent + 10, "{told:?}");
+    assert!(report.only <= report.packets && report.data < flow.packets_sent + 10, "{report:?}");
     if flow.transport == "tcp" {
         assert_eq!(bytes.ip + bytes.tcp + bytes.options + bytes.payload, bytes.total);
         assert_eq!((bytes.tcp, bytes.quic), (flow.return_packets * 20, 0));
-        assert_eq!(told.sizes.n(), told.only);
+        assert_eq!(report.sizes.n(), report.only);
         return;
     }
     assert_eq!(bytes.ip + bytes.udp + bytes.quic, bytes.total);
@@ -100,9 +100,9 @@ fn check(flow: &FlowOutcome) {
     assert_eq!((inside.iter().sum::<u64>(), bytes.unseen), (bytes.quic, 0), "{bytes:?}");
     assert_eq!(bytes.tag % 16, 0);
     assert!((flow.return_packets..flow.return_packets + 10).contains(&(bytes.tag / 16)), "{bytes:?}");
-    let sizes = told.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
-    assert!(told.sizes.most().unwrap() > 255 || sizes == bytes.ack, "{sizes} of {}", bytes.ack);
-    assert_eq!(told.sizes.n(), told.packets);
+    let sizes = report.sizes.counts().iter().map(|(&size, &count)| u64::from(size) * count).sum::<u64>();
+    assert!(report.sizes.most().unwrap() > 255 || sizes == bytes.ack, "{sizes} of {}", bytes.ack);
+    assert_eq!(report.sizes.n(), report.packets);
 }
 
 proptest! {
@@ -115,9 +115,9 @@ proptest! {
         bytes in 1..1_500_000u64,
         loss in prop_oneof![Just(0.0), 0.0..0.05],
     ) {
-        let way = if upload { Direction::Upload } else { Direction::Download };
+        let toward = if upload { Direction::Upload } else { Direction::Download };
         let stack = if is_quic { quic() } else { tcp() };
-        check(&transfer(seed, stack, way, bytes, loss, false).flows[0]);
+        check(&transfer(seed, stack, toward, bytes, loss, false).flows[0]);
     }
 }
 
@@ -149,7 +149,7 @@ fn series_tell_the_same_as_the_counts() {
     for stack in [quic(), tcp()] {
         let outcome = transfer(3, stack, Direction::Download, 3_000_000, 0.002, true);
         let flow = &outcome.flows[0];
-        let told = flow.acknowledgements.as_ref().unwrap();
+        let report = flow.acknowledgements.as_ref().unwrap();
         // Kilobits in bins of 100 ms.
         let sum = |name: &str| series(&outcome, name).points.iter().map(|(_, value)| value).sum::<f64>();
         let bytes = sum("return_rate") * 100.0 / 8.0;
@@ -158,17 +158,17 @@ fn series_tell_the_same_as_the_counts() {
         assert!(sent.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1), "{}", flow.transport);
         assert!(sent.len() as u64 <= flow.packets_sent && sent.len() as u64 > flow.packets_sent - 20);
         let acked = &series(&outcome, "packet_number_acked").points;
-        assert!(acked.len() as u64 <= told.packets && acked.len() > 100);
+        assert!(acked.len() as u64 <= report.packets && acked.len() > 100);
         let last = sent.last().unwrap().1;
         assert!(acked.iter().all(|&(_, number)| number <= last));
         let per_ack = &series(&outcome, "data_per_ack").points;
         assert!(per_ack.iter().all(|&(_, value)| (0.0..=10.0).contains(&value)), "{per_ack:?}");
-        let mean = told.data as f64 / told.packets as f64;
+        let mean = report.data as f64 / report.packets as f64;
         // Two, and one while something is missing.
         assert!((1.0..2.1).contains(&mean), "{mean}");
         if flow.transport == "quic" {
             assert_eq!(sum("ack_frame_bytes"), flow.return_bytes.ack as f64);
-            assert_eq!(series(&outcome, "ack_frame_bytes").points.len() as u64, told.packets);
+            assert_eq!(series(&outcome, "ack_frame_bytes").points.len() as u64, report.packets);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Path tokens in whole transfers: what the client brings is worth what the server would have remembered.
+//! Path tokens in whole transfers: what the client brings is worth what the server would have
+//! remembered.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -19,13 +20,13 @@ fn direction(rate_mbps: u64) -> DirectionModel {
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
-        wait: Span::from_secs(10),
-        think: Span::ZERO,
+        idle_before: Span::from_secs(10),
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(bytes))],
-        reported: true,
+        measured: true,
     }
 }
 

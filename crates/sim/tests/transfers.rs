@@ -19,13 +19,13 @@ fn direction(rate_mbps: u64, delay_ms: u64, patch: &str) -> DirectionModel {
 
 fn visit(bytes: u64, handshake: Handshake) -> Visit {
     Visit {
-        lasts: None,
+        duration: None,
         handshake,
-        wait: Span::ZERO,
-        think: Span::ZERO,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(bytes))],
-        reported: true,
+        measured: true,
     }
 }
 
@@ -83,8 +83,8 @@ fn tcp(split: bool) -> Stack {
             hop: 1,
             terminal: true,
             gateway: true,
-            downward: Recipe::default(),
-            upward: Recipe::default(),
+            to_client: Recipe::default(),
+            to_server: Recipe::default(),
             initial_window: 10,
             ack: Default::default(),
             buffer: Bytes::from_mb(2),
@@ -203,7 +203,8 @@ fn terminals_of_their_own_do_not_share() {
     let outcome = run(&spec);
     assert_eq!(outcome.links.len(), 4);
     for flow in &outcome.flows {
-        // Packet numbers are skipped at random (RFC 9000 §21.4), which moves a packet here and there.
+        // Packet numbers are skipped at random (RFC 9000 §21.4), which moves a packet here and
+        // there.
         assert!(
             (seconds(flow.completion) - alone).abs() < 0.02 * alone,
             "{}: {:?}, alone {alone} s",
@@ -296,7 +297,8 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
             assert!(found.points.len() > 20 && found.points.is_sorted_by(|a, b| a.1 <= b.1), "{name}");
         }
         let flow = &outcome.flows[0];
-        // The last round trip of slow start asks for more than the path carries, and does not get all of it.
+        // The last round trip of slow start asks for more than the path carries, and does not get
+        // all of it.
         assert!(seconds(flow.completion) < 1.03 * seconds(free.flows[0].completion), "{:?}", flow.completion);
         assert!(seconds(flow.flow_control_blocked_longest) < 0.65, "{:?}", flow.flow_control_blocked_longest);
         let product = Rate::from_mbps(50).bytes_in(flow.rtt_p99.unwrap());
@@ -348,7 +350,7 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
         for direction_of_data in [Direction::Download, Direction::Upload] {
             let mut visits = vec![visit(3_000_000, Handshake::OneRtt), visit(1_000_000, Handshake::ZeroRtt)];
             visits.iter_mut().for_each(|visit| visit.direction = direction_of_data);
-            visits[1].reported = patch == outage;
+            visits[1].measured = patch == outage;
             let mut spec = geo(visits);
             (spec.hops[0].forward, spec.hops[0].reverse) = (direction(10, 325, patch), direction(10, 325, patch));
             let own = HopSpec {
@@ -376,7 +378,8 @@ fn the_laws_that_a_run_is_checked_for_hold_on_links_of_every_kind() {
 
 #[test]
 fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
-    // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its own and no more.
+    // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its
+    // own and no more.
     let mut spec = geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
     spec.hops[0].reverse = direction(4, 250, r#"allocation = { cra = "2 Mbps" }"#);
     spec.terminals = 2;

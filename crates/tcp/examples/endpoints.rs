@@ -1,6 +1,8 @@
-//! A bulk transfer between two endpoints joined by nothing but delays, to be timed from outside: what the endpoints themselves cost.
+//! A bulk transfer between two endpoints joined by nothing but delays, to be timed from outside:
+//! what the endpoints themselves cost.
 //!
-//! `cargo build --release -p bentpipe-tcp --example endpoints && time target/release/examples/endpoints [SEGMENTS] [ONE IN SO MANY LOST]`
+//! `cargo build --release -p bentpipe-tcp --example endpoints && time
+//! target/release/examples/endpoints [SEGMENTS] [ONE IN SO MANY LOST]`
 
 use bentpipe_congestion::{Controller, FastStart, Recipe, Setup};
 use bentpipe_link::Ecn;

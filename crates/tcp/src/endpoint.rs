@@ -1,4 +1,4 @@
-//! One end of a connection: handshake, sender and receiver joined.
+//! One end of a connection: handshake, sender and receiver.
 
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
@@ -10,7 +10,7 @@ use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
-/// Makes the controller of a connection that begins.
+/// Makes the congestion controller of a new connection.
 pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// A segment to put on the wire.
@@ -24,29 +24,29 @@ pub struct Transmit {
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Both sides have sent and acknowledged everything, FINs included.
+pub enum CloseReason {
+    /// Both sides have sent and acknowledged all data and FINs.
     Closed,
-    /// The peer, or this side, broke it off.
+    /// This side or the peer reset the connection.
     Reset,
-    /// The peer has not answered for too long.
+    /// The peer did not answer before the retransmission limit.
     TimedOut,
 }
 
-/// What an endpoint has counted.
+/// Counters of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Record {
-    /// Segments with payload sent, again or not.
+pub struct EndpointStats {
+    /// Segments with payload sent, retransmissions included.
     pub data_segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Segments that the receiver got twice.
+    /// Received segments of which some bytes had arrived before.
     pub duplicates: u64,
 }
 
-/// Where the handshake stands.
+/// State of the handshake (RFC 9293 §3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Waits for a SYN.
@@ -62,25 +62,27 @@ enum State {
 /// The SYN of this side.
 #[derive(Debug, Clone, Copy, Default)]
 struct Syn {
-    /// It waits to be polled.
+    /// Whether it is to be sent at the next poll.
     wanted: bool,
     /// When it was last sent.
     sent_at: Time,
-    /// How often it was.
+    /// How many times it was sent.
     sent: u32,
-    /// When it is sent again.
+    /// When it is retransmitted.
     due: Option<Time>,
 }
 
 /// One end of a connection.
 ///
 /// # Order of calls
-/// * [`Endpoint::connect`] or [`Endpoint::listen`] makes it; time never runs backwards between calls.
-/// * After [`Endpoint::handle_segment`], [`Endpoint::handle_timeout`], [`Endpoint::write`], [`Endpoint::consume`],
-///   [`Endpoint::finish`] and [`Endpoint::reset`], call [`Endpoint::poll_transmit`] until it returns `None`, and then ask
-///   [`Endpoint::next_timeout`].
+/// * [`Endpoint::connect`] or [`Endpoint::listen`] creates it. Time never runs backwards between
+///   calls.
+/// * After [`Endpoint::handle_segment`], [`Endpoint::handle_timeout`], [`Endpoint::write`],
+///   [`Endpoint::consume`], [`Endpoint::finish`] and [`Endpoint::reset`], call
+///   [`Endpoint::poll_transmit`] until it returns `None`, then [`Endpoint::next_timeout`].
 ///
-/// The state TIME-WAIT is not modelled: an end that is [`End::Closed`] needs no more timeouts, and still answers a FIN that comes again.
+/// TIME-WAIT is not modelled: an endpoint that is [`CloseReason::Closed`] has no more timeouts, and
+/// still acknowledges a retransmitted FIN.
 pub struct Endpoint {
     settings: Arc<Settings>,
     make: MakeController,
@@ -89,16 +91,16 @@ pub struct Endpoint {
     syn: Syn,
     sender: Option<Box<Sender>>,
     receiver: Receiver,
-    /// ECN was agreed, as far as is known.
+    /// Whether ECN was negotiated, as far as known.
     ecn: bool,
     written: u64,
     finishing: bool,
-    /// Something came that is to be answered, whatever the receiver says.
+    /// An acknowledgement is owed whatever the receiver's policy says.
     ack_wanted: bool,
-    /// That answer leaves by itself, before any data.
+    /// That acknowledgement is sent on its own, before any data.
     ack_first: bool,
     reset_wanted: bool,
-    end: Option<End>,
+    end: Option<CloseReason>,
     now: Time,
 }
 
@@ -118,7 +120,7 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The end that opens: its SYN waits to be polled. `probe` watches its sender.
+    /// The active opener; its SYN is sent at the first poll. `probe` records the sender's state.
     pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
         let mut endpoint = Self::listen(now, settings, make, probe);
         endpoint.state = State::SynSent;
@@ -126,7 +128,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// The end that answers the first SYN it is handed.
+    /// The passive opener, which answers the first SYN it receives.
     pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
         let receiver = Receiver::new(&settings);
         let ecn = settings.ecn;
@@ -149,18 +151,18 @@ impl Endpoint {
         }
     }
 
-    /// Takes a segment that arrived, with the ECN field of its packet.
+    /// Processes a received segment, with the ECN field of its packet.
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         self.now = self.now.max(now);
         let now = self.now;
         if segment.flags.rst {
             // Nobody listens for the answer to a SYN that was never sent.
             if self.state != State::Listen && self.end.is_none() {
-                self.end = Some(End::Reset);
+                self.end = Some(CloseReason::Reset);
             }
             return;
         }
-        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+        if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             self.reset_wanted = true;
             return;
         }
@@ -179,17 +181,17 @@ impl Endpoint {
         }
     }
 
-    /// Does what is due by `now`.
+    /// Handles timers that expired by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
         let now = self.now;
-        if self.end.is_some_and(|end| end != End::Closed) {
+        if self.end.is_some_and(|end| end != CloseReason::Closed) {
             return;
         }
         if self.syn.due.is_some_and(|due| due <= now) {
             self.syn.due = None;
             if self.syn.sent > self.settings.syn_retries {
-                self.end = Some(End::TimedOut);
+                self.end = Some(CloseReason::TimedOut);
                 return;
             }
             self.syn.wanted = true;
@@ -197,14 +199,14 @@ impl Endpoint {
         if let Some(sender) = &mut self.sender {
             sender.handle_timeout(now);
             if sender.gave_up() {
-                self.end = Some(End::TimedOut);
+                self.end = Some(CloseReason::TimedOut);
             }
         }
         self.receiver.handle_timeout(now);
     }
 
-    /// Whether [`Self::poll_transmit`] would return `None` at `now`, told without looking for a segment; false where only that
-    /// can tell.
+    /// Whether [`Self::poll_transmit`] is known to return `None` at `now`; cheaper than polling.
+    /// False if only polling can tell.
     #[inline]
     pub fn is_quiet(&self, now: Time) -> bool {
         let wanted = self.reset_wanted || self.syn.wanted || self.ack_wanted;
@@ -218,7 +220,7 @@ impl Endpoint {
         if std::mem::take(&mut self.reset_wanted) {
             return Some(self.reset_segment(now));
         }
-        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+        if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             return None;
         }
         if std::mem::take(&mut self.syn.wanted) {
@@ -237,12 +239,12 @@ impl Endpoint {
         None
     }
 
-    /// When to call [`Self::handle_timeout`]; `None` while only a segment can change anything.
+    /// When to call [`Self::handle_timeout`]; `None` if no timer is running.
     pub fn next_timeout(&self) -> Option<Time> {
-        if matches!(self.end, Some(End::Reset | End::TimedOut)) {
+        if matches!(self.end, Some(CloseReason::Reset | CloseReason::TimedOut)) {
             return None;
         }
-        // Asked for at each event of a simulation: no more than a few comparisons.
+        // Called at each event of a simulation, so only a few comparisons.
         let next = match &self.sender {
             None => self.syn.due.unwrap_or(Time::MAX),
             Some(sender) => sender.next_timeout(self.now).min(self.receiver.next_timeout().unwrap_or(Time::MAX)),
@@ -250,17 +252,17 @@ impl Endpoint {
         (next < Time::MAX).then_some(next)
     }
 
-    /// Whether the handshake is complete on this side, so that data may be sent.
+    /// Whether the handshake is complete on this side, so that data can be sent.
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
 
-    /// How it ended, once it has.
-    pub fn end(&self) -> Option<End> {
+    /// How the connection ended, once it has.
+    pub fn end(&self) -> Option<CloseReason> {
         self.end
     }
 
-    /// Bytes that [`Self::write`] takes now.
+    /// Free space of the send buffer, in bytes.
     pub fn room(&self) -> u64 {
         if self.finishing || self.end.is_some() {
             return 0;
@@ -268,53 +270,54 @@ impl Endpoint {
         self.settings.send_buffer.get().saturating_sub(self.written - self.acknowledged())
     }
 
-    /// The application writes; also before the connection is open. Returns how many bytes the send buffer took.
+    /// Writes `bytes` to the send buffer, also before the connection is open. Returns the bytes
+    /// accepted.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         self.now = self.now.max(now);
         let taken = bytes.min(self.room());
         self.written += taken;
-        self.tell_written();
+        self.notify_written();
         taken
     }
 
-    /// Bytes written so far.
+    /// Bytes accepted by [`Self::write`] so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes of those that the peer has acknowledged, in order.
+    /// Bytes acknowledged by the peer, in order.
     pub fn acknowledged(&self) -> u64 {
-        // The SYN has position 0, and a FIN may be acknowledged, too.
+        // The SYN has position 0, and the FIN can be acknowledged as well.
         self.sender.as_ref().map_or(0, |sender| (sender.una() - 1).min(self.written))
     }
 
-    /// Nothing more will be written: a FIN follows the data.
+    /// Closes this direction: a FIN follows the data.
     pub fn finish(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.finishing = true;
-        self.tell_written();
+        self.notify_written();
     }
 
-    /// Breaks the connection off: a RST waits to be polled.
+    /// Resets the connection: a RST is sent at the next poll.
     pub fn reset(&mut self, now: Time) {
         self.now = self.now.max(now);
         if self.end.is_none() {
-            self.end = Some(End::Reset);
+            self.end = Some(CloseReason::Reset);
             self.reset_wanted = self.state != State::Listen;
         }
     }
 
-    /// Bytes that have arrived in order so far.
+    /// Bytes received in order so far.
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
 
-    /// Bytes of those that the application has taken.
+    /// Bytes that the application has read.
     pub fn consumed(&self) -> u64 {
         self.receiver.consumed()
     }
 
-    /// The application takes `bytes` of what has arrived, no more than there are: the window opens again.
+    /// The application reads `bytes`, at most those received, which opens the window again.
     pub fn consume(&mut self, now: Time, bytes: u64) {
         self.now = self.now.max(now);
         self.receiver.consume(self.now, bytes);
@@ -325,14 +328,14 @@ impl Endpoint {
         self.receiver.finished()
     }
 
-    /// What was counted.
-    pub fn record(&self) -> Record {
+    /// The counters.
+    pub fn record(&self) -> EndpointStats {
         let counts = self.sender.as_ref().map_or(Counts::default(), |sender| sender.counts());
         let Counts { data_segments, retransmitted, timeouts } = counts;
-        Record { data_segments, retransmitted, timeouts, duplicates: self.receiver.duplicates() }
+        EndpointStats { data_segments, retransmitted, timeouts, duplicates: self.receiver.duplicates() }
     }
 
-    fn tell_written(&mut self) {
+    fn notify_written(&mut self) {
         if let Some(sender) = &mut self.sender {
             sender.written(self.written, self.finishing);
         }
@@ -343,7 +346,7 @@ impl Endpoint {
         if syn && !ack {
             self.state = State::SynReceived;
             self.syn.wanted = true;
-            self.receiver.on_stamp(segment);
+            self.receiver.on_timestamp(segment);
             self.ecn &= ece && cwr;
         }
     }
@@ -351,11 +354,12 @@ impl Endpoint {
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
         let Flags { syn, ack, ece, cwr, .. } = segment.flags;
         if syn && ack && segment.ack == 1 {
-            self.receiver.on_stamp(segment);
+            self.receiver.on_timestamp(segment);
             self.ecn &= ece && !cwr;
             self.open(now, segment);
-            // The application waits for the connection before it writes, so that its first data is a packet of its own (Linux,
-            // `tcp_rcv_synsent_state_process`). What was written before has waited in the same way.
+            // The application waits for the connection before it writes, so that its first data is
+            // a packet of its own (Linux, `tcp_rcv_synsent_state_process`). What was written before
+            // has waited in the same way.
             self.ack_wanted = true;
             self.ack_first = true;
         }
@@ -378,13 +382,13 @@ impl Endpoint {
         if let Some(rtt) = rtt {
             self.receiver.on_rtt(rtt);
         }
-        self.tell_written();
+        self.notify_written();
     }
 
     fn on_established(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         let Some(sender) = &mut self.sender else { return };
         if segment.flags.syn {
-            // The acknowledgement of the SYN was lost.
+            // The acknowledgement of the SYN-ACK was lost.
             self.ack_wanted = true;
             return;
         }
@@ -405,20 +409,21 @@ impl Endpoint {
         if segment.len > 0 || segment.flags.fin {
             self.receiver.on_data(now, segment, ecn);
         } else if segment.seq >= self.receiver.next_expected() {
-            self.receiver.on_stamp(segment);
+            self.receiver.on_timestamp(segment);
         } else {
-            // Unacceptable, so answered (RFC 9293 §3.10.7.4): this is how the peer asks for the window.
+            // Unacceptable, so answered (RFC 9293 §3.10.7.4): this is how the peer asks for the
+            // window.
             self.ack_wanted = true;
         }
         if self.end.is_none() && self.receiver.finished() && sender.is_finished() {
-            self.end = Some(End::Closed);
+            self.end = Some(CloseReason::Closed);
         }
     }
 
     fn syn_segment(&mut self, now: Time) -> Transmit {
         let answer = self.state == State::SynReceived;
         let mut segment = Segment {
-            stamp: now,
+            timestamp: now,
             flags: Flags { syn: true, ack: answer, ece: self.ecn, cwr: self.ecn && !answer, ..Flags::default() },
             ..Segment::default()
         };
@@ -434,7 +439,7 @@ impl Endpoint {
     fn data(&mut self, now: Time, outgoing: Outgoing) -> Transmit {
         let Outgoing { seq, len, fin, cwr, ecn_capable } = outgoing;
         let flags = Flags { ack: true, fin, cwr, ..Flags::default() };
-        let mut segment = Segment { seq, len, stamp: now, flags, ..Segment::default() };
+        let mut segment = Segment { seq, len, timestamp: now, flags, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
         self.ack_wanted = false;
         self.ack_first = false;
@@ -444,7 +449,7 @@ impl Endpoint {
     fn reset_segment(&self, now: Time) -> Transmit {
         let seq = self.sender.as_ref().map_or(u64::from(self.syn.sent > 0), |sender| sender.nxt());
         let flags = Flags { rst: true, ack: true, ..Flags::default() };
-        let segment = Segment { seq, ack: self.receiver.next_expected(), stamp: now, flags, ..Segment::default() };
+        let segment = Segment { seq, ack: self.receiver.next_expected(), timestamp: now, flags, ..Segment::default() };
         Transmit { segment, ecn: Ecn::NotEct }
     }
 }

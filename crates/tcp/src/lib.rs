@@ -1,15 +1,15 @@
-//! A TCP endpoint without sockets or clocks of its own, the exchanges above it, and the proxy that splits it.
+//! A sans-IO TCP endpoint, the applications above it, and the split-connection proxy (PEP).
 //!
-//! Nothing here carries payload: a [`Segment`] is numbers, and what the bytes of a connection mean is written down beside
-//! it. What a current Linux host does is the model.
+//! No payload is carried: a [`Segment`] is numbers, and the meaning of a connection's bytes is kept
+//! beside it. The model is a current Linux host.
 //!
-//! - [`Endpoint`] is one end of a connection: handshake, sender, receiver;
-//! - [`Settings`] says how it is tuned;
-//! - [`http`] says what bytes the applications write, over TLS 1.3 or bare;
-//! - [`Relay`] is the split-connection proxy (PEP), [`AckFilter`] thins what goes back.
+//! - [`Endpoint`]: one end of a connection, with handshake, sender and receiver;
+//! - [`Settings`]: its configuration;
+//! - [`http`]: what the applications write, over TLS 1.3 or without;
+//! - [`Relay`]: the split-connection proxy (PEP); [`AckFilter`]: ACK filtering on the return link.
 
+mod ack_filter;
 mod endpoint;
-mod filter;
 pub mod http;
 mod receiver;
 mod relay;
@@ -17,8 +17,8 @@ mod segment;
 mod sender;
 mod settings;
 
-pub use crate::endpoint::{End, Endpoint, MakeController, Record, Transmit};
-pub use crate::filter::AckFilter;
-pub use crate::relay::{Face, Relay};
+pub use crate::ack_filter::AckFilter;
+pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, MakeController, Transmit};
+pub use crate::relay::{Leg, Relay};
 pub use crate::segment::{Flags, Sack, Segment};
 pub use crate::settings::{AckPolicy, Settings};

@@ -1,6 +1,7 @@
-//! The split-connection proxy (RFC 3135 §3.1.1): what arrives on one connection is sent on another.
+//! The split-connection proxy (PEP, RFC 3135 §3.1.1), which forwards the data of one connection on
+//! another.
 
-use crate::endpoint::{End, Endpoint, MakeController, Transmit};
+use crate::endpoint::{CloseReason, Endpoint, MakeController, Transmit};
 use crate::receiver::Receiver;
 use crate::segment::Segment;
 use crate::settings::Settings;
@@ -9,39 +10,41 @@ use bentpipe_link::Ecn;
 use bentpipe_units::{Bytes, Time};
 use std::sync::Arc;
 
-/// Which way a proxy looks.
+/// One of a proxy's two connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Face {
-    /// Towards the client, which opens.
+pub enum Leg {
+    /// The connection to the client.
     Client,
-    /// Towards the server.
+    /// The connection to the server.
     Server,
 }
 
-/// One connection split in two, with a bounded buffer each way.
+/// A connection split in two, with a bounded buffer per direction.
 ///
-/// The client's SYN is answered here and now, and a connection towards the server is opened at the same time. A FIN or reset is passed on.
+/// The proxy answers the client's SYN at once and opens a connection to the server at the same
+/// time. FINs and resets are forwarded.
 ///
-/// What arrives in order at one face is written to the other at once. It counts as taken from the first, and opens its window
-/// again, only when the peer of the second has acknowledged it: both faces hold the same bytes, the window towards the one who
-/// sends is the buffer less what is held, and a slow receiver is felt by the sender on the far side as a window that closes.
-/// For a path to be full, the buffer must therefore hold at least its rate times the longer of the two round trips.
+/// Data received in order on one leg is written to the other at once. It counts as read on the
+/// first leg, and opens its window, only when the second leg's peer has acknowledged it: both legs
+/// hold the same bytes, the advertised window is the buffer minus the bytes held, and a slow
+/// receiver closes the sender's window. To fill a path, the buffer needs its rate times the longer
+/// of the two round trips.
 ///
 /// Call order as for [`crate::Endpoint`].
 #[derive(Debug)]
 pub struct Relay {
     client: Endpoint,
-    /// From the client's SYN on.
+    /// Created at the client's SYN.
     server: Option<Endpoint>,
-    /// Until then.
+    /// What it is created from.
     outward: Option<Outward>,
-    /// Whether the FIN of the one was passed on to the other: to the client, to the server.
+    /// Whether the FIN was forwarded: to the client, to the server.
     finished: [bool; 2],
-    /// Most bytes that were held and went out at the client's face, and at the server's.
+    /// Maximum bytes held for the client's leg, and for the server's.
     most: [u64; 2],
 }
 
-/// What the face towards the server is made of.
+/// Parameters of the leg to the server.
 struct Outward {
     settings: Arc<Settings>,
     make: MakeController,
@@ -55,9 +58,10 @@ impl std::fmt::Debug for Outward {
 }
 
 impl Relay {
-    /// A proxy that waits for the client's SYN. `settings` and `make` are of its two faces: towards the client, towards the server.
-    /// `buffer`: bytes it holds at most in each direction, received and not yet acknowledged by where they go. It takes the place
-    /// of the sizes of buffers in `settings`; it is there from the beginning and all of it is advertised.
+    /// A proxy that waits for the client's SYN. `settings` and `make` are those of the two legs: to
+    /// the client, to the server. `buffer`: maximum bytes held per direction, received and not yet
+    /// acknowledged by the destination. It replaces the buffer sizes of `settings`, does not grow,
+    /// and is advertised in full.
     pub fn new(
         now: Time,
         settings: [Arc<Settings>; 2],
@@ -77,10 +81,10 @@ impl Relay {
         }
     }
 
-    /// Takes a segment that arrived at `face`.
-    pub fn handle_segment(&mut self, now: Time, face: Face, segment: &Segment, ecn: Ecn) {
-        match face {
-            Face::Client => {
+    /// Processes a segment received on `leg`.
+    pub fn handle_segment(&mut self, now: Time, leg: Leg, segment: &Segment, ecn: Ecn) {
+        match leg {
+            Leg::Client => {
                 self.client.handle_segment(now, segment, ecn);
                 let opens = segment.flags.syn && !segment.flags.ack && !segment.flags.rst;
                 if opens
@@ -91,7 +95,7 @@ impl Relay {
                 }
             }
             // Before the client's SYN nobody can answer what has not been asked.
-            Face::Server => {
+            Leg::Server => {
                 if let Some(server) = &mut self.server {
                     server.handle_segment(now, segment, ecn);
                 }
@@ -100,7 +104,7 @@ impl Relay {
         self.pass_on(now);
     }
 
-    /// Does what is due by `now`.
+    /// Handles timers that expired by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.client.handle_timeout(now);
         if let Some(server) = &mut self.server {
@@ -109,13 +113,13 @@ impl Relay {
         self.pass_on(now);
     }
 
-    /// The next segment to send, and which way.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<(Face, Transmit)> {
+    /// The next segment to send, and its leg.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(Leg, Transmit)> {
         if let Some(transmit) = self.client.poll_transmit(now) {
-            return Some((Face::Client, transmit));
+            return Some((Leg::Client, transmit));
         }
         let transmit = self.server.as_mut()?.poll_transmit(now)?;
-        Some((Face::Server, transmit))
+        Some((Leg::Server, transmit))
     }
 
     /// When to call [`Self::handle_timeout`].
@@ -124,40 +128,40 @@ impl Relay {
         self.client.next_timeout().into_iter().chain(server).min()
     }
 
-    /// Bytes held that go out at `face`, now.
-    pub fn held(&self, face: Face) -> u64 {
+    /// Bytes now held for `leg`.
+    pub fn buffered(&self, leg: Leg) -> u64 {
         let acknowledged = self.server.as_ref().map_or(0, Endpoint::acknowledged);
         let received = self.server.as_ref().map_or(0, Endpoint::received);
-        match face {
-            Face::Client => received.saturating_sub(self.client.acknowledged()),
-            Face::Server => self.client.received().saturating_sub(acknowledged),
+        match leg {
+            Leg::Client => received.saturating_sub(self.client.acknowledged()),
+            Leg::Server => self.client.received().saturating_sub(acknowledged),
         }
     }
 
-    /// The most that were held.
-    pub fn most_held(&self, face: Face) -> u64 {
+    /// Maximum bytes held for `leg`.
+    pub fn max_buffered(&self, leg: Leg) -> u64 {
         let [client, server] = self.most;
-        match face {
-            Face::Client => client,
-            Face::Server => server,
+        match leg {
+            Leg::Client => client,
+            Leg::Server => server,
         }
     }
 
-    /// How both connections ended, once both have.
-    pub fn end(&self) -> Option<End> {
+    /// How the connections ended, once both have.
+    pub fn end(&self) -> Option<CloseReason> {
         let ends = (self.client.end()?, self.server.as_ref()?.end()?);
         Some(match ends {
-            (End::Closed, other) | (other, End::Closed) => other,
+            (CloseReason::Closed, other) | (other, CloseReason::Closed) => other,
             // The one that timed out is why the other was reset.
-            (End::TimedOut, _) | (_, End::TimedOut) => End::TimedOut,
-            (End::Reset, End::Reset) => End::Reset,
+            (CloseReason::TimedOut, _) | (_, CloseReason::TimedOut) => CloseReason::TimedOut,
+            (CloseReason::Reset, CloseReason::Reset) => CloseReason::Reset,
         })
     }
 
-    /// Lets each face know what has happened at the other.
+    /// Forwards data, FINs and resets between the legs.
     fn pass_on(&mut self, now: Time) {
-        self.most[0] = self.most[0].max(self.held(Face::Client));
-        self.most[1] = self.most[1].max(self.held(Face::Server));
+        self.most[0] = self.most[0].max(self.buffered(Leg::Client));
+        self.most[1] = self.most[1].max(self.buffered(Leg::Server));
         let Some(server) = &mut self.server else { return };
         let [to_client, to_server] = &mut self.finished;
         pass(now, &mut self.client, server, to_server);
@@ -165,7 +169,7 @@ impl Relay {
     }
 }
 
-/// Settings of a face, with `buffer` for each of its buffers.
+/// Settings of a leg, with `buffer` for each of its buffers.
 fn buffered(settings: &Settings, buffer: Bytes) -> Settings {
     let whole = Settings {
         receive_buffer: buffer,
@@ -175,13 +179,15 @@ fn buffered(settings: &Settings, buffer: Bytes) -> Settings {
         send_buffer: buffer,
         ..settings.clone()
     };
-    // The field of the window is rounded up, by less than its unit (RFC 7323 §2.4); what arrives on that account is held, too.
+    // The field of the window is rounded up, by less than its unit (RFC 7323 §2.4); what arrives on
+    // that account is held, too.
     let unit = Bytes::new((1 << Receiver::window_scale(&whole)) - 1);
     let window = buffer.saturating_sub(unit);
     Settings { receive_buffer: window, receive_buffer_start: window, ..whole }
 }
 
-/// Passes data, acknowledgements and the end from one connection on to the other. `finished`: whether the FIN was.
+/// Forwards data, acknowledgements and the FIN from one leg to the other. `finished`: whether the
+/// FIN was forwarded.
 fn pass(now: Time, from: &mut Endpoint, to: &mut Endpoint, finished: &mut bool) {
     let arrived = from.received().saturating_sub(to.written());
     if arrived > 0 {
@@ -195,7 +201,7 @@ fn pass(now: Time, from: &mut Endpoint, to: &mut Endpoint, finished: &mut bool) 
         *finished = true;
         to.finish(now);
     }
-    if matches!(from.end(), Some(End::Reset | End::TimedOut)) && to.end().is_none() {
+    if matches!(from.end(), Some(CloseReason::Reset | CloseReason::TimedOut)) && to.end().is_none() {
         to.reset(now);
     }
 }

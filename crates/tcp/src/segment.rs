@@ -1,4 +1,4 @@
-//! Segments as they cross links.
+//! TCP segments, as they cross links.
 
 use bentpipe_units::Time;
 
@@ -14,25 +14,25 @@ const SYN_OPTIONS: u32 = 20;
 /// Control bits (RFC 9293 §3.1, RFC 3168 §6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
-    /// Opens.
+    /// Opens the connection.
     pub syn: bool,
-    /// The sender of this has no more data.
+    /// The sender has no more data.
     pub fin: bool,
-    /// Ends at once.
+    /// Resets the connection.
     pub rst: bool,
-    /// `ack` counts.
+    /// The acknowledgement field is valid.
     pub ack: bool,
-    /// Congestion was experienced, or, in a SYN, ECN is understood.
+    /// ECN echo; in a SYN, ECN support.
     pub ece: bool,
-    /// The window was reduced, or, in a SYN, ECN is understood.
+    /// Congestion window reduced; in a SYN, ECN support.
     pub cwr: bool,
 }
 
-/// Up to three blocks of data that arrived beyond `ack` (RFC 2018; three, since timestamps take the place of a fourth), the newest first. A
-/// first block below `ack`, or within the second, tells of data that came twice (RFC 2883).
+/// Up to three SACK blocks (RFC 2018; timestamps leave no space for a fourth), newest first. A
+/// first block below `ack`, or within the second, reports a duplicate (D-SACK, RFC 2883).
 ///
-/// As on the wire it keeps the low 32 bits of positions, which is unambiguous within windows (RFC 7323 §2.3) and makes a segment
-/// that waits in a queue smaller by a third.
+/// As on the wire, positions keep their low 32 bits, which is unambiguous within windows (RFC 7323
+/// §2.3) and makes queued segments a third smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sack {
     blocks: [(u32, u32); 3],
@@ -40,7 +40,7 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// Adds a block from `start` until before `end`. False where there is no place for it.
+    /// Adds the block from `start` to before `end`. Returns false if there is no space.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
         let Some(place) = self.blocks.get_mut(usize::from(self.count)) else { return false };
         *place = (start as u32, end as u32);
@@ -48,7 +48,8 @@ impl Sack {
         true
     }
 
-    /// The blocks of a segment that acknowledges everything before `ack`: less than 2 GiB from there.
+    /// The blocks of a segment that acknowledges everything before `ack`: less than 2 GiB from
+    /// there.
     pub fn blocks(&self, ack: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<'_> {
         let near = move |low: u32| ack.saturating_add_signed(i64::from(low.wrapping_sub(ack as u32).cast_signed()));
         self.blocks[..usize::from(self.count)].iter().map(move |&(start, end)| (near(start), near(end)))
@@ -60,32 +61,32 @@ impl Sack {
     }
 }
 
-/// A segment: numbers, no payload.
+/// A segment: header fields, no payload.
 ///
-/// Positions do not wrap: the SYN has position 0, the first byte of data 1, the FIN the one after the last byte. On the wire the
-/// low 32 bits of them would stand.
+/// Positions do not wrap: the SYN has position 0, the first byte of data 1, the FIN the one after
+/// the last byte. The wire carries their low 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
     /// Position of the first byte, or of the SYN or FIN.
     pub seq: u64,
-    /// Position that the sender of this expects next.
+    /// Acknowledgement: the next position expected by the sender of this segment.
     pub ack: u64,
-    /// Bytes beyond `ack` that it takes, as the scaled field can say it.
+    /// Receive window beyond `ack`, in bytes, as the scaled field expresses it.
     pub window: u64,
-    /// When it was sent (TSval). The wire has milliseconds; nothing depends on more.
-    pub stamp: Time,
-    /// `stamp` of what it answers (TSecr); zero for none.
+    /// Time of transmission (TSval). Milliseconds on the wire; nothing depends on more.
+    pub timestamp: Time,
+    /// Echoed timestamp (TSecr); zero for none.
     pub echo: Time,
     /// Bytes of payload.
     pub len: u32,
     /// Control bits.
     pub flags: Flags,
-    /// What arrived beyond `ack`.
+    /// SACK blocks.
     pub sack: Sack,
 }
 
 impl Segment {
-    /// Bytes of the IP packet: IPv4 and TCP headers with options, and the payload.
+    /// Size of the IP packet in bytes: IPv4 and TCP headers with options, and payload.
     pub fn bytes(&self) -> u32 {
         self.ip_bytes() + self.tcp_bytes() + self.option_bytes() + self.len
     }
@@ -109,18 +110,18 @@ impl Segment {
         TIMESTAMPS + sack
     }
 
-    /// Payload that fits an IP packet of `mtu` bytes, timestamps included.
+    /// Payload in bytes of an IP packet of `mtu` bytes, with timestamps.
     pub const fn payload_of(mtu: u32) -> u32 {
         mtu.saturating_sub(IP_HEADER + TCP_HEADER + TIMESTAMPS)
     }
 
-    /// Position after everything that this carries.
+    /// Position after the last one that this carries.
     pub fn end(&self) -> u64 {
         let length = u64::from(self.len) + u64::from(self.flags.syn) + u64::from(self.flags.fin);
         self.seq.saturating_add(length)
     }
 
-    /// Whether it is an acknowledgement and nothing else.
+    /// Whether it is a pure acknowledgement.
     pub fn is_pure_ack(&self) -> bool {
         let Flags { syn, fin, rst, ack, .. } = self.flags;
         ack && !syn && !fin && !rst && self.len == 0
@@ -148,10 +149,10 @@ mod tests {
     #[test]
     fn blocks_are_told_across_every_4_gib() {
         let ack = (5 << 32) - 1000;
-        let told = [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
+        let summary = [(ack - 3000, ack - 1500), (ack + 500, ack + 1500), (ack + 2000, ack + (1 << 30))];
         let mut sack = Sack::default();
-        assert!(told.iter().all(|&(start, end)| sack.push(start, end)));
-        assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), told);
+        assert!(summary.iter().all(|&(start, end)| sack.push(start, end)));
+        assert_eq!(sack.blocks(ack).collect::<Vec<_>>(), summary);
         // Before the first byte there is nothing to tell of.
         assert_eq!(sack.blocks(0).next(), Some((0, 0)));
     }

@@ -9,10 +9,11 @@ pub struct AckPolicy {
     pub every: u32,
     /// At the latest after this long (Linux: 40 ms at least).
     pub delay: Span,
-    /// The first so many segments are acknowledged each at once, so that the sender's window opens (Linux: quick ACKs, 16).
+    /// The first so many segments are acknowledged each at once, so that the sender's window opens
+    /// (Linux: quick ACKs, 16).
     pub quick: u32,
-    /// Segments that arrive within this time of each other, up to 64 kB, are taken for one and acknowledged once, as generic
-    /// receive offload does; `None` where there is none.
+    /// Segments that arrive within this time of each other, up to 64 kB, are taken for one and
+    /// acknowledged once, as generic receive offload does; `None` where there is none.
     pub coalesce: Option<Span>,
 }
 
@@ -33,10 +34,11 @@ pub struct Settings {
     pub receive_buffer: Bytes,
     /// What it begins with (Linux tcp_rmem: 128 KiB).
     pub receive_buffer_start: Bytes,
-    /// Share of the receive buffer that is advertised as window, per thousand; the rest is for overhead (Linux: half).
+    /// Share of the receive buffer that is advertised as window, per thousand; the rest is for
+    /// overhead (Linux: half).
     pub window_share: u32,
-    /// Whether the receive buffer grows with what the application takes in a round trip, up to its largest; otherwise it has that from the
-    /// beginning.
+    /// Whether the receive buffer grows with what the application takes in a round trip, up to its
+    /// largest; otherwise it has that from the beginning.
     pub autotune: bool,
     /// Most bytes written and not yet acknowledged (Linux tcp_wmem: 4 MiB).
     pub send_buffer: Bytes,

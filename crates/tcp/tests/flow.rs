@@ -75,7 +75,7 @@ fn a_closed_window_is_borne_for_as_long_as_the_peer_answers() {
     assert_eq!(pair.ends[SERVER].end(), None);
     pair.fates(|_| Fate::Drop);
     pair.run(Time::from_secs(20_000));
-    assert_eq!(pair.ends[SERVER].end(), Some(bentpipe_tcp::End::TimedOut));
+    assert_eq!(pair.ends[SERVER].end(), Some(bentpipe_tcp::CloseReason::TimedOut));
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
     let drops: Vec<f64> =
         cwnd.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1 / pair[0].1).collect();
     assert!(drops.len() == 1 && (drops[0] - 0.5).abs() < 0.02, "{drops:?}");
-    let told = pair.data().filter(|sent| sent.segment.flags.cwr).count();
-    assert_eq!(told, 1);
+    let summary = pair.data().filter(|sent| sent.segment.flags.cwr).count();
+    assert_eq!(summary, 1);
     let echoes =
         pair.log.iter().filter(|sent| sent.from == CLIENT && sent.segment.flags.ece && !sent.segment.flags.syn);
     let times: Vec<Time> = echoes.map(|sent| sent.at).collect();
@@ -147,7 +147,8 @@ fn marks_are_asked_for_only_where_both_ends_agree() {
 
 #[test]
 fn a_controller_with_a_rate_sends_at_it_and_others_do_not_wait() {
-    // Longest time without a segment while slow start of the fourth round trip is sent, in shares of a round trip.
+    // Longest time without a segment while slow start of the fourth round trip is sent, in shares
+    // of a round trip.
     let gap = |name: &str| {
         let mut pair = Pair::new([settings(), settings()], name, &Pair::path(1000, ONE_WAY), 1);
         pair.applications[SERVER].to_write = 1448 * 3000;

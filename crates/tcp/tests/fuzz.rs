@@ -1,11 +1,12 @@
-//! Paths that lose, repeat, delay and reorder at random, readers that pause, and segments that make no sense.
+//! Paths that lose, repeat, delay and reorder at random, readers that pause, and segments that make
+//! no sense.
 
 mod support;
 
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::Ecn;
 use bentpipe_link::random::stream;
-use bentpipe_tcp::{AckPolicy, End, Endpoint, Flags, Sack, Segment, Settings};
+use bentpipe_tcp::{AckPolicy, CloseReason, Endpoint, Flags, Sack, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ proptest! {
         prop_assert_eq!(pair.ends.each_ref().map(|end| end.acknowledged()), written);
         // Nothing is left to wait for.
         pair.run(limit);
-        prop_assert_eq!(pair.ends.each_ref().map(|end| end.end()), [Some(End::Closed); 2]);
+        prop_assert_eq!(pair.ends.each_ref().map(|end| end.end()), [Some(CloseReason::Closed); 2]);
     }
 
     #[test]
@@ -160,8 +161,8 @@ proptest! {
             // A length of all bits is possible, too. A SYN is rare, and a RST would end it all.
             let len = if len == 3999 { u32::MAX } else { len };
             let flags = Flags { fin, syn: syn && seq < 1000, rst: false, ack: true, ece, cwr };
-            let stamp = if len.is_multiple_of(7) { Time::MAX } else { now };
-            let segment = Segment { seq, ack, window, stamp, echo: Time::from_nanos(echo), len, flags, sack };
+            let timestamp = if len.is_multiple_of(7) { Time::MAX } else { now };
+            let segment = Segment { seq, ack, window, timestamp, echo: Time::from_nanos(echo), len, flags, sack };
             end.handle_segment(now, &segment, if ce { Ecn::Ce } else { Ecn::NotEct });
             let mut sent = 0;
             while let Some(transmit) = end.poll_transmit(now) {

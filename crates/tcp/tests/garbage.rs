@@ -4,7 +4,7 @@
 
 use bentpipe_congestion::{FastStart, Recipe};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, Face, Flags, MakeController, Relay, Sack, Segment, Settings};
+use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -35,15 +35,24 @@ fn flags() -> impl Strategy<Value = Flags> {
 
 fn segment() -> impl Strategy<Value = Segment> {
     let sack = proptest::collection::vec((position(), position()), 0..4);
-    let stamp = prop_oneof![0u64..10_000_000_000, any::<u64>()];
-    (position(), position(), position(), stamp.clone(), stamp, prop_oneof![0u32..3000, any::<u32>()], flags(), sack)
-        .prop_map(|(seq, ack, window, stamp, echo, len, flags, blocks)| {
+    let timestamp = prop_oneof![0u64..10_000_000_000, any::<u64>()];
+    (
+        position(),
+        position(),
+        position(),
+        timestamp.clone(),
+        timestamp,
+        prop_oneof![0u32..3000, any::<u32>()],
+        flags(),
+        sack,
+    )
+        .prop_map(|(seq, ack, window, timestamp, echo, len, flags, blocks)| {
             let mut sack = Sack::default();
             for (start, end) in blocks {
                 sack.push(start, end);
             }
-            let (stamp, echo) = (Time::from_nanos(stamp), Time::from_nanos(echo));
-            Segment { seq, ack, window, stamp, echo, len, flags, sack }
+            let (timestamp, echo) = (Time::from_nanos(timestamp), Time::from_nanos(echo));
+            Segment { seq, ack, window, timestamp, echo, len, flags, sack }
         })
 }
 
@@ -156,8 +165,8 @@ proptest! {
         for step in opening(false).into_iter().chain(steps) {
             match step {
                 Step::Arrive(segment, ecn, client) => {
-                    let face = if client { Face::Client } else { Face::Server };
-                    relay.handle_segment(now, face, &segment, ecn);
+                    let leg = if client { Leg::Client } else { Leg::Server };
+                    relay.handle_segment(now, leg, &segment, ecn);
                 }
                 Step::Wait(span) => {
                     now += span;
@@ -170,8 +179,8 @@ proptest! {
                 sent += 1;
                 prop_assert!(sent < 1000, "does not end: {:?}", transmit);
             }
-            for face in [Face::Client, Face::Server] {
-                prop_assert!(relay.held(face) <= BUFFER && relay.most_held(face) <= BUFFER);
+            for leg in [Leg::Client, Leg::Server] {
+                prop_assert!(relay.buffered(leg) <= BUFFER && relay.max_buffered(leg) <= BUFFER);
             }
         }
     }

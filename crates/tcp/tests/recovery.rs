@@ -20,7 +20,8 @@ fn pair(probe: Option<Probe>) -> Pair {
     Pair::probed([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1, probe)
 }
 
-/// Lets the server's data segments with these places in the order of their first sending have that fate, once each.
+/// Lets the server's data segments with these places in the order of their first sending have that
+/// fate, once each.
 fn once(places: impl IntoIterator<Item = u64>, fate: Fate) -> impl FnMut(&Sent) -> Fate {
     let mut places: BTreeSet<u64> = places.into_iter().map(|place| 1 + 1448 * place).collect();
     move |sent| {
@@ -74,8 +75,9 @@ fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
     let times = times(&pair, 199);
     let record = pair.ends[SERVER].record();
     assert_eq!((times.len(), record.retransmitted, record.timeouts), (2, 1, 0));
-    // A round trip until the last acknowledgement, and then two, and 200 ms of grace for being alone in flight: but the retransmission timer
-    // would expire before that, and the probe takes its place (RFC 8985 §7.2).
+    // A round trip until the last acknowledgement, and then two, and 200 ms of grace for being
+    // alone in flight: but the retransmission timer would expire before that, and the probe takes
+    // its place (RFC 8985 §7.2).
     assert!(between(times[0], times[1], 400, 410), "{times:?}");
 }
 
@@ -102,7 +104,8 @@ fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
     pair.run(Time::from_secs(3));
     let record = probe.record();
     assert_eq!((record.congestion_events, record.packets_declared_lost, record.spurious_events), (1, 1, 0));
-    // 100 segments acknowledged double a window of 10 as far as it was in use; half of that is left.
+    // 100 segments acknowledged double a window of 10 as far as it was in use; half of that is
+    // left.
     let cwnd = &record.series.as_ref().unwrap().cwnd;
     let (before, after) = (cwnd[cwnd.len() - 2].1, cwnd[cwnd.len() - 1].1);
     assert!((after / before - 0.5).abs() < 0.02, "{before} {after}");
@@ -186,7 +189,8 @@ fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
 fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
     let probe = Probe::new(false);
     let mut pair = pair(Some(probe.clone()));
-    // The first is not yet known for reordering, so that it may not lie three segments back; later ones may.
+    // The first is not yet known for reordering, so that it may not lie three segments back; later
+    // ones may.
     let mut seen = 0;
     pair.fates(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;

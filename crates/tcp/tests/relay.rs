@@ -1,11 +1,12 @@
-//! The proxy between a client and a server: what one writes the other reads, and a slow one is felt by the other.
+//! The proxy between a client and a server: what one writes the other reads, and a slow one is felt
+//! by the other.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_congestion::{FastStart, Recipe, StartName};
 use bentpipe_link::Ecn;
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_tcp::{End, Endpoint, Face, Flags, MakeController, Relay, Segment, Settings, Transmit};
+use bentpipe_tcp::{CloseReason, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +18,12 @@ const LAND: Span = Span::from_millis(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Client,
-    Proxy(Side),
+    Proxy(Role),
     Server,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
+enum Role {
     Client,
     Server,
 }
@@ -87,7 +88,7 @@ impl World {
         if dark || self.random.chance(self.loss) {
             return;
         }
-        let delay = if matches!(to, Place::Client | Place::Proxy(Side::Client)) { SATELLITE } else { LAND };
+        let delay = if matches!(to, Place::Client | Place::Proxy(Role::Client)) { SATELLITE } else { LAND };
         let free = self.free.entry(to).or_insert(self.now);
         let bytes = Bytes::new(u64::from(transmit.segment.bytes()));
         *free = self.now.max(*free) + Rate::from_mbps(100).time_for(bytes);
@@ -105,13 +106,13 @@ impl World {
             self.server.consume(now, u64::MAX);
         }
         while let Some(transmit) = self.client.poll_transmit(now) {
-            self.send(Place::Proxy(Side::Client), transmit);
+            self.send(Place::Proxy(Role::Client), transmit);
         }
         while let Some(transmit) = self.server.poll_transmit(now) {
-            self.send(Place::Proxy(Side::Server), transmit);
+            self.send(Place::Proxy(Role::Server), transmit);
         }
-        while let Some((face, transmit)) = self.relay.poll_transmit(now) {
-            let to = if face == Face::Client { Place::Client } else { Place::Server };
+        while let Some((leg, transmit)) = self.relay.poll_transmit(now) {
+            let to = if leg == Leg::Client { Place::Client } else { Place::Server };
             self.send(to, transmit);
         }
         for (opened, end) in self.opened.iter_mut().zip([&self.client, &self.server]) {
@@ -119,7 +120,7 @@ impl World {
                 opened.get_or_insert(now);
             }
         }
-        assert!(self.relay.held(Face::Client) <= self.buffer && self.relay.held(Face::Server) <= self.buffer);
+        assert!(self.relay.buffered(Leg::Client) <= self.buffer && self.relay.buffered(Leg::Server) <= self.buffer);
     }
 
     /// Lets time pass until nothing is left to happen, or `until`.
@@ -139,8 +140,8 @@ impl World {
                 match to {
                     Place::Client => self.client.handle_segment(now, &segment, ecn),
                     Place::Server => self.server.handle_segment(now, &segment, ecn),
-                    Place::Proxy(Side::Client) => self.relay.handle_segment(now, Face::Client, &segment, ecn),
-                    Place::Proxy(Side::Server) => self.relay.handle_segment(now, Face::Server, &segment, ecn),
+                    Place::Proxy(Role::Client) => self.relay.handle_segment(now, Leg::Client, &segment, ecn),
+                    Place::Proxy(Role::Server) => self.relay.handle_segment(now, Leg::Server, &segment, ecn),
                 }
             } else {
                 self.client.handle_timeout(now);
@@ -165,7 +166,8 @@ fn the_clients_syn_is_answered_before_the_server_has_been_asked() {
     let mut world = World::new(1_000_000);
     world.run(Time::from_secs(2));
     let [client, server] = world.opened.map(Option::unwrap);
-    // One round trip over the satellite; the server hears of it after one way, and half its round trips on land.
+    // One round trip over the satellite; the server hears of it after one way, and half its round
+    // trips on land.
     assert!(client.since_start() >= Span::from_millis(601) && client.since_start() < Span::from_millis(602));
     assert!(server.since_start() >= Span::from_millis(331) && server.since_start() < Span::from_millis(332));
 
@@ -191,8 +193,12 @@ fn every_byte_passes_both_ways_and_so_does_the_end() {
         assert_eq!((world.server.received(), world.client.received()), (up, down), "loss {loss}");
         assert!(world.server.peer_finished() && world.client.peer_finished());
         let ends = (world.client.end(), world.relay.end(), world.server.end());
-        assert_eq!(ends, (Some(End::Closed), Some(End::Closed), Some(End::Closed)), "loss {loss}");
-        assert_eq!((world.relay.held(Face::Client), world.relay.held(Face::Server)), (0, 0));
+        assert_eq!(
+            ends,
+            (Some(CloseReason::Closed), Some(CloseReason::Closed), Some(CloseReason::Closed)),
+            "loss {loss}"
+        );
+        assert_eq!((world.relay.buffered(Leg::Client), world.relay.buffered(Leg::Server)), (0, 0));
     }
 }
 
@@ -217,11 +223,11 @@ fn a_client_that_does_not_read_stops_the_server_and_the_proxy_holds_no_more_than
     let stopped = world.server.written();
     world.download(100_000_000, Time::from_secs(40));
     assert_eq!(world.server.written(), stopped, "the server goes on writing");
-    let held = world.relay.held(Face::Client);
+    let held = world.relay.buffered(Leg::Client);
     // What the rounding of the window takes off, and less than two segments.
     assert!(held <= buffer && held + 2 * 1448 + 64 > buffer, "{held}");
-    assert!(world.relay.most_held(Face::Client) >= held);
-    assert_eq!(world.relay.most_held(Face::Server), 0);
+    assert!(world.relay.max_buffered(Leg::Client) >= held);
+    assert_eq!(world.relay.max_buffered(Leg::Server), 0);
     let taken = world.client.received() + held + world.server.written() - world.server.acknowledged();
     assert_eq!(taken, stopped, "each byte is in one place");
     // Once it reads everything moves again.
@@ -239,7 +245,7 @@ fn a_slow_satellite_hop_fills_the_buffer_and_land_waits_for_it() {
     world.download(20_000_000, Time::from_secs(60));
     let rate = 8.0 * world.client.received() as f64 / world.now.since(began).as_secs_f64() / 1e6;
     assert!(rate > 8.0 && rate < 13.4, "{rate} Mbps");
-    assert!(world.relay.most_held(Face::Client) > 900_000);
+    assert!(world.relay.max_buffered(Leg::Client) > 900_000);
 }
 
 #[test]
@@ -249,14 +255,14 @@ fn a_reset_is_passed_on_both_ways() {
     world.client.reset(world.now);
     world.run(Time::from_secs(3));
     let ends = (world.server.end(), world.relay.end());
-    assert_eq!(ends, (Some(End::Reset), Some(End::Reset)));
+    assert_eq!(ends, (Some(CloseReason::Reset), Some(CloseReason::Reset)));
 
     let mut world = World::new(1_000_000);
     world.client.write(world.now, 100_000);
     world.run(Time::from_secs(2));
     world.server.reset(world.now);
     world.run(Time::from_secs(3));
-    assert_eq!((world.client.end(), world.relay.end()), (Some(End::Reset), Some(End::Reset)));
+    assert_eq!((world.client.end(), world.relay.end()), (Some(CloseReason::Reset), Some(CloseReason::Reset)));
 }
 
 #[test]
@@ -266,9 +272,9 @@ fn a_server_that_cannot_be_reached_resets_the_client() {
     world.client.write(world.now, 100_000);
     world.run(Time::from_secs(10));
     assert_eq!(world.client.end(), None);
-    assert_eq!(world.relay.held(Face::Server), 100_000);
+    assert_eq!(world.relay.buffered(Leg::Server), 100_000);
     world.run(Time::from_secs(600));
-    assert_eq!((world.client.end(), world.relay.end()), (Some(End::Reset), Some(End::TimedOut)));
+    assert_eq!((world.client.end(), world.relay.end()), (Some(CloseReason::Reset), Some(CloseReason::TimedOut)));
 }
 
 #[test]
@@ -276,7 +282,7 @@ fn what_comes_from_a_server_that_was_never_asked_is_ignored() {
     let mut world = World::new(1_000_000);
     let flags = Flags { syn: true, ack: true, ..Flags::default() };
     let answer = Segment { ack: 1, flags, ..Segment::default() };
-    world.relay.handle_segment(Time::from_millis(1), Face::Server, &answer, Ecn::NotEct);
+    world.relay.handle_segment(Time::from_millis(1), Leg::Server, &answer, Ecn::NotEct);
     assert_eq!(world.relay.poll_transmit(Time::from_millis(1)), None);
-    assert_eq!((world.relay.held(Face::Client), world.relay.end()), (0, None));
+    assert_eq!((world.relay.buffered(Leg::Client), world.relay.end()), (0, None));
 }

@@ -2,7 +2,8 @@
 
 mod support;
 
-use bentpipe_link::{LossConfig, LossModel};
+use bentpipe_link::LossConfig;
+use bentpipe_link::loss::Periodic;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use support::{CLIENT, Pair, SERVER};
@@ -38,8 +39,9 @@ fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> 
     (received(&pair) - before) as f64 * rtt.as_secs_f64() / pair.now.since(since).as_secs_f64()
 }
 
-/// Segments a round trip of a window that is halved once in 1/p segments: of W segments, they fit 3/8 W² + W/2 - W/4, since the round trip of the
-/// repair brings no growth and half a segment of each round trip's window is no whole one. The law is what remains of it for large windows.
+/// Segments a round trip of a window that is halved once in 1/p segments: of W segments, they fit
+/// 3/8 W² + W/2 - W/4, since the round trip of the repair brings no growth and half a segment of
+/// each round trip's window is no whole one. The law is what remains of it for large windows.
 fn counted(p: f64) -> f64 {
     let window = ((0.0625 + 1.5 / p).sqrt() - 0.25) / 0.75;
     1.0 / p / (window / 2.0 + 1.0)
@@ -47,14 +49,15 @@ fn counted(p: f64) -> f64 {
 
 #[test]
 fn newreno_obeys_the_square_root_law() {
-    // Mathis et al., CCR 27(3), 1997: C / sqrt(p) with C = sqrt(3/2), since the window grows by a segment a round trip
-    // whatever the acknowledgements' number (RFC 9002 counts bytes). Independent losses make C 1.31 (Ott, Kemperman and
-    // Mathis, 1996), 7 % more; 150 losses have a standard error of some 4 %. At 1 % the window is of a dozen segments, and what the law leaves
+    // Mathis et al., CCR 27(3), 1997: C / sqrt(p) with C = sqrt(3/2), since the window grows by a
+    // segment a round trip whatever the acknowledgements' number (RFC 9002 counts bytes).
+    // Independent losses make C 1.31 (Ott, Kemperman and Mathis, 1996), 7 % more; 150 losses have a
+    // standard error of some 4 %. At 1 % the window is of a dozen segments, and what the law leaves
     // out is 10 % and more of it: there it is the count.
     for p in [0.0001, 0.001, 0.01] {
         let every = (1.0 / p) as u64;
         for (loss, losses) in [
-            (LossConfig::from(LossModel::Periodic { every, offset: 5 }), 40),
+            (LossConfig::from(Periodic { every, offset: 5 }), 40),
             (LossConfig::bernoulli(Ratio::new(p).unwrap()), 150),
         ] {
             let window = mean_window("newreno", Span::from_millis(100), loss.clone(), losses, p);
@@ -66,11 +69,11 @@ fn newreno_obeys_the_square_root_law() {
 
 #[test]
 fn cubic_obeys_its_deterministic_loss_model() {
-    // RFC 9438 §5.1, equation 5, where the cubic function and not Reno's rate of growth decides: (C (3 + beta) / (4 (1 - beta)))^(1/4)
-    // (RTT / p)^(3/4).
+    // RFC 9438 §5.1, equation 5, where the cubic function and not Reno's rate of growth decides: (C
+    // (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4).
     for (p, rtt_ms) in [(0.0001, 100), (0.0001, 600), (0.00003, 100)] {
         let rtt = Span::from_millis(rtt_ms);
-        let loss = LossConfig::from(LossModel::Periodic { every: (1.0 / p) as u64, offset: 5 });
+        let loss = LossConfig::from(Periodic { every: (1.0 / p) as u64, offset: 5 });
         let window = mean_window("cubic", rtt, loss, 20, p);
         let law = (0.4_f64 * 3.7 / (4.0 * 0.3)).powf(0.25) * (rtt.as_secs_f64() / p).powf(0.75);
         assert!((window / law - 1.0).abs() < 0.15, "{p} {rtt}: {window} of {law}");

@@ -4,7 +4,7 @@ mod support;
 
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::LossConfig;
-use bentpipe_tcp::{End, Settings};
+use bentpipe_tcp::{CloseReason, Settings};
 use bentpipe_units::{Ratio, Span, Time};
 use support::{CLIENT, Fate, Pair, SERVER};
 
@@ -51,7 +51,7 @@ fn a_reset_ends_both_sides() {
     let now = pair.now;
     pair.ends[SERVER].reset(now);
     pair.finish(Time::from_secs(10));
-    assert_eq!(pair.ends.each_ref().map(|end| end.end()), [Some(End::Reset); 2]);
+    assert_eq!(pair.ends.each_ref().map(|end| end.end()), [Some(CloseReason::Reset); 2]);
     assert_eq!(pair.ends[SERVER].next_timeout(), None);
 }
 
@@ -68,7 +68,7 @@ fn a_lost_reset_is_sent_again_to_who_goes_on() {
     let now = pair.now;
     pair.ends[CLIENT].reset(now);
     pair.finish(Time::from_secs(10));
-    assert_eq!(pair.ends[SERVER].end(), Some(End::Reset));
+    assert_eq!(pair.ends[SERVER].end(), Some(CloseReason::Reset));
 }
 
 #[test]
@@ -81,7 +81,8 @@ fn a_lost_syn_and_a_lost_answer_are_sent_again_after_a_second_each() {
     });
     pair.download(1000);
     assert!(pair.finish(Time::from_secs(20)));
-    // SYN lost at 0; SYN again at 1 s, its answer lost; that again a second later (the client's third SYN would come at 3 s).
+    // SYN lost at 0; SYN again at 1 s, its answer lost; that again a second later (the client's
+    // third SYN would come at 3 s).
     let opened = pair.data().next().map(|sent| sent.at).unwrap();
     assert!((Time::from_millis(2150)..Time::from_millis(2160)).contains(&opened), "{opened}");
 }
@@ -140,11 +141,11 @@ fn silence_ends_in_a_timeout() {
     pair.run(Time::from_millis(500));
     pair.fates(|_| Fate::Drop);
     pair.finish(Time::from_secs(200));
-    assert_eq!(pair.ends[SERVER].end(), Some(End::TimedOut));
+    assert_eq!(pair.ends[SERVER].end(), Some(CloseReason::TimedOut));
     let mut unheard = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     unheard.fates(|_| Fate::Drop);
     while unheard.ends[CLIENT].end().is_none() && unheard.step(Time::from_secs(300)) {}
-    assert_eq!(unheard.ends[CLIENT].end(), Some(End::TimedOut));
+    assert_eq!(unheard.ends[CLIENT].end(), Some(CloseReason::TimedOut));
     // SYNs at 0, 1, 3, 7, 15, 31, 63 s, and a last wait of 64 s.
     assert_eq!((unheard.log.len(), unheard.now), (7, Time::from_secs(127)));
 }

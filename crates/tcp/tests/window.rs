@@ -1,4 +1,5 @@
-//! What the receiver does for a whole transfer: its window is ahead of the sender, its acknowledgements are as many as its policy says.
+//! What the receiver does for a whole transfer: its window is ahead of the sender, its
+//! acknowledgements are as many as its policy says.
 
 mod support;
 
@@ -29,7 +30,8 @@ fn data_echoes_the_newest_acknowledgement_so_that_a_receiver_sees_the_round_trip
 
 #[test]
 fn slow_start_is_as_fast_as_with_the_largest_window_from_the_beginning() {
-    // 250 Mbps and 600 ms hold 18.75 MB; slow start sends 10 segments, doubling, and the window is never in its way.
+    // 250 Mbps and 600 ms hold 18.75 MB; slow start sends 10 segments, doubling, and the window is
+    // never in its way.
     let largest = Bytes::new(64 << 20);
     let grown = Settings { receive_buffer: largest, ..Settings::default() };
     let fixed = Settings { autotune: false, ..grown.clone() };
@@ -46,7 +48,8 @@ fn slow_start_is_as_fast_as_with_the_largest_window_from_the_beginning() {
 
 #[test]
 fn a_queue_that_grows_takes_the_buffer_with_it() {
-    // 20 Mbps and 20 ms hold 50 kB; a sender without loss queues without end, up to the largest buffer's half: 3 MiB, 1.26 s.
+    // 20 Mbps and 20 ms hold 50 kB; a sender without loss queues without end, up to the largest
+    // buffer's half: 3 MiB, 1.26 s.
     let mut pair = pair(Settings::default(), 20, Span::from_millis(10));
     pair.download(30_000_000);
     assert!(pair.finish(Time::from_secs(60)));

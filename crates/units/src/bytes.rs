@@ -24,9 +24,9 @@ pub struct Bytes(u64);
 quantity!(Bytes, BYTES, r"^[0-9._]+ ?(GB|MB|kB|KB|GiB|MiB|KiB|B|bytes?)$");
 
 impl Bytes {
-    /// Nothing.
+    /// No data.
     pub const ZERO: Self = Self(0);
-    /// More than anything that fits.
+    /// The largest amount: stands for "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
     /// `bytes` bytes.
@@ -41,7 +41,7 @@ impl Bytes {
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// True for nothing.
+    /// True if this is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -49,7 +49,7 @@ impl Bytes {
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
-    /// The difference, or nothing where `other` is more.
+    /// The difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -1,13 +1,13 @@
-//! Ratios of power in decibels, and how fast they change.
+//! Power ratios in decibels, and how fast they change.
 
 use crate::UnitError;
 use crate::parse::{as_text, number_and_unit};
 
-/// Nothing on a satellite path is further from one: a bound that keeps typing errors out.
+/// Bound that catches typing errors: nothing on a satellite path exceeds 300 dB.
 const MOST: f64 = 300.0;
 const RANGE: &str = "-300 to 300";
 
-/// `text` as a number with `unit` after it.
+/// Parses a number that `unit` follows.
 fn parse(text: &str, unit: &'static str, kind: &'static str, example: &'static str) -> Result<f64, UnitError> {
     let (value, found) = number_and_unit(text, example)?;
     if found != unit {
@@ -56,12 +56,12 @@ macro_rules! level {
     };
 }
 
-/// A ratio of power in decibels, written `"0.5 dB"`; up to 300 dB either way.
+/// A power ratio in decibels, written `"0.5 dB"`. Range: -300 dB to 300 dB.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Decibels(f64);
 level!(Decibels, "dB", "ratio in decibels", "0.5 dB");
 
-/// How fast a ratio of power changes, written `"0.5 dB/s"`.
+/// How fast a power ratio changes, in decibels per second, written `"0.5 dB/s"`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct DecibelSlope(f64);
 level!(DecibelSlope, "dB/s", "slope in decibels a second", "0.5 dB/s");
@@ -73,7 +73,7 @@ impl Decibels {
     /// `db` decibels.
     ///
     /// # Errors
-    /// No number, or one beyond 300 dB either way.
+    /// `db` is not a number, or lies outside -300 dB to 300 dB.
     pub fn new(db: f64) -> Result<Self, UnitError> {
         if (-MOST..=MOST).contains(&db) {
             return Ok(Self(db));
@@ -87,7 +87,7 @@ impl Decibels {
 }
 
 impl DecibelSlope {
-    /// Decibels a second.
+    /// The slope in decibels per second.
     pub const fn get(self) -> f64 {
         self.0
     }

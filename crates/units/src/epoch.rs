@@ -1,4 +1,4 @@
-//! Wall time, for what outlives a run: saved paths, tickets, tokens.
+//! Wall-clock time, for what outlives a run: saved paths, tickets, tokens.
 
 use crate::time::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,9 +8,10 @@ use std::ops::Add;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// A point in wall time: milliseconds since the beginning of 1970, UTC, leap seconds not counted (POSIX time).
+/// A point in wall-clock time: milliseconds since 1970-01-01 00:00 UTC, without leap seconds (POSIX
+/// time).
 ///
-/// Milliseconds, because lifetimes are minutes and hours, and because the drafts that carry saved paths count so
+/// Lifetimes are minutes and hours, and the drafts that carry saved paths count milliseconds
 /// (draft-kuhn-quic-bdpframe-extension-05). Sums saturate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Epoch(u64);
@@ -19,25 +20,25 @@ impl Epoch {
     /// Later than everything.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `millis` milliseconds after 1970 began.
+    /// The point `millis` milliseconds after 1970-01-01 00:00 UTC.
     pub const fn from_unix_millis(millis: u64) -> Self {
         Self(millis)
     }
-    /// The point `secs` seconds after 1970 began.
+    /// The point `secs` seconds after 1970-01-01 00:00 UTC.
     pub const fn from_unix_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1000))
     }
-    /// Milliseconds since 1970 began.
+    /// Milliseconds since 1970-01-01 00:00 UTC.
     pub const fn as_unix_millis(self) -> u64 {
         self.0
     }
-    /// Time passed since `earlier`, zero where `earlier` is later.
+    /// Time elapsed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span::from_nanos(self.0.saturating_sub(earlier.0).saturating_mul(1_000_000))
     }
 }
 
-/// Times before 1970 become its beginning: a clock that says so is not set.
+/// Times before 1970 become 1970-01-01: a clock that shows one has not been set.
 impl From<SystemTime> for Epoch {
     fn from(time: SystemTime) -> Self {
         let passed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -46,7 +47,7 @@ impl From<SystemTime> for Epoch {
 }
 impl Add<Span> for Epoch {
     type Output = Self;
-    /// Parts of a millisecond are dropped.
+    /// Fractions of a millisecond are dropped.
     fn add(self, span: Span) -> Self {
         Self(self.0.saturating_add(whole_millis(span)))
     }
@@ -56,8 +57,10 @@ const fn whole_millis(span: Span) -> u64 {
     span.as_nanos() / 1_000_000
 }
 
-/// The Gregorian date of a day counted from 1970: year, month, day. Counted in years that begin in March, so that the
-/// leap day is a year's last, and in eras of 400 years, which all have 146,097 days.
+/// Converts a day, counted from 1970-01-01, to a Gregorian year, month and day.
+///
+/// Years begin in March here, so that the leap day is the last of its year. Every era of 400 years
+/// has 146,097 days.
 fn date(day: u64) -> (u64, u64, u64) {
     let from_march = day + 719_468;
     let (era, of_era) = (from_march / 146_097, from_march % 146_097);
@@ -70,7 +73,7 @@ fn date(day: u64) -> (u64, u64, u64) {
 }
 
 impl std::fmt::Display for Epoch {
-    /// As RFC 3339 has it, to the second: `2026-05-01T12:00:00Z`.
+    /// Formats as RFC 3339, to the second: `2026-05-01T12:00:00Z`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let secs = self.0 / 1000;
         let (year, month, day) = date(secs / 86_400);
@@ -84,7 +87,7 @@ impl std::fmt::Debug for Epoch {
     }
 }
 
-/// A text that is no point in time.
+/// The text is not a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` is no time; allowed: UTC in the form of RFC 3339 from 1970 on, such as \"{EXAMPLE}\"")]
 pub struct EpochError {
@@ -101,7 +104,7 @@ fn day_of(year: u64, month: u64) -> u64 {
 
 impl std::str::FromStr for Epoch {
     type Err = EpochError;
-    /// As RFC 3339 has it, in UTC, with parts of a second to the millisecond where given.
+    /// Parses RFC 3339 in UTC, with fractions of a second to the millisecond.
     fn from_str(text: &str) -> Result<Self, EpochError> {
         parse(text.trim()).ok_or_else(|| EpochError { text: text.to_owned() })
     }

@@ -19,15 +19,15 @@ impl Length {
     pub const fn from_km(km: u64) -> Self {
         Self(km * 1_000_000)
     }
-    /// Metres.
+    /// The length in metres.
     pub fn as_metres_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// Kilometres.
+    /// The length in kilometres.
     pub fn as_km_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// True where it is none.
+    /// True if the length is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -1,8 +1,8 @@
-//! Splitting `"<number> <unit>"` and the serde glue that every quantity shares.
+//! Splits `"<number> <unit>"`, and implements serde for all quantities.
 
 use thiserror::Error;
 
-/// Why a text is not a quantity. Carries the text as it was given.
+/// Why a text is not a quantity. Carries the text as given.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// The text does not start with a number.
@@ -13,12 +13,12 @@ pub enum UnitError {
         /// A valid text of the same kind.
         example: &'static str,
     },
-    /// The number stands without a unit, or with one that is not known.
+    /// The number has no unit, or an unknown one.
     #[error("`{text}` has {} for a {kind}; allowed units: {allowed}", unit_phrase(.unit))]
     Unit {
         /// The text as given.
         text: String,
-        /// The unit found, empty when there was none.
+        /// The unit found; empty if there is none.
         unit: String,
         /// What was expected, for example `rate`.
         kind: &'static str,
@@ -41,13 +41,13 @@ fn unit_phrase(unit: &str) -> String {
     if unit.is_empty() { "no unit".to_owned() } else { format!("the wrong unit `{unit}`") }
 }
 
-/// One unit: its spellings, the first being the one that is printed, and its size in base units.
+/// A unit: its spellings, of which the first is printed, and its size in base units.
 pub(crate) struct Unit {
     pub names: &'static [&'static str],
     pub size: f64,
 }
 
-/// What a quantity needs to be parsed.
+/// What is needed to parse a kind of quantity.
 pub(crate) struct Kind {
     pub name: &'static str,
     pub example: &'static str,
@@ -68,14 +68,15 @@ impl Kind {
             UnitError::Unit { text: text.to_owned(), unit: unit.to_owned(), kind: self.name, allowed: self.allowed() }
         })?;
         let base = value * found.size;
-        // 2^53: beyond it a float no longer counts single units.
+        // Above 2^53, a float cannot represent every integer.
         if !(0.0..=9_007_199_254_740_992.0).contains(&base) {
             return Err(UnitError::Range { text: text.to_owned(), kind: self.name, allowed: self.range });
         }
         Ok(base.round() as u64)
     }
 
-    /// `base` in the largest unit that keeps it exact to a few decimals, so that parsing gives `base` again.
+    /// `base` in the largest unit that keeps it exact within a few decimals, so that parsing
+    /// returns `base`.
     pub fn print(&self, base: u64) -> String {
         for unit in self.units {
             if base as f64 >= unit.size && unit.size >= 1.0 {
@@ -90,7 +91,7 @@ impl Kind {
     }
 }
 
-/// The number that `text` begins with, and the unit after it.
+/// Splits a text into the number at its beginning and the unit after it.
 pub(crate) fn number_and_unit<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), UnitError> {
     let trimmed = text.trim();
     let end =
@@ -100,7 +101,7 @@ pub(crate) fn number_and_unit<'a>(text: &'a str, example: &'static str) -> Resul
     Ok((value, unit.trim()))
 }
 
-/// Implements serde for a type that is written and read as text; `$kind` and `$example` are for errors.
+/// Implements serde for a type that is written and read as text. Errors use `$kind` and `$example`.
 macro_rules! as_text {
     ($type:ident, $kind:expr, $example:expr) => {
         impl serde::Serialize for $type {
@@ -127,7 +128,8 @@ macro_rules! as_text {
 }
 pub(crate) use as_text;
 
-/// Implements `FromStr`, `Display`, `Debug`, serde and JSON Schema for a `u64` newtype with a [`Kind`].
+/// Implements `FromStr`, `Display`, `Debug`, serde and JSON Schema for a `u64` newtype with a
+/// [`Kind`].
 macro_rules! quantity {
     ($type:ident, $kind:expr, $pattern:literal) => {
         impl std::str::FromStr for $type {

@@ -21,7 +21,7 @@ pub struct Rate(u64);
 quantity!(Rate, RATE, r"^[0-9._]+ ?(Gbps|Gbit/s|Mbps|Mbit/s|kbps|kbit/s|bps|bit/s)$");
 
 impl Rate {
-    /// No rate: nothing is sent.
+    /// Zero bits per second: nothing is sent.
     pub const ZERO: Self = Self(0);
 
     /// A rate of whole bits per second.
@@ -32,25 +32,26 @@ impl Rate {
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps * 1_000_000)
     }
-    /// Bits per second.
+    /// The rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// Megabits per second.
+    /// The rate in megabits per second.
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// True where nothing is sent.
+    /// True if the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Time to send `bytes` at this rate, rounded up to a nanosecond; [`Span::MAX`] at rate zero.
+    /// Time to send `bytes` at this rate, rounded up to a nanosecond. [`Span::MAX`] if the rate is
+    /// zero.
     pub fn time_for(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
             return Span::MAX;
         }
-        // The common case fits 64 bits (up to 2.3 GB); 128-bit division costs ten times as much.
+        // Up to 2.3 GB the product fits 64 bits; 128-bit division costs ten times as much.
         if let Some(bit_nanos) = bytes.get().checked_mul(8_000_000_000) {
             return Span::from_nanos(bit_nanos.div_ceil(self.0));
         }
@@ -58,13 +59,14 @@ impl Rate {
         Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Bytes sent in `span` at this rate, rounded down: the bandwidth-delay product where `span` is a round trip.
+    /// Bytes sent in `span` at this rate, rounded down: the bandwidth-delay product if `span` is an
+    /// RTT.
     pub fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// The rate at which `bytes` pass in `span`; the largest rate for a span of nothing.
+    /// The rate at which `bytes` pass in `span`. The largest rate if `span` is zero.
     pub fn over(bytes: Bytes, span: Span) -> Self {
         let bit_nanos = u128::from(bytes.get()) * 8_000_000_000;
         let bps = bit_nanos.checked_div(u128::from(span.as_nanos())).unwrap_or(u128::MAX);

@@ -1,24 +1,24 @@
-//! Shares between nothing and everything.
+//! Fractions of a whole.
 
 use crate::UnitError;
 use serde::de::{self, Deserializer, Visitor};
 
-/// A share from 0 to 1, written `0.001` or `"0.1 %"`.
+/// A fraction from 0 to 1, written `0.001` or `"0.1 %"`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Ratio(f64);
 
 const RANGE: &str = "0 to 1, or \"0 %\" to \"100 %\"";
 
 impl Ratio {
-    /// Nothing.
+    /// No data.
     pub const ZERO: Self = Self(0.0);
-    /// Everything.
+    /// The whole.
     pub const ONE: Self = Self(1.0);
 
-    /// `value` as a share.
+    /// `value` as a ratio.
     ///
     /// # Errors
-    /// Below 0, above 1, or not a number.
+    /// `value` is below 0, above 1, or not a number.
     pub fn new(value: f64) -> Result<Self, UnitError> {
         if (0.0..=1.0).contains(&value) {
             Ok(Self(value))
@@ -26,11 +26,11 @@ impl Ratio {
             Err(UnitError::Range { text: value.to_string(), kind: "ratio", allowed: RANGE })
         }
     }
-    /// The share as a number from 0 to 1.
+    /// The ratio as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// True for nothing.
+    /// True if this is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0.0
     }

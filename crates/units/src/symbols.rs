@@ -15,7 +15,7 @@ const SYMBOL_RATE: Kind = Kind {
     ],
 };
 
-/// Symbols per second, written `"10 MBd"` (baud).
+/// A symbol rate in baud, written `"10 MBd"`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SymbolRate(u64);
 quantity!(SymbolRate, SYMBOL_RATE, r"^[0-9._]+ ?(GBd|Gbaud|MBd|Mbaud|kBd|kbaud|Bd|baud)$");
@@ -25,11 +25,12 @@ impl SymbolRate {
     pub const fn from_baud(baud: u64) -> Self {
         Self(baud)
     }
-    /// True where nothing is sent.
+    /// True if the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The bit rate at `bits` (not negative) for each symbol, rounded to bits per second.
+    /// The bit rate at `bits` bits per symbol, rounded to bits per second. `bits` must not be
+    /// negative.
     pub fn carrying(self, bits: f64) -> Rate {
         Rate::from_bps((self.0 as f64 * bits).round() as u64)
     }

@@ -1,4 +1,4 @@
-//! Points in time and spans between them, in nanoseconds.
+//! Points in time and spans of time, in nanoseconds.
 
 use crate::parse::{Kind, Unit, quantity};
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -18,15 +18,15 @@ const SPAN: Kind = Kind {
     ],
 };
 
-/// A length of time in nanoseconds, written `"600 ms"`.
+/// A span of time in nanoseconds, written `"600 ms"`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 quantity!(Span, SPAN, r"^[0-9._]+ ?(h|min|s|sec|ms|us|µs|ns)$");
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The longest span: stands for "never" in sums that saturate.
+    /// The longest span: stands for "never" in saturating sums.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of whole nanoseconds.
@@ -45,27 +45,27 @@ impl Span {
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// A span of `secs` seconds rounded to nanoseconds; negative and not-a-number become zero.
+    /// A span of `secs` seconds, rounded to nanoseconds. Negative values and NaN become zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
-    /// Whole nanoseconds.
+    /// The span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Seconds.
+    /// The span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Milliseconds.
+    /// The span in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// True for no time at all.
+    /// True if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The difference, or zero where `other` is longer.
+    /// The difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -121,41 +121,42 @@ impl Div<u64> for Span {
     }
 }
 
-/// A point in time: nanoseconds since the run began. Sums saturate at [`Time::MAX`], "never".
+/// A point in time: nanoseconds since the start of the run. Sums saturate at [`Time::MAX`],
+/// "never".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
 impl Time {
-    /// The beginning of the run.
+    /// The start of the run.
     pub const ZERO: Self = Self(0);
     /// Never.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the run began.
+    /// The point `nanos` nanoseconds after the start of the run.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// The point `millis` milliseconds after the run began.
+    /// The point `millis` milliseconds after the start of the run.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// The point `secs` seconds after the run began.
+    /// The point `secs` seconds after the start of the run.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the start of the run.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Time passed since `earlier`, zero where `earlier` is later.
+    /// Time elapsed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
-    /// Time passed since the run began.
+    /// Time elapsed since the start of the run.
     pub const fn since_start(self) -> Span {
         Span(self.0)
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Datagrams that a system call sends or receives.
 const BATCH: usize = 64;
 /// How long a paced sender sleeps at a time.
-const NAP: Duration = Duration::from_micros(200);
+const MAX_SLEEP: Duration = Duration::from_micros(200);
 
 /// How datagrams are handed to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,14 +28,16 @@ pub enum Sender {
     Gso,
 }
 
-/// Keeps the calling thread on the first processor where there are several, with real-time priority below the emulator's where chrt(1) is there and permitted: then what else the machine
-/// computes disturbs less, and the emulator's thread, which a packet wakes, does not take the processor from the sender but goes to another.
+/// Keeps the calling thread on the first processor where there are several, with real-time priority
+/// below the emulator's where chrt(1) is there and permitted: then what else the machine computes
+/// disturbs less, and the emulator's thread, which a packet wakes, does not take the processor from
+/// the sender but goes to another.
 pub fn important(priority: u8) {
     if thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
         let mut first = CpuSet::new();
         let this = nix::unistd::Pid::from_raw(0);
         let allowed = sched_getaffinity(this).unwrap_or_default();
-        let lowest = (0..CpuSet::count()).find(|processor| allowed.is_set(*processor).unwrap_or(false));
+        let lowest = (0..CpuSet::count()).find(|cpu_time| allowed.is_set(*cpu_time).unwrap_or(false));
         // Where it may not, it is measured as it is.
         let _ = first.set(lowest.unwrap_or(0)).and_then(|()| sched_setaffinity(this, &first));
     }
@@ -46,8 +48,8 @@ pub fn important(priority: u8) {
 /// A socket of the server that sends to one of the client, and that one.
 pub fn sockets(emulator: &Emulator) -> Result<(UdpSocket, UdpSocket), Failed> {
     let bind = || UdpSocket::bind(("0.0.0.0", 0));
-    let server = emulator.ground().server().inside(bind)??;
-    let client = emulator.ground().client(0).ok_or("no client")?.inside(bind)??;
+    let server = emulator.testbed().server().inside(bind)??;
+    let client = emulator.testbed().client(0).ok_or("no client")?.inside(bind)??;
     server.connect(SocketAddr::new(client_addresses(0)[0], client.local_addr()?.port()))?;
     client.set_read_timeout(Some(Duration::from_millis(500)))?;
     // A receiver that has no processor for a while loses nothing.
@@ -58,7 +60,8 @@ pub fn sockets(emulator: &Emulator) -> Result<(UdpSocket, UdpSocket), Failed> {
     Ok((server, client))
 }
 
-/// Sends datagrams of so many bytes for so long, at a rate or as fast as it goes; how many, and the processor time that each took.
+/// Sends datagrams of so many bytes for so long, at a rate or as fast as it goes; how many, and the
+/// processor time that each took.
 pub fn send(
     socket: &UdpSocket,
     sender: Sender,
@@ -80,7 +83,7 @@ pub fn send(
             Some(rate) => ((begin.elapsed().as_secs_f64() * f64::from(rate)) as u64).saturating_sub(sent) as usize,
         };
         if due == 0 {
-            thread::sleep(NAP);
+            thread::sleep(MAX_SLEEP);
             continue;
         }
         let count = due.min(BATCH);
@@ -93,8 +96,8 @@ pub fn send(
             }
         };
     }
-    let processor = Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?) - before;
-    Ok((sent, processor / u32::try_from(sent.max(1))?))
+    let cpu_time = Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?) - before;
+    Ok((sent, cpu_time / u32::try_from(sent.max(1))?))
 }
 
 /// Receives datagrams until it is told to stop; how many.
@@ -109,7 +112,8 @@ pub fn receive_all(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     received
 }
 
-/// Bytes of IP packets received in each hundredth of a second since the first, by the kernel's time stamps, however late this thread is.
+/// Bytes of IP packets received in each hundredth of a second since the first, by the kernel's time
+/// stamps, however late this thread is.
 pub fn received_by_time(socket: &UdpSocket, bins: usize) -> Result<Vec<u64>, Failed> {
     setsockopt(socket, ReceiveTimestampns, &true)?;
     let (mut counted, mut first) = (vec![0; bins], None);

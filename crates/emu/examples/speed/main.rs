@@ -1,15 +1,18 @@
-//! What the emulator can do on this machine, beside what is asked of it: how late packets leave, how many and how much it carries, how well it keeps a rate, and whether
-//! every packet is accounted for.
+//! What the emulator can do on this machine, beside what is asked of it: how late packets leave,
+//! how many and how much it carries, how well it keeps a rate, and whether every packet is
+//! accounted for.
 //!
-//! `cargo run --release -p bentpipe-emu --example speed [late|tcp|small|rate]… [spin=US] [gro=US]`: all of them where none is named, in a minute and a half. Its exit status is 1 where
-//! something does not hold. Needs root, or runs in a user namespace, without real-time priority then. The programs that load the path have real-time priority too (chrt(1)), below that of
-//! the emulator, so that it is the emulator that is measured.
+//! `cargo run --release -p bentpipe-emu --example speed [lateness|tcp|small|rate]… [busy_poll=US]
+//! [gro=US]`: all of them where none is named, in a minute and a half. Its exit status is 1 where
+//! something does not hold. Needs root, or runs in a user namespace, without real-time priority
+//! then. The programs that load the path have real-time priority too (chrt(1)), below that of the
+//! emulator, so that it is the emulator that is measured.
 // It measures by the wall clock.
 #![allow(clippy::disallowed_methods)]
 
 mod load;
 
-use bentpipe_emu::{Emulator, Ground, Hop, PathSpec, Report, Settings, prepare, server_addresses};
+use bentpipe_emu::{Emulator, Hop, PathSpec, Report, Settings, Testbed, prepare, server_addresses};
 use bentpipe_link::{DirectionConfig, QueueConfig, QueueLimit};
 use bentpipe_units::{Bytes, Rate, Span};
 use load::{Sender, important};
@@ -33,7 +36,7 @@ fn main() -> Result<ExitCode, Failed> {
     let mut named = Vec::new();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
-            Some(("spin", us)) => speed.settings.spin = Span::from_micros(us.parse()?),
+            Some(("spin", us)) => speed.settings.busy_poll = Span::from_micros(us.parse()?),
             Some(("gro", us)) => speed.settings.gro = Span::from_micros(us.parse()?),
             _ => named.push(argument),
         }
@@ -42,7 +45,7 @@ fn main() -> Result<ExitCode, Failed> {
     println!("load of the machine {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     if wanted("late") {
         for delay_ms in [10, 300] {
-            speed.late(delay_ms)?;
+            speed.lateness(delay_ms)?;
         }
     }
     if wanted("tcp") {
@@ -78,38 +81,40 @@ struct Speed {
 
 impl Speed {
     fn start(&self, mbps: u64, delay_ms: u64) -> Result<Emulator, Failed> {
-        Ok(Emulator::start(Ground::new(1, Bytes::new(1500))?, &path(mbps, delay_ms)?, self.settings)?)
+        Ok(Emulator::start(Testbed::new(1, Bytes::new(1500))?, &path(mbps, delay_ms)?, self.settings)?)
     }
 
-    /// One line: what was measured beside what is asked, and whether it holds; then what the emulator says of itself.
+    /// One line: what was measured beside what is asked, and whether it holds; then what the
+    /// emulator says of itself.
     fn say(&mut self, measured: &str, asked: &str, held: bool, report: &Report, length: Duration) {
         let forward = &report.forward;
-        let late = forward.lateness;
+        let lateness = forward.lateness;
         let unaccounted = forward.unaccounted() + report.reverse.unaccounted();
         let held = held && unaccounted == 0;
         self.held &= held;
-        let percent = |processor: Span| processor.as_secs_f64() / length.as_secs_f64() * 100.0;
+        let percent = |cpu_time: Span| cpu_time.as_secs_f64() / length.as_secs_f64() * 100.0;
         println!("{} {measured}; asked: {asked}", if held { "held    " } else { "NOT HELD" });
         println!(
             "         late {} median, {} p99, {} most; processor {:.0} % and {:.0} %; dropped by the emulator {}; unaccounted {unaccounted}{}",
-            late.p50,
-            late.p99,
-            late.max,
-            percent(forward.processor),
-            percent(report.reverse.processor),
+            lateness.p50,
+            lateness.p99,
+            lateness.max,
+            percent(forward.cpu_time),
+            percent(report.reverse.cpu_time),
             forward.dropped_by_emulator() + report.reverse.dropped_by_emulator(),
             forward.without_realtime.as_deref().map_or(String::new(), |why| format!("; no real-time priority: {why}")),
         );
     }
 
     /// 100 Mbps of 1250-byte packets, each 100 us one.
-    fn late(&mut self, delay_ms: u64) -> Result<(), Failed> {
+    fn lateness(&mut self, delay_ms: u64) -> Result<(), Failed> {
         let emulator = self.start(1000, delay_ms)?;
         let (server, client) = load::sockets(&emulator)?;
         let stop = AtomicBool::new(false);
         thread::scope(|scope| -> Result<(), Failed> {
             scope.spawn(|| load::receive_all(&client, &stop));
-            // Threads of their own, so that what is started after them does not inherit their priority.
+            // Threads of their own, so that what is started after them does not inherit their
+            // priority.
             let sender = scope.spawn(|| {
                 important(2);
                 load::send(&server, Sender::Each, 1222, Some(10_000), LENGTH)
@@ -121,9 +126,9 @@ impl Speed {
         })?;
         let report = emulator.stop()?;
         let mbps = report.forward.bytes_written as f64 * 8.0 / LENGTH.as_secs_f64() / 1e6;
-        let late = report.forward.lateness;
-        let measured = format!("late:  {delay_ms} ms, {mbps:.1} Mbps: {} median, {} p99", late.p50, late.p99);
-        let held = late.p50 <= Span::from_micros(25) && late.p99 <= Span::from_micros(100);
+        let lateness = report.forward.lateness;
+        let measured = format!("late:  {delay_ms} ms, {mbps:.1} Mbps: {} median, {} p99", lateness.p50, lateness.p99);
+        let held = lateness.p50 <= Span::from_micros(25) && lateness.p99 <= Span::from_micros(100);
         self.say(&measured, "25 us and 100 us", held, &report, LENGTH);
         Ok(())
     }
@@ -131,9 +136,9 @@ impl Speed {
     /// One TCP flow over a path that is faster than the machine.
     fn tcp(&mut self) -> Result<(), Failed> {
         let emulator = self.start(20_000, 0)?;
-        let listener = emulator.ground().server().inside(|| TcpListener::bind(("0.0.0.0", 0)))??;
+        let listener = emulator.testbed().server().inside(|| TcpListener::bind(("0.0.0.0", 0)))??;
         let address = SocketAddr::new(server_addresses()[0], listener.local_addr()?.port());
-        let client = emulator.ground().client(0).ok_or("no client")?;
+        let client = emulator.testbed().client(0).ok_or("no client")?;
         let begin = Instant::now();
         let received = thread::scope(|scope| -> Result<u64, Failed> {
             scope.spawn(move || -> Result<(), Failed> {

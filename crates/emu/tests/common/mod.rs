@@ -3,14 +3,14 @@
 // Each test file uses some of it.
 #![allow(dead_code)]
 
-use bentpipe_emu::{Emulator, Ground, Hop, PathSpec, Report, Settings};
+use bentpipe_emu::{Emulator, Hop, PathSpec, Report, Settings, Testbed};
 use bentpipe_link::DirectionConfig;
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 
 /// True, with a word on standard error, where the kernel does not let this process make namespaces.
 pub fn cannot_run() -> bool {
-    Ground::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
+    Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
 }
 
 pub fn direction(mbps: u64, delay_ms: u64) -> DirectionConfig {
@@ -28,8 +28,8 @@ pub fn path(hops: Vec<Hop>) -> PathSpec {
 }
 
 pub fn start(hops: Vec<Hop>, clients: usize) -> Emulator {
-    let ground = Ground::new(clients, Bytes::new(1500)).expect("namespaces");
-    Emulator::start(ground, &path(hops), Settings::default()).expect("an emulator")
+    let testbed = Testbed::new(clients, Bytes::new(1500)).expect("namespaces");
+    Emulator::start(testbed, &path(hops), Settings::default()).expect("an emulator")
 }
 
 pub fn one_hop(forward: &DirectionConfig, reverse: &DirectionConfig) -> Emulator {

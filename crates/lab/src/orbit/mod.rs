@@ -9,7 +9,7 @@ pub use summary::Summary;
 
 use crate::resolve::OrbitPath;
 use crate::sky::Way;
-use bentpipe_orbit::{Guide, Node, OrbitError, Path, Step, Topology, disjoint_paths};
+use bentpipe_orbit::{Node, OrbitError, Path, RouteTimeline, RouteUpdates, Topology, disjoint_paths};
 use bentpipe_units::{Span, Time};
 use serde::Serialize;
 use std::sync::Arc;
@@ -89,11 +89,11 @@ const MOST_SAMPLES: u64 = 3_600_000;
 ///
 /// # Errors
 /// A satellite that cannot be followed for so long; a step so short that results would not fit.
-pub fn survey(path: &OrbitPath, step: Step, length: Span, disjoint: usize) -> Result<Survey, OrbitError> {
+pub fn survey(path: &OrbitPath, step: RouteUpdates, length: Span, disjoint: usize) -> Result<Survey, OrbitError> {
     let network = &path.network;
     let pause = match step {
-        Step::Every(pause) | Step::Exact(pause) => Some(pause),
-        Step::Never => None,
+        RouteUpdates::Stepped(pause) | RouteUpdates::EventDriven(pause) => Some(pause),
+        RouteUpdates::Static => None,
     };
     let looks = pause.map_or(1, |pause| length.as_nanos() / pause.as_nanos().max(1));
     if looks.saturating_mul(path.flows.len() as u64) > MOST_SAMPLES {
@@ -114,7 +114,7 @@ pub fn survey(path: &OrbitPath, step: Step, length: Span, disjoint: usize) -> Re
             (network.station(flow.stations.0), end)
         })
         .collect();
-    let mut guide = Guide::watching(Arc::clone(network), step, &ends, &pairs)?;
+    let mut guide = RouteTimeline::watching_pairs(Arc::clone(network), step, &ends, &pairs)?;
     let mut flows: Vec<Pair> = path
         .flows
         .iter()
@@ -166,7 +166,7 @@ pub fn survey(path: &OrbitPath, step: Step, length: Span, disjoint: usize) -> Re
 /// Whether a station on `way` is turning to another satellite.
 fn is_silent(path: &OrbitPath, topology: &Topology, way: &Path) -> bool {
     let stations = way.nodes.iter().filter_map(|node| path.network.station_of(*node));
-    stations.into_iter().any(|station| topology.silent_until(station) > topology.at())
+    stations.into_iter().any(|station| topology.outage_until(station) > topology.at())
 }
 
 fn look(pair: &mut Pair, path: &OrbitPath, topology: &Topology, ends: (usize, usize), way: Option<Path>) {
@@ -176,7 +176,7 @@ fn look(pair: &mut Pair, path: &OrbitPath, topology: &Topology, ends: (usize, us
         t_s: at.as_secs_f64(),
         rtt_ms: way.as_ref().map(round_trip_ms),
         hops: way.as_ref().map(|way| way.nodes.len().saturating_sub(1)),
-        visible: counts(&|station| topology.sights(station).len()),
+        visible: counts(&|station| topology.visible(station).len()),
         attached: counts(&|station| topology.attached(station).len()),
     });
     let nodes: &[Node] = way.as_ref().map_or(&[], |way| &way.nodes);

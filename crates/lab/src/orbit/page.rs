@@ -8,7 +8,7 @@ use crate::resolve::OrbitPath;
 use crate::results::{Clock, Results};
 use crate::sky::Sky;
 use crate::traces::{Recording, Trace};
-use bentpipe_orbit::Step;
+use bentpipe_orbit::RouteUpdates;
 use bentpipe_sim::{FlowTrace, RunTrace, Series};
 use bentpipe_units::{Span, Time};
 
@@ -20,7 +20,7 @@ impl Survey {
     ///
     /// # Errors
     /// A satellite that cannot be followed to the end.
-    pub fn czml(&self, path: &OrbitPath, step: Step) -> Result<String, LabError> {
+    pub fn czml(&self, path: &OrbitPath, step: RouteUpdates) -> Result<String, LabError> {
         Ok(self.recording(path, step)?.czml(&self.constellation).unwrap_or_default())
     }
 
@@ -28,7 +28,7 @@ impl Survey {
     ///
     /// # Errors
     /// A satellite that cannot be followed to the end.
-    pub fn page(&self, path: &OrbitPath, step: Step, title: &str, source: &str) -> Result<String, LabError> {
+    pub fn page(&self, path: &OrbitPath, step: RouteUpdates, title: &str, source: &str) -> Result<String, LabError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let results = Results {
             scenario: "orbit".to_owned(),
@@ -63,7 +63,7 @@ impl Survey {
     }
 
     /// The round trips and ways as one traced run.
-    fn recording(&self, path: &OrbitPath, step: Step) -> Result<Recording, LabError> {
+    fn recording(&self, path: &OrbitPath, step: RouteUpdates) -> Result<Recording, LabError> {
         let end = Time::ZERO + Span::from_secs_f64(self.length_s);
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
         let flows = self.flows.iter().map(|pair| {

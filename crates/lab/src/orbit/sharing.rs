@@ -1,7 +1,7 @@
 //! Flows that share a link while their round trips differ: where fairness can be studied.
 
 use crate::resolve::OrbitPath;
-use bentpipe_orbit::sharing::{Search, Sharing, Transmitter, find};
+use bentpipe_orbit::sharing::{Search, SharedTransmitter, Transmitter, find};
 use bentpipe_orbit::{Network, Node, OrbitError};
 use bentpipe_units::{Span, Time};
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub fn sharing(path: &OrbitPath, step: Span, length: Span) -> Result<Vec<SharedB
     Ok(found.iter().map(|sharing| shared_by(network, sharing)).collect())
 }
 
-fn shared_by(network: &Network, sharing: &Sharing) -> SharedBy {
+fn shared_by(network: &Network, sharing: &SharedTransmitter) -> SharedBy {
     let name = |node: Node| network.name(node).to_owned();
     SharedBy {
         flows: sharing.flows.map(|(from, to)| [name(from), name(to)]),

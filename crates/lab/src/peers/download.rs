@@ -4,7 +4,7 @@ use super::placeholders::fill;
 use super::program::{clean, last_words, said, start};
 use super::stage::{Content, HOST, Stage};
 use super::{Peer, Protocol, Role, RunOutcome, ready};
-use bentpipe_emu::{EmuError, Emulator, Ground, Namespace, PathSpec, Program, Settings, server_addresses};
+use bentpipe_emu::{EmuError, Emulator, Namespace, PathSpec, Program, Settings, Testbed, server_addresses};
 use bentpipe_units::{Bytes, Span};
 use std::io;
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Download<'_> {
             outcome.reason = Some("no client or no server of that name".to_owned());
             return Ok(outcome);
         };
-        let ground = Ground::new(1, MTU)?;
+        let ground = Testbed::new(1, MTU)?;
         let output = client_work.path().join("output");
         let server_values = self.values(stage, server_work.path(), self.server, &output);
         let mut server = match run(ground.server(), self.server, server_role, server_work.path(), &server_values) {
@@ -68,7 +68,7 @@ impl Download<'_> {
             return Ok(outcome);
         }
         let emulator = Emulator::start(ground, &self.path, Settings::default())?;
-        let Some(namespace) = emulator.ground().client(0) else {
+        let Some(namespace) = emulator.testbed().client(0) else {
             return Err(EmuError::Spec { what: "no client".to_owned(), allowed: "one".to_owned() });
         };
         let values = self.values(stage, client_work.path(), self.client, &output);
@@ -90,7 +90,7 @@ impl Download<'_> {
         server.wait_for(SERVER_GRACE)?;
         drop(server);
         let report = emulator.stop()?;
-        outcome.doubts = report.doubts(TOLERATED);
+        outcome.doubts = report.warnings(TOLERATED);
         outcome.packets_lost = report.directions().iter().map(|direction| direction.lost).sum();
         Ok(outcome)
     }

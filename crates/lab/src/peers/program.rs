@@ -1,7 +1,7 @@
 //! A peer's program in a namespace, and what it says.
 
 use super::Peer;
-use bentpipe_emu::{Ground, Namespace, Program};
+use bentpipe_emu::{Namespace, Program, Testbed};
 use bentpipe_units::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -40,7 +40,7 @@ pub fn version(peer: &Peer, work: &Path) -> Option<String> {
         return peer.version.clone();
     }
     // As everything of others, where there is nothing to reach.
-    let ground = Ground::new(1, Bytes::new(1500)).ok()?;
+    let ground = Testbed::new(1, Bytes::new(1500)).ok()?;
     let mut program = start(ground.server(), peer, &peer.version_command, work).ok()?;
     program.wait_for(VERSION_TIME).ok()??;
     // nginx says it on standard error.

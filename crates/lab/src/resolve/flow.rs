@@ -10,7 +10,7 @@ use crate::scenario::{
 use bentpipe_quic::congestion::recipe::HintUse;
 use bentpipe_quic::congestion::{Recipe, ResumeName};
 use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};
-use bentpipe_sim::{Datagrams, FlowSpec, Object, ProgramStack, Stack, Visit};
+use bentpipe_sim::{DatagramTraffic, FlowSpec, Object, ProgramStack, Stack, Visit};
 use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
@@ -52,8 +52,9 @@ pub(super) fn flow(
     let sizes = sizes(path, direction, mtu);
     let mut stack = match spoken {
         Spoken::Cbr | Spoken::Ping => {
-            let sent =
-                own.map_or(Datagrams::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| datagrams_of(own, mtu));
+            let sent = own.map_or(DatagramTraffic::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| {
+                datagrams_of(own, mtu)
+            });
             for visit in &mut visits {
                 // There is nothing to ask for, and it is the client that pings.
                 visit.objects.clear();
@@ -61,7 +62,7 @@ pub(super) fn flow(
                     visit.direction = Direction::Upload.into();
                 }
             }
-            Stack::Datagrams(sent)
+            Stack::DatagramTraffic(sent)
         }
         Spoken::Program => Stack::Program(Box::new(program(keys, scenario)?)),
         Spoken::Quic(http) => Stack::quic(settings(keys, http, acknowledges, sizes, mtu)?),
@@ -90,7 +91,7 @@ fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
     match stack {
         Stack::Quic(settings) => Some(&mut settings.congestion),
         Stack::Tcp(stack) => Some(&mut stack.congestion),
-        Stack::Datagrams(_) | Stack::Program(_) => None,
+        Stack::DatagramTraffic(_) | Stack::Program(_) => None,
     }
 }
 
@@ -121,15 +122,15 @@ fn crossed(flow: &Flow, path: &Resolved) -> Option<(usize, usize)> {
 }
 
 /// What a flow sends that nothing controls.
-fn datagrams_of(flow: &Flow, mtu: Bytes) -> Datagrams {
+fn datagrams_of(flow: &Flow, mtu: Bytes) -> DatagramTraffic {
     let packet = flow.packet.as_ref().map(|packet| *packet.get_ref());
     match (&flow.rate, &flow.interval) {
-        (Some(rate), _) => Datagrams::Constant {
+        (Some(rate), _) => DatagramTraffic::Constant {
             rate: *rate.get_ref(),
             packet: packet.unwrap_or(mtu),
             bursts: flow.on.as_ref().zip(flow.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref())),
         },
-        (None, interval) => Datagrams::Ping {
+        (None, interval) => DatagramTraffic::Ping {
             interval: interval.as_ref().map_or(Span::MAX, |interval| *interval.get_ref()),
             packet: packet.unwrap_or(PING_PACKET),
         },
@@ -292,13 +293,13 @@ fn visits(
         scenario.seed,
     );
     let visit = Visit {
-        lasts: work.lasts.as_ref().map(|lasts| *lasts.get_ref()),
+        duration: work.lasts.as_ref().map(|lasts| *lasts.get_ref()),
         handshake,
-        wait: Span::ZERO,
-        think: Span::ZERO,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
         direction: direction.into(),
         objects,
-        reported: true,
+        measured: true,
     };
     if handshake == Handshake::OneRtt && resume == ResumeName::default() {
         return vec![visit];
@@ -307,14 +308,14 @@ fn visits(
     // alone takes about two BDP.
     let fill = sizes(path, direction, mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
     let first = Visit {
-        lasts: None,
+        duration: None,
         handshake: Handshake::OneRtt,
         objects: vec![Object::new("first-visit", fill)],
-        reported: false,
+        measured: false,
         ..visit.clone()
     };
     let wait = work.wait.as_ref().map_or(DEFAULT_WAIT, |wait| *wait.get_ref());
-    vec![first, Visit { wait, ..visit }]
+    vec![first, Visit { idle_before: wait, ..visit }]
 }
 
 fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake, seed: u64) -> Visit {
@@ -329,13 +330,13 @@ fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake, see
     );
     let later = if first { Handshake::OneRtt } else { handshake };
     Visit {
-        lasts: section.lasts.as_ref().map(|lasts| *lasts.get_ref()),
+        duration: section.lasts.as_ref().map(|lasts| *lasts.get_ref()),
         handshake: section.handshake.as_ref().map_or(later, |handshake| *handshake.get_ref()),
-        wait: section.wait.unwrap_or_default(),
-        think: Span::ZERO,
+        idle_before: section.wait.unwrap_or_default(),
+        start_jitter: Span::ZERO,
         direction: direction.into(),
         objects,
-        reported: section.report.unwrap_or(true),
+        measured: section.report.unwrap_or(true),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::results::Point;
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
-use bentpipe_sim::{Datagrams, FlowSpec, RunSpec, Stack};
+use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use flow::{flow, sizes};
 use path::{DrawnHop, summary};
@@ -78,7 +78,9 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: 
 
     let direction =
         flows.first().and_then(|flow| flow.visits.first()).map_or(Direction::Download, |visit| visit.direction.into());
-    let bursts = |flow: &FlowSpec| matches!(flow.stack, Stack::Datagrams(Datagrams::Constant { bursts: Some(_), .. }));
+    let bursts = |flow: &FlowSpec| {
+        matches!(flow.stack, Stack::DatagramTraffic(DatagramTraffic::Constant { bursts: Some(_), .. }))
+    };
     let random = thinks.iter().any(|think| !think.is_zero()) || flows.iter().any(bursts) || path.is_random();
     Ok(Case {
         variant: own.map_or_else(|| "default".to_owned(), |own| own.name.get_ref().clone()),
@@ -139,7 +141,7 @@ impl Case {
         for (flow, think) in spec.flows.iter_mut().zip(&self.thinks) {
             for (index, visit) in flow.visits.iter_mut().enumerate() {
                 let share = stream(seed, run, &format!("think/{}/{index}", flow.name)).unit();
-                visit.think = think.mul_f64(share);
+                visit.start_jitter = think.mul_f64(share);
             }
         }
         Ok(spec)

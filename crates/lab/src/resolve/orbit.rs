@@ -6,12 +6,12 @@ use crate::error::Problem;
 use crate::scenario::{Begin, ConstellationText, IslText, OrbitSection, PhaseText, Scenario, ShellSection};
 use bentpipe_link::random::stream;
 use bentpipe_link::{
-    AllocationConfig, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig,
     RateConfig,
 };
 use bentpipe_orbit::{
-    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, Shell, Step, places,
-    presets, revolutions_per_day,
+    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, RouteUpdates, Shell,
+    cities, mean_motion_rev_per_day, presets,
 };
 use bentpipe_sim::{HandoverLoss, MeshSpec};
 use bentpipe_units::{Epoch, Rate, Span};
@@ -36,7 +36,7 @@ pub struct OrbitPath {
     /// The constellation and the stations when runs begin; where each run draws that, at the earliest.
     pub network: Arc<Network>,
     /// When routes are computed anew.
-    pub step: Step,
+    pub step: RouteUpdates,
     /// The flows in order.
     pub flows: Vec<FlowEnds>,
     /// What satellites these are, in words.
@@ -141,8 +141,8 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         begins,
         stations: stations.list,
         isl: isl(section),
-        isl_range_m: section.isl_range.as_ref().map(|range| range.get_ref().as_metres_f64()),
-        ground_range_m: section.ground_range.as_ref().map(|range| range.get_ref().as_metres_f64()),
+        max_isl_length_m: section.isl_range.as_ref().map(|range| range.get_ref().as_metres_f64()),
+        max_ground_link_length_m: section.ground_range.as_ref().map(|range| range.get_ref().as_metres_f64()),
         fibres,
         metric: section.metric.unwrap_or_default(),
         avoid: section.avoid.iter().map(|name| name.get_ref().clone()).collect(),
@@ -160,9 +160,9 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
     let mut path = OrbitPath {
         network: Arc::new(network),
         step: match (section.frozen, section.exact) {
-            (true, _) => Step::Never,
-            (false, true) => Step::Exact(step),
-            (false, false) => Step::Every(step),
+            (true, _) => RouteUpdates::Static,
+            (false, true) => RouteUpdates::EventDriven(step),
+            (false, false) => RouteUpdates::Stepped(step),
         },
         flows: Vec::new(),
         name,
@@ -206,7 +206,7 @@ impl OrbitPath {
             fibre: self.kinds.fibre.model.clone(),
             shared_ground: self.shared_ground,
             handover: self.handover,
-            hints: self.hints,
+            path_change_notice: self.hints,
         })
     }
 
@@ -241,13 +241,13 @@ impl OrbitPath {
     /// Fewer than two cities.
     pub fn among_cities(&self, count: usize) -> Result<Self, OrbitError> {
         let mut stations = Stations { list: self.spec.stations.clone() };
-        let cities = places::all().iter().take(count).map(|(city, _)| stations.named(city, &self.defaults));
+        let cities = cities::all().iter().take(count).map(|(city, _)| stations.named(city, &self.defaults));
         let cities: Vec<usize> = cities.collect::<Result<_, _>>()?;
         if cities.len() < 2 {
             return Err(OrbitError::Value {
                 what: "a number of cities".to_owned(),
                 value: count.to_string(),
-                allowed: format!("2 to {}", places::all().len()),
+                allowed: format!("2 to {}", cities::all().len()),
             });
         }
         let spec = NetworkSpec { stations: stations.list, ..self.spec.clone() };
@@ -315,8 +315,8 @@ fn own_shell(section: &ShellSection) -> Shell {
         planes: section.planes,
         per_plane: section.per_plane,
         inclination_deg: section.inclination_deg,
-        revolutions_per_day: revolutions.unwrap_or_else(|| revolutions_per_day(altitude.unwrap_or_default())),
-        spread_deg: section.spread_deg.unwrap_or(360.0),
+        mean_motion_rev_per_day: revolutions.unwrap_or_else(|| mean_motion_rev_per_day(altitude.unwrap_or_default())),
+        raan_spread_deg: section.spread_deg.unwrap_or(360.0),
         phase_deg: match section.phase_deg {
             None | Some(PhaseText::OddHalf) => PhaseShift::OddHalf,
             Some(PhaseText::Degrees(degrees)) => PhaseShift::Each(degrees),
@@ -327,8 +327,8 @@ fn own_shell(section: &ShellSection) -> Shell {
 
 fn isl(section: &OrbitSection) -> IslPattern {
     match section.isl.as_ref().map(Spanned::get_ref) {
-        None | Some(IslText::Grid) => IslPattern::Grid,
-        Some(IslText::Rings) => IslPattern::Rings,
+        None | Some(IslText::Grid) => IslPattern::PlusGrid,
+        Some(IslText::Rings) => IslPattern::IntraPlane,
         Some(IslText::None) => IslPattern::None,
         Some(IslText::List(pairs)) => IslPattern::List(pairs.clone()),
     }
@@ -359,7 +359,7 @@ fn kinds(
             queue: QueueConfig::default(),
             policer: PolicerConfig::None,
             frame: None,
-            allocation: AllocationConfig::None,
+            allocation: CapacityAllocation::None,
         };
         patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
         let model = config.load(base_dir).map_err(|error| Problem::new(place, super::path::chain(&error)))?;

@@ -38,7 +38,7 @@ pub(super) fn outlook(network: &Network, flows: &[FlowEnds], length: Span) -> Re
             }
         }
         for (index, blind) in blind.iter_mut().enumerate() {
-            blind.look(at, topology.sights(index).is_empty());
+            blind.look(at, topology.visible(index).is_empty());
         }
         if at + pause > Time::ZERO + length {
             break;

@@ -5,7 +5,7 @@ use crate::error::{Problem, nearest};
 use crate::profiles::{Profile, describe, describe_without_delay, idle_delay, profile, profiles};
 use crate::scenario::{Direction, Scenario};
 use bentpipe_link::{
-    AllocationConfig, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, LossModel, PolicerConfig, QueueConfig, QueueLimit,
 };
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -208,8 +208,8 @@ fn absolute(patch: &DirectionPatch, base_dir: &Path) -> DirectionPatch {
         *file = base_dir.join(&*file);
     }
     for process in patch.loss.iter_mut().flat_map(|loss| &mut loss.processes) {
-        if let LossModel::Trace { file } = &mut process.model {
-            *file = base_dir.join(&*file);
+        if let LossModel::Trace(trace) = &mut process.model {
+            trace.file = base_dir.join(&trace.file);
         }
     }
     patch
@@ -245,7 +245,7 @@ fn direction(
                 queue: QueueConfig::default(),
                 policer: PolicerConfig::None,
                 frame: None,
-                allocation: AllocationConfig::None,
+                allocation: CapacityAllocation::None,
             }
         }
     };
@@ -270,11 +270,7 @@ fn fits(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
 
 /// True where two runs may meet this direction differently.
 fn is_random(direction: &DirectionConfig) -> bool {
-    let loss = direction.loss.processes.iter().any(|process| match process.model {
-        LossModel::Periodic { .. } | LossModel::Trace { .. } => false,
-        LossModel::Bernoulli { ratio } => ratio.get() > 0.0 && ratio.get() < 1.0,
-        _ => true,
-    });
+    let loss = direction.loss.processes.iter().any(|process| process.model.is_random());
     let jitter = matches!(direction.delay, DelayConfig::Jitter { jitter, .. } if !jitter.is_zero());
     // Where frames begin, and when terminals may ask, is drawn for each run.
     let frames = direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();

@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::scenario::{OrbitSection, StationSection};
-use bentpipe_orbit::{Geodetic, OrbitError, Selection, Station, places};
+use bentpipe_orbit::{Geodetic, OrbitError, SatelliteSelection, Station, cities};
 use bentpipe_units::Span;
 use serde_spanned::Spanned;
 
@@ -12,7 +12,7 @@ const ZENITH_DEG: f64 = 90.0;
 /// What stations have that do not say otherwise.
 #[derive(Debug, Clone)]
 pub(super) struct Defaults {
-    selection: Selection,
+    selection: SatelliteSelection,
     min_elevation_deg: Option<f64>,
     interruption: Span,
 }
@@ -33,8 +33,8 @@ impl Defaults {
             min_elevation_deg: self.min_elevation_deg,
             selection: self.selection,
             // Who talks to all satellites never turns.
-            interruption: if self.selection == Selection::All { Span::ZERO } else { self.interruption },
-            relays: false,
+            handover_outage: if self.selection == SatelliteSelection::All { Span::ZERO } else { self.interruption },
+            forwards: false,
         }
     }
 }
@@ -51,7 +51,7 @@ impl Stations {
         let altitude_m = section.altitude_m.as_ref().map_or(0.0, |metres| *metres.get_ref());
         let place = match (&section.place, &section.latitude_deg, &section.longitude_deg) {
             (Some(city), _, _) => {
-                let place = places::find(city.get_ref());
+                let place = cities::find(city.get_ref());
                 place.map_err(|error| Problem::new(city.span(), error.to_string()))?
             }
             (None, latitude, longitude) => {
@@ -62,15 +62,16 @@ impl Stations {
         let mut station = defaults.station(section.name.get_ref().clone(), Geodetic { altitude_m, ..place });
         if let Some(selection) = section.selection {
             station.selection = selection;
-            station.interruption = if selection == Selection::All { Span::ZERO } else { defaults.interruption };
+            station.handover_outage =
+                if selection == SatelliteSelection::All { Span::ZERO } else { defaults.interruption };
         }
         if let Some(degrees) = &section.min_elevation_deg {
             station.min_elevation_deg = Some(*degrees.get_ref());
         }
         if let Some(interruption) = &section.interruption {
-            station.interruption = *interruption.get_ref();
+            station.handover_outage = *interruption.get_ref();
         }
-        station.relays = section.relays;
+        station.forwards = section.relays;
         self.list.push(station);
         Ok(())
     }
@@ -87,8 +88,8 @@ impl Stations {
         if index == known {
             let station = &mut self.list[index];
             station.min_elevation_deg = Some(ZENITH_DEG);
-            station.selection = Selection::All;
-            station.interruption = Span::ZERO;
+            station.selection = SatelliteSelection::All;
+            station.handover_outage = Span::ZERO;
         }
         Ok(index)
     }
@@ -98,9 +99,9 @@ impl Stations {
         if let Some(index) = self.list.iter().position(|station| station.name == name) {
             return Ok(index);
         }
-        let place = places::find(name)?;
+        let place = cities::find(name)?;
         // However it was spelt, it is the same city.
-        let known = places::all().iter().find(|(_, known)| *known == place);
+        let known = cities::all().iter().find(|(_, known)| *known == place);
         let name = known.map_or(name, |(known, _)| known);
         if let Some(index) = self.list.iter().position(|station| station.name == name) {
             return Ok(index);

@@ -147,8 +147,8 @@ fn pep(
         hop,
         terminal,
         gateway,
-        downward,
-        upward,
+        to_client: downward,
+        to_server: upward,
         initial_window: section
             .initial_window
             .as_ref()
@@ -156,7 +156,7 @@ fn pep(
         ack: ack(proxied(section)?, None),
         buffer: sizes.window(section.buffer, sizes.auto(), mtu),
         ack_filter: section.ack_filter.as_ref().map(|interval| *interval.get_ref()),
-        failure: section.fails_at.map(|at| Failure { at, manner: section.failure.unwrap_or_default() }),
+        failure: section.fails_at.map(|at| Failure { at, mode: section.failure.unwrap_or_default() }),
     }))
 }
 

@@ -3,7 +3,7 @@
 use super::{Flow, Scenario};
 use crate::error::Problem;
 use bentpipe_link::random::stream;
-use bentpipe_orbit::places;
+use bentpipe_orbit::cities;
 use serde_spanned::Spanned;
 
 /// Puts the flows that `cities` stands for in the places of those that have it.
@@ -25,7 +25,7 @@ pub(crate) fn expand(scenario: &mut Scenario) -> Result<(), Problem> {
             let message = "an end stands beside `cities`, which draws the ends; allowed: `from` and `to`, or `cities`";
             return Err(Problem::new(end.span(), message));
         }
-        let (count, most) = (*cities.get_ref(), places::all().len());
+        let (count, most) = (*cities.get_ref(), cities::all().len());
         if count < 2 || count as usize > most || !count.is_multiple_of(2) {
             let message = format!("`cities` of {count}; allowed: an even number from 2 to {most}");
             return Err(Problem::new(cities.span(), message));
@@ -33,7 +33,7 @@ pub(crate) fn expand(scenario: &mut Scenario) -> Result<(), Problem> {
         let order = shuffled(count as usize, scenario.seed, flow.name.get_ref());
         for (number, pair) in order.chunks_exact(2).enumerate() {
             for (back, from, to) in [(0, pair[0], pair[1]), (1, pair[1], pair[0])] {
-                let end = |city: usize| Some(Spanned::new(cities.span(), places::all()[city].0.to_owned()));
+                let end = |city: usize| Some(Spanned::new(cities.span(), cities::all()[city].0.to_owned()));
                 let name = format!("{}-{:03}", flow.name.get_ref(), 2 * number + back);
                 let one = Flow {
                     name: Spanned::new(flow.name.span(), name),

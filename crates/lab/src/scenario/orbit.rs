@@ -2,7 +2,7 @@
 
 use super::orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 use bentpipe_link::DirectionPatch;
-use bentpipe_orbit::{Metric, Selection};
+use bentpipe_orbit::{Metric, SatelliteSelection};
 use bentpipe_sim::HandoverLoss;
 use bentpipe_units::{Epoch, Length, Span};
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ pub struct OrbitSection {
     #[schemars(with = "Option<f64>", range(min = 0, max = 90))]
     pub min_elevation_deg: Option<Spanned<f64>>,
     /// Which of the satellites that it sees a station talks to, for stations that do not say; `all` where left out.
-    pub selection: Option<Selection>,
+    pub selection: Option<SatelliteSelection>,
     /// Silence while a station turns to another satellite, for stations that do not say; none where left out.
     #[schemars(with = "Option<Span>")]
     pub interruption: Option<Spanned<Span>>,
@@ -151,7 +151,7 @@ pub struct StationSection {
     #[schemars(with = "Option<f64>")]
     pub altitude_m: Option<Spanned<f64>>,
     /// Which of the satellites that it sees it talks to.
-    pub selection: Option<Selection>,
+    pub selection: Option<SatelliteSelection>,
     /// Lowest elevation at which it talks to satellites, degrees.
     #[schemars(with = "Option<f64>", range(min = 0, max = 90))]
     pub min_elevation_deg: Option<Spanned<f64>>,

@@ -4,7 +4,7 @@ use super::check::{above_zero, one_of};
 use super::{Begin, FibreSection, OrbitSection, PathSection, Scenario, ShellSection, StationSection};
 use crate::error::Problem;
 use bentpipe_link::DirectionPatch;
-use bentpipe_orbit::Selection;
+use bentpipe_orbit::SatelliteSelection;
 use bentpipe_units::Length;
 use serde_spanned::Spanned;
 use std::ops::{Range, RangeInclusive};
@@ -26,7 +26,7 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     links(orbit)?;
     let all = orbit.selection.unwrap_or_default();
     elevation(orbit.min_elevation_deg.as_ref())?;
-    if all == Selection::All && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none()) {
+    if all == SatelliteSelection::All && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none()) {
         interruption(orbit.interruption.as_ref())?;
     }
     let mut seen: Vec<&str> = Vec::new();
@@ -169,8 +169,8 @@ fn elevation(value: Option<&Spanned<f64>>) -> Check {
 }
 
 /// The selection of a station that has one satellite at a time.
-fn turns(station: &StationSection, all: Selection) -> Option<Selection> {
-    Some(station.selection.unwrap_or(all)).filter(|selection| *selection != Selection::All)
+fn turns(station: &StationSection, all: SatelliteSelection) -> Option<SatelliteSelection> {
+    Some(station.selection.unwrap_or(all)).filter(|selection| *selection != SatelliteSelection::All)
 }
 
 fn interruption(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
@@ -183,7 +183,7 @@ fn interruption(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
     }
 }
 
-fn station(station: &StationSection, span: Range<usize>, all: Selection) -> Check {
+fn station(station: &StationSection, span: Range<usize>, all: SatelliteSelection) -> Check {
     elevation(station.min_elevation_deg.as_ref())?;
     if turns(station, all).is_none() {
         interruption(station.interruption.as_ref())?;

@@ -4,7 +4,7 @@ use super::Window;
 use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::recipe::Parameters;
 use bentpipe_quic::congestion::{ControllerName, StartName};
-use bentpipe_sim::FailureManner;
+use bentpipe_sim::FailureMode;
 use bentpipe_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,5 +38,5 @@ pub struct PepSection {
     /// The proxy fails at this time of each visit, and loses what it held.
     pub fails_at: Option<Span>,
     /// What becomes of its connections then: `reset`, it starts again and answers them with resets; `silence`, their segments vanish.
-    pub failure: Option<FailureManner>,
+    pub failure: Option<FailureMode>,
 }

@@ -77,7 +77,7 @@ macro_rules! keys {
             /// Probe for larger packets.
             pub mtu_discovery: Option<bool>,
             /// Flow-control windows of HTTP/2 and QUIC as a program has them; `stream_window` and `connection_window` win over it.
-            pub windows: Option<bentpipe_tcp::http::WindowsName>,
+            pub windows: Option<bentpipe_tcp::http::FlowControlPresetName>,
             /// Flow-control window of a stream of HTTP/2 or QUIC.
             pub stream_window: Option<crate::scenario::Window>,
             /// Flow-control window of an HTTP/2 or QUIC connection; `tuned` (QUIC) follows what arrives.

@@ -39,7 +39,7 @@ pub struct DirectionEmulation {
 impl Emulation {
     /// Of an emulation that ended; packets may be `tolerated` late.
     pub fn new(report: &Report, tolerated: Span) -> Self {
-        Self { doubts: report.doubts(tolerated), directions: report.directions().map(DirectionEmulation::new).into() }
+        Self { doubts: report.warnings(tolerated), directions: report.directions().map(DirectionEmulation::new).into() }
     }
 }
 
@@ -55,7 +55,7 @@ impl DirectionEmulation {
             late_p99_us: us(direction.lateness.p99),
             late_max_us: us(direction.lateness.max),
             realtime: direction.without_realtime.is_none(),
-            processor_s: direction.processor.as_secs_f64(),
+            processor_s: direction.cpu_time.as_secs_f64(),
         }
     }
 }

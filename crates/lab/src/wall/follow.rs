@@ -26,7 +26,7 @@ pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
             "`path.orbit` is not emulated; allowed under the wall clock: hops, or a profile such as `leo`".to_owned()
         );
     }
-    let most = bentpipe_emu::MOST_TERMINALS;
+    let most = bentpipe_emu::MAX_TERMINALS;
     if spec.terminals > most {
         return Err(format!("terminals = {}: each is a namespace; allowed: up to {most}", spec.terminals));
     }
@@ -50,7 +50,7 @@ fn flow(flow: &FlowSpec) -> Result<(), String> {
         Stack::Tcp(stack) => tcp(flow, stack),
         Stack::Quic(settings) => quic(flow, settings),
         Stack::Program(_) => one_download(flow, "a program"),
-        Stack::Datagrams(_) => {
+        Stack::DatagramTraffic(_) => {
             Err("transport = \"cbr\" and \"ping\" run under the virtual clock only; allowed: transport = \"tcp\""
                 .into())
         }
@@ -60,7 +60,7 @@ fn flow(flow: &FlowSpec) -> Result<(), String> {
 /// One visit with one download: what a pair of commands does.
 fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
     match flow.visits.as_slice() {
-        [visit] if visit.lasts.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1 => {
+        [visit] if visit.duration.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1 => {
             Ok(())
         }
         _ => Err(format!("{what} does one download; allowed under the wall clock: `download`, and one visit")),
@@ -83,13 +83,13 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
         let allowed = "handshake = \"0rtt\" for what comes after a first visit";
         return refuse("handshake", "`bentpipe get` uses the ticket that it has", allowed);
     }
-    let first = flow.visits.get(1).map(|visit| visit.wait);
-    if later.any(|visit| Some(visit.wait) != first || visit.wait < SHORTEST_WAIT) {
+    let first = flow.visits.get(1).map(|visit| visit.idle_before);
+    if later.any(|visit| Some(visit.idle_before) != first || visit.idle_before < SHORTEST_WAIT) {
         let allowed = "2 s or more, the same before all later visits";
         return refuse("wait", "visits are told apart by the silence between them", allowed);
     }
     let simple =
-        |visit: &Visit| visit.lasts.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1;
+        |visit: &Visit| visit.duration.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1;
     if !flow.visits.iter().all(simple) {
         let what = "`bentpipe get` does one download in each visit; allowed under the wall clock: `download`";
         return Err(what.to_owned());

@@ -1,6 +1,6 @@
 //! Looking on at runs while they go on.
 
-use bentpipe_emu::{Emulator, Now};
+use bentpipe_emu::{Emulator, PathStats};
 use bentpipe_units::Span;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ pub struct Live {
     /// Time since the path began to work.
     pub elapsed: Span,
     /// Both directions, since then.
-    pub now: Now,
+    pub now: PathStats,
 }
 
 /// Looks on at runs.
@@ -35,7 +35,7 @@ pub(super) fn beside<T>(
     let mut tell = onlooker.begins(run);
     let over = AtomicBool::new(false);
     let watch = || {
-        let gauge = emulator.gauge();
+        let gauge = emulator.stats();
         let mut next = emulator.now() + EVERY;
         while emulator.wait_until(next, &over) {
             tell(&Live { elapsed: emulator.elapsed(), now: gauge.read() });

@@ -16,7 +16,7 @@ pub(crate) use follow::follow;
 pub use live::{Live, Onlooker};
 
 use crate::run::{Ran, RunError, Runner};
-use bentpipe_emu::{Capture, EmuError, Emulator, Ground, Hop, PathSpec, Settings, Watch};
+use bentpipe_emu::{CaptureConfig, EmuError, Emulator, Hop, Monitor, PathSpec, Settings, Testbed};
 use bentpipe_sim::{FlowSpec, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Span, Time};
 use outcome::{VisitOutcome, outcome};
@@ -49,15 +49,18 @@ impl Runner for Wall {
         follow(spec).map_err(RunError::Failed)?;
         let failed = |error: EmuError| RunError::Failed(error.to_string());
         let path = path(spec);
-        let ground = Ground::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
+        let ground = Testbed::new(spec.terminals.max(1), mtu(spec)).map_err(failed)?;
         tcp::prepare(spec, &ground).map_err(failed)?;
         // A file first, since a capture has no bound but the disk's, and then what results keep.
         let place = tempfile::tempdir().map_err(|error| RunError::Failed(format!("a directory: {error}")))?;
         let file = place.path().join("server.pcapng");
-        let capture =
-            Capture { server: spec.capture.is_some().then(|| file.clone()), most: CAPTURE, ..Capture::default() };
-        let watch = Watch { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
-        let emulator = Emulator::start_watched(ground, &path, self.settings(spec), &watch).map_err(failed)?;
+        let capture = CaptureConfig {
+            server: spec.capture.is_some().then(|| file.clone()),
+            most: CAPTURE,
+            ..CaptureConfig::default()
+        };
+        let watch = Monitor { ports: ports(spec), silence: silence(spec), series: spec.trace, capture };
+        let emulator = Emulator::start_monitored(ground, &path, self.settings(spec), &watch).map_err(failed)?;
 
         let play = Play { spec, bentpipe: &self.bentpipe, emulator: &emulator, stop };
         let played = live::beside(self.onlooker.as_deref(), label, &emulator, || play.all());
@@ -103,7 +106,7 @@ fn mtu(spec: &RunSpec) -> Bytes {
         Stack::Tcp(stack) => Bytes::new(u64::from(stack.tcp.segment) + TCP_OVERHEAD),
         Stack::Quic(settings) => Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS),
         Stack::Program(stack) => stack.mtu,
-        Stack::Datagrams(_) => Bytes::ZERO,
+        Stack::DatagramTraffic(_) => Bytes::ZERO,
     };
     spec.flows.iter().map(size).max().unwrap_or_default()
 }
@@ -124,7 +127,7 @@ fn ports(spec: &RunSpec) -> Vec<u16> {
 /// What tells two visits to one server apart: half of the shortest time between two.
 fn silence(spec: &RunSpec) -> Span {
     let quic = spec.flows.iter().filter(|flow| matches!(flow.stack, Stack::Quic(_)));
-    quic.flat_map(|flow| flow.visits.iter().skip(1)).map(|visit| visit.wait / 2).min().unwrap_or(Span::MAX)
+    quic.flat_map(|flow| flow.visits.iter().skip(1)).map(|visit| visit.idle_before / 2).min().unwrap_or(Span::MAX)
 }
 
 /// What visits are carried out with.
@@ -161,7 +164,7 @@ impl Play<'_> {
         let mut outcomes = Vec::new();
         let mut begins = Time::ZERO + flow.start;
         for (visit, &port) in flow.visits.iter().zip(ports) {
-            begins = begins + visit.wait + visit.think;
+            begins = begins + visit.idle_before + visit.start_jitter;
             if !self.emulator.wait_until(begins, self.stop) {
                 break;
             }
@@ -180,7 +183,7 @@ impl Play<'_> {
             Stack::Tcp(stack) => tcp::visit(self, flow, stack, visit, port),
             Stack::Program(stack) => program::visit(self, flow, stack, visit, port),
             // `follow` has refused the one, and `flow` sees to the other.
-            Stack::Datagrams(_) | Stack::Quic(_) => {
+            Stack::DatagramTraffic(_) | Stack::Quic(_) => {
                 let what = format!("flow `{}`", flow.name);
                 Err(EmuError::Spec { what, allowed: "what `follow` lets through".to_owned() })
             }

@@ -1,6 +1,6 @@
 //! What came of a run under the wall clock, in the simulator's words.
 
-use bentpipe_emu::{DirectionReport, LinkReport, LinkSeries, Passage, Report, SocketState, TransferOutcome};
+use bentpipe_emu::{DirectionReport, LinkReport, LinkSeries, PortCounters, Report, SocketState, TransferOutcome};
 use bentpipe_link::DropCause;
 use bentpipe_quic::ResumeVia;
 use bentpipe_quic::account::Sizes;
@@ -46,8 +46,8 @@ struct Told<'a> {
     ends: TransferOutcome,
     client: Option<ClientTimes>,
     /// With the data, and against it.
-    data: Passage,
-    back: Passage,
+    data: PortCounters,
+    back: PortCounters,
 }
 
 /// The outcome of `spec`, whose visits are in the order of flows and visits; of a flow that was cut short the last are missing.
@@ -59,7 +59,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
     for (place, flow) in spec.flows.iter().enumerate() {
         for (number, visit) in flow.visits.iter().enumerate() {
             let port = ports[index];
-            let (forward, reverse) = (&report.forward.watched[index], &report.reverse.watched[index]);
+            let (forward, reverse) = (&report.forward.ports[index], &report.reverse.ports[index]);
             index += 1;
             let Some(VisitOutcome { outcome: ends, told: client, qlog: traced, .. }) =
                 left.next_if(|next| next.port == port)
@@ -75,7 +75,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         }
     }
     let end = Time::ZERO + report.length;
-    let measured_from = told.iter().filter(|told| told.visit.reported).map(Told::start).min();
+    let measured_from = told.iter().filter(|told| told.visit.measured).map(Told::start).min();
     let links: Vec<LinkOutcome> = report
         .directions()
         .into_iter()
@@ -83,12 +83,12 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         .map(|(direction, link)| link_outcome(direction, link, &told, measured_from))
         .collect();
     let trace = spec.trace.then(|| RunTrace {
-        flows: told.iter().filter(|told| told.visit.reported).map(Told::trace).collect(),
+        flows: told.iter().filter(|told| told.visit.measured).map(Told::trace).collect(),
         links: link_traces(spec, &report),
         paths: Vec::new(),
     });
     RunOutcome {
-        flows: told.iter().filter(|told| told.visit.reported).map(Told::outcome).collect(),
+        flows: told.iter().filter(|told| told.visit.measured).map(Told::outcome).collect(),
         links,
         trace,
         qlog,
@@ -113,7 +113,7 @@ impl Told<'_> {
         let start = self.start();
         let since = |at: Time| at.since(start);
         let received: u64 = ends.objects.iter().map(|object| object.received).sum();
-        let lasted = self.visit.lasts.filter(|lasts| ends.end >= ends.begin + *lasts && ends.error.is_none());
+        let lasted = self.visit.duration.filter(|lasts| ends.end >= ends.begin + *lasts && ends.error.is_none());
         let all = ends.objects.iter().all(|object| object.completed.is_some()) && ends.error.is_none();
         let last = ends.objects.iter().filter_map(|object| object.completed).max();
         let asked: u64 = self.visit.objects.iter().map(|object| object.bytes.get()).sum();
@@ -133,12 +133,12 @@ impl Told<'_> {
             transport: match &self.flow.stack {
                 Stack::Quic(_) => "quic",
                 Stack::Tcp(_) => "tcp",
-                Stack::Program(_) | Stack::Datagrams(_) => "program",
+                Stack::Program(_) | Stack::DatagramTraffic(_) => "program",
             },
             congestion: stack.map_or("unknown", |recipe| recipe.controller.as_str()).to_owned(),
             connections: 1,
             direction: self.visit.direction,
-            bytes: if self.visit.lasts.is_some() { received } else { asked },
+            bytes: if self.visit.duration.is_some() { received } else { asked },
             received,
             received_by_tenth: ends.received_by_tenth.clone(),
             completed: completion.is_some(),
@@ -192,7 +192,7 @@ impl Told<'_> {
     }
 
     fn objects(&self, start: Time) -> Vec<ObjectOutcome> {
-        if self.visit.lasts.is_some() {
+        if self.visit.duration.is_some() {
             return Vec::new();
         }
         let each = self.visit.objects.iter().zip(&self.ends.objects);
@@ -277,7 +277,7 @@ fn mean(spans: &[Span]) -> Option<Span> {
     Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
 }
 
-fn sizes(passage: &Passage) -> Sizes {
+fn sizes(passage: &PortCounters) -> Sizes {
     let mut sizes = Sizes::default();
     for (&bytes, &count) in &passage.option_bytes {
         (0..count).for_each(|_| sizes.add(bytes));

@@ -4,9 +4,7 @@ use super::Play;
 use super::outcome::VisitOutcome;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bentpipe_emu::{
-    EmuError, ExchangeOutcome, Namespace, Program, TransferOutcome, client_addresses, server_addresses,
-};
+use bentpipe_emu::{EmuError, Namespace, ObjectOutcome, Program, TransferOutcome, client_addresses, server_addresses};
 use bentpipe_link::random::stream;
 use bentpipe_sim::{FlowSpec, ProgramStack, Visit};
 use bentpipe_units::{Span, Time};
@@ -68,13 +66,13 @@ pub fn commands(
     let place = TempDir::with_prefix("bentpipe-").map_err(system("a directory for programs"))?;
     let desk = Desk::new(place.path(), play, flow, port, &sizes).map_err(system("files for programs"))?;
     // Each visit has its time, and there are pauses between them.
-    let pauses = visits.iter().skip(1).fold(Span::ZERO, |sum, visit| sum + visit.wait + visit.think);
+    let pauses = visits.iter().skip(1).fold(Span::ZERO, |sum, visit| sum + visit.idle_before + visit.start_jitter);
     let give_up = play.emulator.now() + play.spec.time_limit * visits.len() as u64 + pauses;
 
-    let ground = play.emulator.ground();
+    let ground = play.emulator.testbed();
     let mut outcome = TransferOutcome {
         begin: play.emulator.now(),
-        objects: vec![ExchangeOutcome::default()],
+        objects: vec![ObjectOutcome::default()],
         ..TransferOutcome::default()
     };
     let over = |outcome: &mut TransferOutcome, error: Option<String>| {
@@ -116,7 +114,7 @@ pub fn commands(
         Some(0) => None,
         Some(status) => Some(format!("the client ended with status {status}{}", desk.last_words("client"))),
     };
-    outcome.objects[0] = ExchangeOutcome {
+    outcome.objects[0] = ObjectOutcome {
         asked: Some(outcome.begin),
         received: written.min(bytes),
         completed: error.is_none().then_some(now),
@@ -129,7 +127,7 @@ pub fn commands(
 /// Waits until the server listens; why not, where it does not.
 fn listens(play: Play<'_>, server: &mut Program, desk: &Desk<'_>, port: u16) -> Result<Option<String>, EmuError> {
     let patience: Time = play.emulator.now() + PATIENCE;
-    while !play.emulator.ground().server().is_listening_at(port)? {
+    while !play.emulator.testbed().server().is_listening_at(port)? {
         if let Some(status) = server.wait_for(Duration::from_millis(10))? {
             let words = desk.last_words("server");
             return Ok(Some(format!("the server ended with status {status} before it listened at port {port}{words}")));

@@ -6,7 +6,7 @@
 use super::Play;
 use super::outcome::{ClientTimes, VisitOutcome};
 use super::program::{DISCARDS, OBJECT, commands};
-use bentpipe_emu::{EmuError, ExchangeOutcome, TransferOutcome};
+use bentpipe_emu::{EmuError, ObjectOutcome, TransferOutcome};
 use bentpipe_quic::{Handshake, ResumeVia, Settings};
 use bentpipe_sim::{FlowSpec, ProgramStack, QlogFile, Visit};
 use bentpipe_units::{Bytes, Span};
@@ -67,7 +67,7 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
     if let Some(second) = flow.visits.get(1) {
-        client.push_str(&format!(" --fresh --pause '{} ms'", second.wait.as_millis_f64().round()));
+        client.push_str(&format!(" --fresh --pause '{} ms'", second.idle_before.as_millis_f64().round()));
     }
     client.push_str(&write("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);
@@ -107,7 +107,7 @@ fn of_visits(traces: Vec<Vec<u8>>, flow: &FlowSpec, side: &str) -> Vec<QlogFile>
         let name = format!("{}-{what}{}-{side}", flow.name, index + 1);
         (index, QlogFile { name, bytes })
     });
-    named.filter(|(index, _)| !plain || flow.visits[*index].reported).map(|(_, file)| file).collect()
+    named.filter(|(index, _)| !plain || flow.visits[*index].measured).map(|(_, file)| file).collect()
 }
 
 /// What became of one visit, of those that `whole` tells of.
@@ -135,7 +135,7 @@ fn one(
     let bytes = visit.objects.first().map_or(0, |object| object.bytes.get());
     TransferOutcome {
         begin,
-        objects: vec![ExchangeOutcome {
+        objects: vec![ObjectOutcome {
             asked: Some(begin),
             received: if completed.is_some() { bytes } else { 0 },
             completed,
@@ -175,12 +175,12 @@ mod tests {
     fn traces_are_named_after_visits_where_there_is_one_for_each() {
         let visit = |reported| Visit {
             handshake: Handshake::OneRtt,
-            wait: Span::ZERO,
-            think: Span::ZERO,
+            idle_before: Span::ZERO,
+            start_jitter: Span::ZERO,
             direction: bentpipe_sim::Direction::Download,
             objects: Vec::new(),
-            lasts: None,
-            reported,
+            duration: None,
+            measured: reported,
         };
         let flow = FlowSpec {
             name: "web".to_owned(),
@@ -205,12 +205,12 @@ mod tests {
         let text = r#"{ "url": "x", "bytes": 10, "start_s": 0.1, "handshake_s": 0.5, "first_byte_s": 1.0, "completion_s": 2.5 }"#;
         let visit = |bytes| Visit {
             handshake: Handshake::OneRtt,
-            wait: Span::ZERO,
-            think: Span::ZERO,
+            idle_before: Span::ZERO,
+            start_jitter: Span::ZERO,
             direction: bentpipe_sim::Direction::Download,
             objects: vec![bentpipe_sim::Object::new("object", Bytes::new(bytes))],
-            lasts: None,
-            reported: true,
+            duration: None,
+            measured: true,
         };
         let whole = ClientTimes {
             handshake: Some(Span::from_millis(500)),

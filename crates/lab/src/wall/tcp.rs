@@ -3,7 +3,7 @@
 use super::Play;
 use super::follow::CONTROLLERS;
 use super::outcome::VisitOutcome;
-use bentpipe_emu::{EmuError, Exchange, Ground, Transfer};
+use bentpipe_emu::{EmuError, Testbed, Transfer, TransferObject};
 use bentpipe_sim::{Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
 
 /// What an idle connection's buffers shrink to under pressure of memory: Linux' own.
@@ -12,7 +12,7 @@ const SMALLEST_BUFFER: u64 = 4096;
 const SEND_START: u64 = 16_384;
 
 /// Makes the kernels of both ends what the scenario's TCP flows ask for.
-pub fn prepare(spec: &RunSpec, ground: &Ground) -> Result<(), EmuError> {
+pub fn prepare(spec: &RunSpec, ground: &Testbed) -> Result<(), EmuError> {
     let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
         Stack::Tcp(stack) => Some(&stack.tcp),
         _ => None,
@@ -48,7 +48,7 @@ pub fn visit(
 ) -> Result<VisitOutcome, EmuError> {
     let name = stack.congestion.controller.as_str();
     let congestion = CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel);
-    let objects = visit.objects.iter().map(|object| Exchange {
+    let objects = visit.objects.iter().map(|object| TransferObject {
         bytes: object.bytes,
         after: object.after.clone(),
         delay: object.delay,
@@ -59,8 +59,8 @@ pub fn visit(
         congestion: congestion.to_owned(),
         upload: visit.direction == Direction::Upload,
         objects: objects.collect(),
-        lasts: visit.lasts,
-        give_up: play.give_up(),
+        duration: visit.duration,
+        deadline: play.give_up(),
     };
     play.emulator.transfer(&transfer, play.stop).map(|outcome| VisitOutcome {
         port,

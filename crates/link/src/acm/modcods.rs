@@ -1,28 +1,29 @@
-//! Modulation and coding by standard: what each carries, and what it needs.
+//! Modulation and coding by standard: spectral efficiency and required Es/N0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A modulation with its code.
+/// A modulation and coding scheme.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modcod {
-    /// What it is called.
+    /// Name in the standard.
     pub name: &'static str,
-    /// Bits for each symbol, after code and physical-layer framing.
+    /// Information bits per symbol, after coding and physical-layer framing.
     pub efficiency: f64,
-    /// The least Es/N0 in dB with which it is all but free of errors.
+    /// Required Es/N0 in dB for quasi-error-free reception.
     pub threshold: f64,
 }
 
-/// A set of MODCODs to choose from.
+/// A set of MODCODs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModcodTable {
-    /// DVB-S2: ETSI EN 302 307, table 13; FECFRAMEs of 64,800 bits, no pilots, quasi error free (a packet error ratio of 10⁻⁷). An efficiency there is the baseband
-    /// frame's bits without its header over the symbols of the whole physical-layer frame: 15,928 / 32,490 = 0.490243 for QPSK 1/4.
+    /// DVB-S2: ETSI EN 302 307, table 13. FECFRAMEs of 64,800 bits, no pilots, quasi error free
+    /// (packet error ratio 10⁻⁷). Efficiency is the bits of the baseband frame without its header
+    /// per symbol of the whole physical-layer frame: 15,928 / 32,490 = 0.490243 for QPSK 1/4.
     DvbS2,
-    /// DVB-RCS2: the turbo-coded waveforms of 536 symbols (ETSI EN 301 545-2, ids 3 to 12), as OpenSAND's `rcs2/definition_RLE.txt` has them: a packet error ratio of
-    /// 10⁻⁵, no implementation losses.
+    /// DVB-RCS2: turbo-coded waveforms of 536 symbols (ETSI EN 301 545-2, ids 3 to 12) as in
+    /// OpenSAND's `rcs2/definition_RLE.txt`: packet error ratio 10⁻⁵, no implementation losses.
     DvbRcs2,
 }
 
@@ -35,7 +36,7 @@ impl ModcodTable {
         }
     }
 
-    /// The one that bears most.
+    /// The MODCOD with the lowest threshold.
     pub const fn most_robust(self) -> &'static Modcod {
         match self {
             Self::DvbS2 => &DVB_S2[0],
@@ -98,7 +99,8 @@ mod tests {
 
     #[test]
     fn an_efficiency_of_dvb_s2_is_that_of_its_frame() {
-        // Kbch by code rate (EN 302 307, table 5a), 80 bits of header; slots of 90 symbols and one for the physical-layer header.
+        // Kbch by code rate (EN 302 307, table 5a), 80 bits of header; slots of 90 symbols, and one
+        // for the physical-layer header.
         for (name, kbch, bits) in
             [("QPSK 1/4", 16_008, 2), ("8PSK 3/4", 48_408, 3), ("16APSK 2/3", 43_040, 4), ("32APSK 9/10", 58_192, 5)]
         {

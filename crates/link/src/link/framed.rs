@@ -1,29 +1,33 @@
-//! How a link with capacity allocation moves packets: frame by frame, each terminal in its part of the frame.
+//! How a link with capacity allocation sends packets: frame by frame, each terminal in its part of
+//! the frame.
 
-use super::{Link, Stage, announce, first};
-use crate::allocation::{Allocation, FrameShare};
-use crate::counters::Tally;
-use crate::queue::Held;
+use super::{Link, TransmitterState, first, insert_loss};
+use crate::capacity_allocation::frames::{Allocation, FrameShare};
+use crate::counters::PacketTotals;
+use crate::queue::fifo::Accepted;
 use crate::{DropCause, Enqueue, QueueTime};
 use bentpipe_units::Time;
 
 impl<P> Link<P> {
-    /// From now on the link keeps what its terminals have of each frame for [`Self::take_frames`]. False, and nothing happens, where the link allocates nothing.
-    pub fn keep_frames(&mut self) -> bool {
-        self.allocation.as_mut().map(|allocation| allocation.keep()).is_some()
+    /// Records the terminals' shares of frames for [`Self::take_frame_shares`] from now on. Returns
+    /// false, without effect, if capacity is not allocated.
+    pub fn record_frame_shares(&mut self) -> bool {
+        self.allocation.as_mut().map(|allocation| allocation.start_recording()).is_some()
     }
 
-    /// What terminals had of the frames that have begun by `now`, frame by frame and port by port, each told once. Somebody who keeps frames should come for them
-    /// with every event: the oldest are forgotten beyond 65,536.
-    pub fn take_frames(&mut self, now: Time) -> impl Iterator<Item = FrameShare> {
+    /// Takes the shares of the frames that have begun by `now`, frame by frame and port by port,
+    /// each once.
+    ///
+    /// Take them after every event: beyond 65,536 the oldest are dropped.
+    pub fn take_frame_shares(&mut self, now: Time) -> impl Iterator<Item = FrameShare> {
         self.advance(now);
         self.catch_up(now);
-        self.allocation.iter_mut().flat_map(|allocation| allocation.take_kept())
+        self.allocation.iter_mut().flat_map(|allocation| allocation.take_recorded())
     }
 
-    /// Takes a packet that the policer has let pass.
+    /// Enqueues a packet that the policer has let pass.
     #[cold]
-    pub(super) fn enqueue_framed(&mut self, held: Held<P>) -> Enqueue<P> {
+    pub(super) fn enqueue_framed(&mut self, held: Accepted<P>) -> Enqueue<P> {
         self.catch_up(self.now);
         let (port, bytes) = (held.port, held.packet.bytes);
         let room = self.allocation.as_ref().is_some_and(|allocation| {
@@ -40,15 +44,15 @@ impl<P> Link<P> {
         if let Some(counters) = self.ports.get_mut(port as usize) {
             counters.waiting(own);
         }
-        if matches!(self.stage, Stage::Idle) {
+        if matches!(self.state, TransmitterState::Idle) {
             self.wait_for_frame();
         }
         Enqueue::Queued
     }
 
-    /// Lets the frames go by that have begun by `now` while nothing waited.
+    /// Passes over the frames that have begun by `now` while nothing was queued.
     pub(super) fn catch_up(&mut self, now: Time) {
-        while let Some(allocation) = self.allocation.as_mut().filter(|_| matches!(self.stage, Stage::Idle)) {
+        while let Some(allocation) = self.allocation.as_mut().filter(|_| matches!(self.state, TransmitterState::Idle)) {
             let begin = allocation.due();
             if begin > now || allocation.skip(now) {
                 break;
@@ -57,8 +61,11 @@ impl<P> Link<P> {
         }
     }
 
-    /// The next frame begins, at `begin`: what waits is sent in it, each packet at its place in its terminal's part. Parts lie one after the other, as long as they are
-    /// allocated, and the terminal that comes first changes from frame to frame.
+    /// Starts the frame at `begin` and sends what is queued, each packet at its position in its
+    /// terminal's part.
+    ///
+    /// Parts follow one another with their allocated lengths. The terminal that comes first changes
+    /// from frame to frame.
     pub(super) fn frame(&mut self, begin: Time) {
         let Some(mut allocation) = self.allocation.take() else { return };
         allocation.plan(begin);
@@ -76,15 +83,16 @@ impl<P> Link<P> {
         }
     }
 
-    /// Waits for the next frame; for ever where the rate has fallen to zero for good.
+    /// Waits for the next frame; forever if the rate has fallen to zero for good.
     fn wait_for_frame(&mut self) {
         let Some(allocation) = &self.allocation else { return };
         let due = allocation.due();
         let due = if self.transmitter.begin(due, false) == Time::MAX { Time::MAX } else { due };
-        self.set(Stage::Framed, due);
+        self.set(TransmitterState::Framed, due);
     }
 
-    /// The terminal at `port` sends what it may in its part of the frame, which begins `place` bytes after the frame. Returns where it ends.
+    /// Sends what terminal `port` may send in its part, which begins `place` bytes into the frame.
+    /// Returns where the part ends.
     fn part(&mut self, allocation: &mut Allocation<P>, begin: Time, port: usize, place: u64) -> u64 {
         let Allocation { terminals, grants, waiting, .. } = allocation;
         let (Some(terminal), Some(grant)) = (terminals.get_mut(port), grants.get_mut(port)) else { return place };
@@ -95,12 +103,12 @@ impl<P> Link<P> {
                     if terminal.queue.waiting().packets == 0 {
                         break;
                     }
-                    let gone = &mut self.gone;
+                    let lost_packets = &mut self.lost_packets;
                     let head = terminal.queue.begin(begin, |held| {
                         waiting.remove(held.packet.bytes);
-                        announce(gone, begin, DropCause::Aqm, held);
+                        insert_loss(lost_packets, begin, DropCause::Aqm, held);
                     });
-                    self.gone_due = first(&self.gone);
+                    self.next_loss = first(&self.lost_packets);
                     let Some(head) = head else { break };
                     waiting.remove(head.bytes);
                     if head.marked {
@@ -128,21 +136,22 @@ impl<P> Link<P> {
         place + grant.allocated
     }
 
-    /// When so many `bytes` of a frame are sent that begins at `begin`.
+    /// When the first `bytes` of the frame that begins at `begin` have been sent.
     fn after(&mut self, begin: Time, bytes: u64) -> Time {
         match u32::try_from(bytes) {
             Ok(0) => begin,
-            // The configuration refuses frames that could hold more.
+            // The configuration refuses frames that hold more.
             bytes => self.transmitter.finish(begin, bytes.unwrap_or(u32::MAX)),
         }
     }
 
-    /// Takes the packets that wait at terminal `port` back, and where `flying` the one that is being sent in pieces.
-    pub(super) fn withdraw_framed(&mut self, now: Time, port: u32, flying: bool, all: &mut Vec<Held<P>>) {
+    /// Removes the packets queued at terminal `port` and, if `in_flight`, the one that is partly
+    /// sent.
+    pub(super) fn withdraw_framed(&mut self, now: Time, port: u32, in_flight: bool, all: &mut Vec<Accepted<P>>) {
         let Some(allocation) = &mut self.allocation else { return };
         let Allocation { terminals, waiting, .. } = &mut **allocation;
         let Some(terminal) = terminals.get_mut(port as usize) else { return };
-        if flying && terminal.left.take().is_some() {
+        if in_flight && terminal.left.take().is_some() {
             all.extend(terminal.queue.end());
         }
         terminal.queue.withdraw(now, port, |held| {
@@ -150,12 +159,12 @@ impl<P> Link<P> {
             all.push(held);
         });
         if allocation.held() == 0 {
-            self.set(Stage::Idle, Time::MAX);
+            self.set(TransmitterState::Idle, Time::MAX);
         }
     }
 
-    /// What waits at all terminals together.
-    pub(super) fn framed_waiting(&self) -> Option<Tally> {
+    /// Totals over the queues of all terminals.
+    pub(super) fn framed_waiting(&self) -> Option<PacketTotals> {
         self.allocation.as_ref().map(|allocation| allocation.waiting)
     }
 

@@ -58,7 +58,8 @@ pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<Fate>) {
     }
 }
 
-/// Sends all arrivals, which come in the order of their times, and waits for the last packet. `look` sees the link after each arrival.
+/// Sends all arrivals, which come in the order of their times, and waits for the last packet.
+/// `look` sees the link after each arrival.
 pub fn run(link: &mut Link<usize>, arrivals: &[Arrival], mut look: impl FnMut(&Link<usize>)) -> Vec<Fate> {
     let mut fates = Vec::new();
     for (number, arrival) in arrivals.iter().enumerate() {

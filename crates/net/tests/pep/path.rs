@@ -1,6 +1,6 @@
 //! Proxies in network namespaces, and downloads through them by the kernel's TCP.
 
-use bentpipe_emu::{Emulator, Ground, Hop, Namespace, PathSpec, Settings, server_addresses};
+use bentpipe_emu::{Emulator, Hop, Namespace, PathSpec, Settings, Testbed, server_addresses};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_net::LogFormat;
 use bentpipe_net::pep::{Config, Pep};
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 /// True, with a word on standard error, where the kernel does not let this process make namespaces.
 pub fn cannot_run() -> bool {
-    Ground::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
+    Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
 }
 
 /// A proxy that runs in a namespace, on a thread of its own.
@@ -65,7 +65,7 @@ pub fn geo(loss: f64) -> Emulator {
     let load = |config: &DirectionConfig| config.load(Path::new(".")).expect("a direction");
     let hop = Hop { name: "satellite".into(), forward: load(&forward), reverse: load(&reverse), shared: true };
     let path = PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 7, run: 0 };
-    let ground = Ground::new(1, Bytes::new(1500)).expect("namespaces");
+    let ground = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
     Emulator::start(ground, &path, Settings::default()).expect("an emulator")
 }
 

@@ -134,7 +134,7 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     }
     const SIZE: u64 = 10_000_000;
     let emulator = geo(0.0);
-    let ground = emulator.ground();
+    let ground = emulator.testbed();
     let (near, far) = (ground.client(0).unwrap(), ground.server());
     let server = server_at(serve(far, "cubic"));
     let direct = download(near, server, None, SIZE);
@@ -163,7 +163,7 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     drop((entrance, exit));
     let report = emulator.stop().unwrap();
     eprintln!("10 MB, 50/10 Mbps, 600 ms: direct {direct:.2?}, through a new tunnel {first:.2?}, then {best:.2?}");
-    for doubt in report.doubts(bentpipe_units::Span::from_millis(600)) {
+    for doubt in report.warnings(bentpipe_units::Span::from_millis(600)) {
         eprintln!("the emulator says: {doubt}");
     }
     assert!(best.as_secs_f64() < 0.75 * direct.as_secs_f64());

@@ -1,9 +1,10 @@
 use super::*;
-use crate::{PhaseShift, presets, revolutions_per_day};
+use crate::{PhaseShift, mean_motion_rev_per_day, presets};
 
 const EPOCH: Epoch = Epoch::from_unix_secs(946_684_800);
 const DAY: Span = Span::from_secs(86_400);
-/// COSMOS 2405 in June 2006, about to come down, and CBERS 2, which is not (the source stands in `tests/vectors/elements.txt`).
+/// COSMOS 2405 in June 2006, about to come down, and CBERS 2, which is not (the source stands in
+/// `tests/vectors/elements.txt`).
 const FALLING: &str = "COSMOS 2405
 1 28350U 04020A   06167.21788666  .16154492  76267-5  18678-3 0  8894
 2 28350  64.9977 345.6130 0024870 260.7578  99.9590 16.47856722116490
@@ -24,7 +25,8 @@ fn satellites_of_a_shell_keep_their_altitude_over_a_day() {
         for hours in [0, 1, 7, 24] {
             constellation.positions(EPOCH, Time::from_secs(hours * 3600), &mut at).unwrap();
             for each in &at {
-                // The Earth's flattening moves a circular orbit up and down by some 10 km, and Kozai's mean motion means one a few km off.
+                // The Earth's flattening moves a circular orbit up and down by some 10 km, and
+                // Kozai's mean motion means one a few km off.
                 let altitude = radius(*each) / 1000.0 - 6378.135;
                 assert!((altitude - km).abs() < 16.0, "{name}: {altitude} km");
             }
@@ -39,8 +41,8 @@ fn satellites_stand_where_the_shell_says() {
         planes: 4,
         per_plane: 2,
         inclination_deg: 90.0,
-        revolutions_per_day: 15.0,
-        spread_deg: 180.0,
+        mean_motion_rev_per_day: 15.0,
+        raan_spread_deg: 180.0,
         phase_deg: PhaseShift::Each(30.0),
         min_elevation_deg: 20.0,
     };
@@ -51,7 +53,8 @@ fn satellites_stand_where_the_shell_says() {
     assert_eq!(constellation.epoch(), EPOCH);
     let mut at = Vec::new();
     constellation.positions(EPOCH, Time::ZERO, &mut at).unwrap();
-    // Height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210; 60, 240; 90, 270 degrees.
+    // Height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210; 60,
+    // 240; 90, 270 degrees.
     for (index, sine) in [0.0, 0.0, 0.5, -0.5, 0.866, -0.866, 1.0, -1.0].into_iter().enumerate() {
         let measured = at[index].z / radius(at[index]);
         assert!((measured - sine).abs() < 0.005, "{index}: {measured}");
@@ -67,9 +70,9 @@ fn shells_that_cannot_be_are_refused_with_the_value() {
         (Shell { planes: u32::MAX, per_plane: u32::MAX, ..good.clone() }, "100000"),
         (Shell { inclination_deg: 190.0, ..good.clone() }, "190"),
         (Shell { inclination_deg: f64::NAN, ..good.clone() }, "NaN"),
-        (Shell { revolutions_per_day: 17.5, ..good.clone() }, "17.5"),
-        (Shell { revolutions_per_day: 0.0, ..good.clone() }, "0.1"),
-        (Shell { spread_deg: 0.0, ..good.clone() }, "360"),
+        (Shell { mean_motion_rev_per_day: 17.5, ..good.clone() }, "17.5"),
+        (Shell { mean_motion_rev_per_day: 0.0, ..good.clone() }, "0.1"),
+        (Shell { raan_spread_deg: 0.0, ..good.clone() }, "360"),
         (Shell { phase_deg: PhaseShift::Each(f64::INFINITY), ..good.clone() }, "inf"),
         (Shell { min_elevation_deg: 90.0, ..good.clone() }, "90"),
     ];
@@ -83,7 +86,11 @@ fn shells_that_cannot_be_are_refused_with_the_value() {
 #[test]
 fn mean_motion_follows_from_the_altitude() {
     for (km, revolutions) in [(550.0, 15.05), (780.0, 14.33), (35_786.0, 1.0027)] {
-        assert!((revolutions_per_day(km) / revolutions - 1.0).abs() < 1e-3, "{km}: {}", revolutions_per_day(km));
+        assert!(
+            (mean_motion_rev_per_day(km) / revolutions - 1.0).abs() < 1e-3,
+            "{km}: {}",
+            mean_motion_rev_per_day(km)
+        );
     }
 }
 
@@ -113,10 +120,10 @@ fn a_satellite_that_comes_down_is_named_and_can_be_left_out() {
         Err(OrbitError::Propagation { name, .. }) => assert_eq!(name, "COSMOS 2405"),
         other => panic!("{other:?}"),
     }
-    let gone = constellation.drop_decayed(begins, DAY).unwrap();
-    assert_eq!(gone.len(), 1);
-    assert_eq!(gone[0].name, "COSMOS 2405");
-    assert!(!gone[0].reason.is_empty());
+    let removed_links = constellation.drop_decayed(begins, DAY).unwrap();
+    assert_eq!(removed_links.len(), 1);
+    assert_eq!(removed_links[0].name, "COSMOS 2405");
+    assert!(!removed_links[0].reason.is_empty());
     assert_eq!((constellation.len(), constellation.name(0)), (1, "CBERS 2"));
     constellation.positions(begins, Time::ZERO, &mut at).unwrap();
     assert_eq!(at.len(), 1);

@@ -1,21 +1,23 @@
-//! Published orbital elements: two-line element sets (with or without a line of name) and OMM messages as JSON.
+//! Published orbital elements: two-line element sets (with or without a name line) and OMM messages
+//! in JSON.
 
 mod omm;
 mod tle;
 
 use crate::OrbitError;
 
-/// How elements are written.
+/// Format of orbital elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementsFormat {
-    /// Two or three lines for each satellite.
+    /// Two-line elements: two or three lines per satellite.
     Tle,
-    /// CCSDS Orbit Mean-elements Messages (CCSDS 502.0-B) as JSON, as CelesTrak and Space-Track give them.
+    /// CCSDS Orbit Mean-elements Messages (CCSDS 502.0-B) in JSON, as published by CelesTrak and
+    /// Space-Track.
     OmmJson,
 }
 
 impl ElementsFormat {
-    /// The format that `text` is written in, by how it begins: JSON with a bracket or a brace.
+    /// Detects the format of `text`: JSON begins with a bracket or a brace.
     pub fn detect(text: &str) -> Self {
         match text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).chars().next() {
             Some('[' | '{') => Self::OmmJson,
@@ -24,24 +26,27 @@ impl ElementsFormat {
     }
 }
 
-/// One satellite's elements.
+/// Elements of one satellite.
 #[derive(Debug, Clone)]
 pub(crate) struct Elements {
-    /// Its name, or `NORAD` and its catalogue number where it has none.
+    /// Name of the satellite, or `NORAD` and its catalogue number if it has none.
     pub name: String,
-    /// The line it begins in, from 1.
+    /// First line of the elements, from 1.
     pub line: usize,
     pub elements: sgp4::Elements,
 }
 
-/// Most satellites that one text may describe, or one shell may have.
-pub(crate) const MOST: usize = 100_000;
+/// Limit of satellites in one text or shell.
+pub(crate) const MAX_SATELLITES: usize = 100_000;
 
-/// Reads every satellite of `text`; lines of two-line sets that are empty or begin with `#` are left out. Satellites of one name are told apart by their
-/// catalogue number.
+/// Reads all satellites of `text`.
+///
+/// Skips empty lines and lines that begin with `#` in two-line sets. Satellites of the same name
+/// get their catalogue numbers appended.
 ///
 /// # Errors
-/// The first line that cannot be read: wrong checksum (which one was computed), wrong length, numbers that are none, two lines of different satellites.
+/// The first line that cannot be read: wrong checksum (with the computed one), wrong length,
+/// invalid numbers, or two lines of different satellites.
 pub(crate) fn read(text: &str, format: ElementsFormat) -> Result<Vec<Elements>, OrbitError> {
     let mut found = match format {
         ElementsFormat::Tle => tle::read(text),
@@ -62,10 +67,10 @@ fn refuse(line: usize, reason: impl Into<String>) -> OrbitError {
 }
 
 fn too_many(line: usize) -> OrbitError {
-    refuse(line, format!("more than {MOST} satellites; split the text"))
+    refuse(line, format!("more than {MAX_SATELLITES} satellites; split the text"))
 }
 
-/// The name of a satellite that `given` names, or that has none.
+/// The name of a satellite, or one made from its catalogue number.
 fn name_of(given: Option<&str>, norad_id: u64) -> String {
     match given.map(str::trim) {
         Some(name) if !name.is_empty() => name.to_owned(),
@@ -73,7 +78,7 @@ fn name_of(given: Option<&str>, norad_id: u64) -> String {
     }
 }
 
-/// Refuses numbers that no orbit has. The propagator would turn some into positions that are none.
+/// Refuses values that no orbit has: the propagator would turn some into invalid positions.
 fn check(each: &Elements) -> Result<(), OrbitError> {
     let e = &each.elements;
     let ranges = [
@@ -94,7 +99,8 @@ fn check(each: &Elements) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// Gives satellites that share a name their catalogue numbers too; refuses those that share both.
+/// Appends catalogue numbers to names that occur more than once. Refuses satellites that share name
+/// and number.
 fn tell_apart(found: &mut [Elements]) -> Result<(), OrbitError> {
     let mut by_name: Vec<usize> = (0..found.len()).collect();
     by_name.sort_by(|&a, &b| found[a].name.cmp(&found[b].name).then(a.cmp(&b)));

@@ -1,12 +1,12 @@
-//! Orbit Mean-elements Messages (CCSDS 502.0-B) as JSON: one object or a list of them.
+//! Orbit Mean-elements Messages (CCSDS 502.0-B) in JSON: one object or a list of objects.
 
-use super::{Elements, MOST, name_of, refuse, too_many};
+use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Fields that CelesTrak and Space-Track always give, that the parser asks for, and that say nothing about the orbit, with what stands for them where
-/// another source leaves them out.
+/// Fields that do not describe the orbit but that the parser requires, with defaults for sources
+/// that omit them.
 const INCIDENTAL: [(&str, &str); 7] = [
     ("CLASSIFICATION_TYPE", "\"U\""),
     ("EPHEMERIS_TYPE", "0"),
@@ -16,24 +16,24 @@ const INCIDENTAL: [(&str, &str); 7] = [
     ("MEAN_MOTION_DDOT", "0"),
     ("NORAD_CAT_ID", "0"),
 ];
-/// Fields whose value, where it is there, must be this: the propagator knows nothing else.
+/// Fields that must have this value if present, because the propagator supports no other.
 const FIXED: [(&str, &str); 4] =
     [("CENTER_NAME", "EARTH"), ("REF_FRAME", "TEME"), ("TIME_SYSTEM", "UTC"), ("MEAN_ELEMENT_THEORY", "SGP4")];
 
 pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let invalid = |e: serde_json::Error| refuse(e.line().max(1), format!("no JSON: {e}"));
-    // Raw parts of the text: where they lie in it tells their lines.
+    // Raw slices of the text: their positions give their line numbers.
     let messages: Vec<&RawValue> = if text.trim_start().starts_with('{') {
         vec![serde_json::from_str(text).map_err(invalid)?]
     } else {
         serde_json::from_str(text).map_err(invalid)?
     };
-    let mut found = Vec::with_capacity(messages.len().min(MOST));
+    let mut found = Vec::with_capacity(messages.len().min(MAX_SATELLITES));
     let mut place = Lines { text, at: 0, line: 1 };
     for message in messages {
         let line = place.of(message.get());
-        if found.len() == MOST {
+        if found.len() == MAX_SATELLITES {
             return Err(too_many(line));
         }
         found.push(one(message.get(), line)?);
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     Ok(found)
 }
 
-/// Counts lines on the way through a text, so that many messages cost one pass.
+/// Counts lines during one pass through a text.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -49,7 +49,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line in which `part`, a piece of the text behind those asked for before, begins.
+    /// The line in which `part` begins. Parts must be passed in the order of the text.
     fn of(&mut self, part: &str) -> usize {
         let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         if let Some(passed) = self.text.get(self.at..start) {
@@ -66,7 +66,7 @@ fn one(message: &str, line: usize) -> Result<Elements, OrbitError> {
     for (key, must) in FIXED {
         match fields.get(key).map(|value| value.as_str().unwrap_or_default()) {
             None => {}
-            // "SGP/SGP4" is how the standard writes it.
+            // The standard writes "SGP/SGP4".
             Some(value)
                 if value.eq_ignore_ascii_case(must) || (key == "MEAN_ELEMENT_THEORY" && value == "SGP/SGP4") => {}
             Some(_) => return Err(refuse(line, format!("{key} is {}; allowed: `{must}`", fields[key]))),

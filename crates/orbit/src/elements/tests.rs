@@ -1,7 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The International Space Station, CelesTrak, July 2020 (the example in the propagator's documentation).
+/// The International Space Station, CelesTrak, July 2020 (the example in the propagator's
+/// documentation).
 const ISS: &str = "ISS (ZARYA)
 1 25544U 98067A   20194.88612269 -.00002218  00000-0 -31515-4 0  9992
 2 25544  51.6461 221.2784 0001413  89.1723 280.4612 15.49507896236008

@@ -1,11 +1,12 @@
 //! Two-line element sets (Spacetrack Report #3; CelesTrak, "Two-Line Element Set Format").
 //!
-//! Fields are read by the propagator's parser. What is checked before it is what it would not name well, or would not survive: length, characters, checksums.
+//! The propagator's parser reads the fields. Length, characters and checksums are checked first,
+//! because its errors would be unclear or it would panic.
 
-use super::{Elements, MOST, name_of, refuse, too_many};
+use super::{Elements, MAX_SATELLITES, name_of, refuse, too_many};
 use crate::OrbitError;
 
-/// Columns of a line, the checksum included.
+/// Columns of a line, including the checksum.
 const COLUMNS: usize = 69;
 
 /// A line of text with its number, from 1.
@@ -44,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
                 "the first line of a set without its second; the next line must begin with `2 `",
             ));
         };
-        if found.len() == MOST {
+        if found.len() == MAX_SATELLITES {
             return Err(too_many(first.number));
         }
         check(first)?;
@@ -56,7 +57,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     Ok(found)
 }
 
-/// True where the line begins as line `which` of a set does.
+/// True if the line looks like line `which` of a set.
 fn is(line: Line<'_>, which: char) -> bool {
     line.text.strip_prefix(which).is_some_and(|rest| rest.starts_with(' '))
 }
@@ -70,7 +71,7 @@ fn not_a_set(line: Line<'_>, next: Option<Line<'_>>) -> OrbitError {
     refuse(line.number, format!("`{shown}` is neither a line of elements nor a satellite's name: {after}"))
 }
 
-/// Length, characters, checksum.
+/// Checks length, characters and checksum.
 fn check(line: Line<'_>) -> Result<(), OrbitError> {
     if let Some(odd) = line.text.chars().find(|c| !(' '..='~').contains(c)) {
         return Err(refuse(
@@ -98,12 +99,12 @@ fn check(line: Line<'_>) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// Digits count what they say, minus signs one, all else nothing; modulo 10.
+/// The sum of all digits, plus one per minus sign, modulo 10.
 pub(super) fn checksum(body: &str) -> u32 {
     body.chars().map(|c| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) }).sum::<u32>() % 10
 }
 
-/// What the parser found, with the columns (from 1) and what stands in them.
+/// Translates an error of the parser, with the columns (from 1) and their content.
 fn explain(error: &sgp4::TleError, first: Line<'_>, second: Line<'_>) -> OrbitError {
     let told = error.to_string();
     let numbers: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();

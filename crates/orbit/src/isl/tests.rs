@@ -12,7 +12,7 @@ fn of(shell: &Shell) -> Constellation {
 }
 
 fn grid(shell: &Shell) -> Vec<(u32, u32)> {
-    links(&of(shell), &IslPattern::Grid).unwrap()
+    links(&of(shell), &IslPattern::PlusGrid).unwrap()
 }
 
 fn degrees(links: &[(u32, u32)]) -> BTreeMap<u32, usize> {
@@ -38,7 +38,9 @@ fn tiny_constellations_have_no_link_twice_and_none_to_itself() {
         [(1, 1, 0, 0), (1, 2, 1, 1), (1, 5, 5, 5), (2, 1, 1, 0), (2, 2, 4, 2), (2, 3, 9, 6), (3, 1, 3, 0), (3, 2, 9, 3)]
     {
         let shell = shell(planes, per_plane);
-        for (pattern, expected) in [(IslPattern::Grid, across), (IslPattern::Rings, along), (IslPattern::None, 0)] {
+        for (pattern, expected) in
+            [(IslPattern::PlusGrid, across), (IslPattern::IntraPlane, along), (IslPattern::None, 0)]
+        {
             let links = links(&of(&shell), &pattern).unwrap();
             assert_eq!(links.len(), expected, "{planes} x {per_plane} {pattern:?}");
             assert!(links.iter().all(|(a, b)| a < b));
@@ -51,7 +53,7 @@ fn tiny_constellations_have_no_link_twice_and_none_to_itself() {
 fn across_the_seam_of_a_star_there_are_no_links() {
     let iridium = presets::shells("iridium").unwrap().remove(0);
     let constellation = of(&iridium);
-    let links = links(&constellation, &IslPattern::Grid).unwrap();
+    let links = links(&constellation, &IslPattern::PlusGrid).unwrap();
     assert_eq!(links.len(), 66 + 5 * 11);
     assert!(!links.iter().any(|&(a, b)| {
         let plane = |index: u32| constellation.slot(index as usize).unwrap().plane;
@@ -59,13 +61,14 @@ fn across_the_seam_of_a_star_there_are_no_links() {
     }));
 }
 
-/// With any phase, partners across the wrap are as near as partners elsewhere: no link may be longer than the longest that does not cross the wrap.
+/// With any phase, partners across the wrap are as near as partners elsewhere: no link may be
+/// longer than the longest that does not cross the wrap.
 #[test]
 fn links_across_the_wrap_are_no_longer_than_others() {
     for factor in [0.0, 1.0, 5.0, 13.0, 17.0, 39.0, 71.0] {
         let shell = Shell { phase_deg: PhaseShift::Each(360.0 * factor / 1584.0), ..shell(72, 22) };
         let constellation = of(&shell);
-        let links = links(&constellation, &IslPattern::Grid).unwrap();
+        let links = links(&constellation, &IslPattern::PlusGrid).unwrap();
         assert_eq!(links.len(), 2 * 1584, "f = {factor}");
         let mut at = Vec::new();
         constellation.positions(constellation.epoch(), Time::ZERO, &mut at).unwrap();
@@ -94,7 +97,7 @@ fn listed_links_are_those_named_and_wrong_names_are_answered_with_near_ones() {
 fn shells_are_linked_within_themselves() {
     let shells = presets::shells("kuiper").unwrap();
     let constellation = Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
-    let links = links(&constellation, &IslPattern::Grid).unwrap();
+    let links = links(&constellation, &IslPattern::PlusGrid).unwrap();
     assert_eq!(links.len(), 2 * 3236);
     let shell = |index: u32| constellation.slot(index as usize).unwrap().shell;
     assert!(links.iter().all(|&(a, b)| shell(a) == shell(b)));

@@ -1,18 +1,18 @@
-//! What a network's description may not say.
+//! Checks of a network's description.
 
 use super::{FIBRE_FACTOR, NetworkSpec, Node};
-use crate::{OrbitError, SPEED_OF_LIGHT, Selection};
+use crate::{OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::Span;
 use std::collections::BTreeMap;
 
-/// Longest delay of a fibre: three times around the Earth's.
+/// Longest delay of a fibre: more than three times around the Earth.
 const LONGEST_FIBRE: Span = Span::from_secs(1);
 
 fn wrong(what: String, value: impl ToString, allowed: &str) -> OrbitError {
     OrbitError::Value { what, value: value.to_string(), allowed: allowed.into() }
 }
 
-/// Coordinates, elevations, ranges, interruptions.
+/// Checks coordinates, elevations, lengths and outages.
 pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
     if spec.constellation.len() + spec.stations.len() > u32::MAX as usize / 2 {
         let nodes = spec.constellation.len() + spec.stations.len();
@@ -32,12 +32,14 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
         if let Some(elevation) = station.min_elevation_deg {
             within("a lowest elevation", elevation, 0.0, 90.0, "degrees")?;
         }
-        if station.selection == Selection::All && !station.interruption.is_zero() {
+        if station.selection == SatelliteSelection::All && !station.handover_outage.is_zero() {
             let what = format!("an interruption of station `{}`", station.name);
-            return Err(wrong(what, station.interruption, "0, unless its selection has one satellite at a time"));
+            return Err(wrong(what, station.handover_outage, "0, unless its selection has one satellite at a time"));
         }
     }
-    for (what, range) in [("an inter-satellite range", spec.isl_range_m), ("a ground range", spec.ground_range_m)] {
+    for (what, range) in
+        [("an inter-satellite range", spec.max_isl_length_m), ("a ground range", spec.max_ground_link_length_m)]
+    {
         if range.is_some_and(|range| !(range > 0.0 && range.is_finite())) {
             return Err(wrong(what.into(), range.unwrap_or_default(), "more than 0 metres"));
         }
@@ -45,7 +47,7 @@ pub(super) fn ranges(spec: &NetworkSpec) -> Result<(), OrbitError> {
     Ok(())
 }
 
-/// Every node by its name. Stations' names are unique; satellites' may repeat in catalogues, and the first one counts.
+/// All nodes by name. Station names are unique; of satellites that share a name, the first counts.
 pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitError> {
     let satellites = spec.constellation.len();
     let mut names = BTreeMap::new();
@@ -61,7 +63,7 @@ pub(super) fn names(spec: &NetworkSpec) -> Result<BTreeMap<String, Node>, OrbitE
     Ok(names)
 }
 
-/// Fibres with both ends found and their delays known.
+/// Fibres with their ends resolved and their delays computed.
 pub(super) fn fibres(
     spec: &NetworkSpec,
     names: &BTreeMap<String, Node>,

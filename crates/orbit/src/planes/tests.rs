@@ -2,7 +2,8 @@ use super::*;
 use crate::{IslPattern, isl};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The Iridium system in January 2025: six planes of eleven satellites and a spare at their altitude, 13 spares and failed ones in other orbits.
+/// The Iridium system in January 2025: six planes of eleven satellites and a spare at their
+/// altitude, 13 spares and failed ones in other orbits.
 const IRIDIUM: &str = include_str!("../../tests/data/iridium.txt");
 
 fn iridium() -> Constellation {
@@ -11,9 +12,9 @@ fn iridium() -> Constellation {
 
 /// The satellites in service and the spare among them: their mean motion is that of the system.
 fn serving(constellation: &Constellation) -> BTreeSet<u32> {
-    let bearings = constellation.bearings().unwrap();
+    let plane_positions = constellation.plane_positions().unwrap();
     (0..constellation.len() as u32)
-        .filter(|&index| (bearings[index as usize].revolutions_per_day - 14.3422).abs() < 0.001)
+        .filter(|&index| (plane_positions[index as usize].mean_motion_rev_per_day - 14.3422).abs() < 0.001)
         .collect()
 }
 
@@ -22,7 +23,7 @@ fn rings_of_a_real_system_are_its_six_planes() {
     let constellation = iridium();
     let serving = serving(&constellation);
     assert_eq!(serving.len(), 67);
-    let links = isl::links(&constellation, &IslPattern::Rings).unwrap();
+    let links = isl::links(&constellation, &IslPattern::IntraPlane).unwrap();
     // Follow the links from each satellite: what hangs together is a plane.
     let mut plane: BTreeMap<u32, u32> = (0..constellation.len() as u32).map(|index| (index, index)).collect();
     for _ in 0..constellation.len() {
@@ -47,14 +48,15 @@ fn rings_of_a_real_system_are_its_six_planes() {
 fn the_grid_of_a_real_system_links_neighbours_and_spares_the_seam() {
     let constellation = iridium();
     let serving = serving(&constellation);
-    let links = isl::links(&constellation, &IslPattern::Grid).unwrap();
+    let links = isl::links(&constellation, &IslPattern::PlusGrid).unwrap();
     let among: Vec<_> = links.iter().filter(|(a, _)| serving.contains(a)).collect();
     // 67 along planes; across, five pairs of planes of eleven, where nearest neighbours are mutual.
     assert!((67 + 50..=67 + 55).contains(&among.len()), "{}", among.len());
     let mut at = Vec::new();
     constellation.positions(constellation.epoch(), bentpipe_units::Time::ZERO, &mut at).unwrap();
     let longest = among.iter().map(|(a, b)| at[*a as usize].distance_m(at[*b as usize])).fold(0.0, f64::max);
-    // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, and half a spacing along.
+    // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, and half a
+    // spacing along.
     assert!(longest < 4_600e3, "{longest}");
     let mut degree: BTreeMap<u32, usize> = BTreeMap::new();
     for (a, b) in &links {
@@ -80,7 +82,7 @@ fn satellites_without_planes_are_refused_with_the_remedy() {
         })
         .collect();
     let constellation = Constellation::from_elements(&lines).unwrap();
-    let error = isl::links(&constellation, &IslPattern::Rings).unwrap_err().to_string();
+    let error = isl::links(&constellation, &IslPattern::IntraPlane).unwrap_err().to_string();
     assert!(error.contains("240 satellites") && error.contains("as a list"), "{error}");
     assert!(isl::links(&constellation, &IslPattern::None).unwrap().is_empty());
 }

@@ -1,17 +1,18 @@
-//! A topology as a graph: for each node its links as one run of an array.
+//! A topology as an adjacency array.
 
 use crate::topology::NO_LINK;
 use crate::{Metric, Network, Node, Topology};
 
-/// What a hop counts for in a length where hops are counted: more than the delay of any way, in nanoseconds (4.9 hours), so that delay decides among equals.
+/// Length of a hop if hops are counted. Exceeds the delay of any path in nanoseconds (4.9 hours),
+/// so that delay only breaks ties.
 const HOP: u64 = 1 << 44;
 
-/// One end of a link, seen from the other.
+/// A link as seen from one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arc {
-    /// The node there.
+    /// The node at the other end.
     pub to: u32,
-    /// Propagation delay, nanoseconds.
+    /// Propagation delay in nanoseconds.
     pub ns: u32,
 }
 
@@ -20,11 +21,11 @@ pub(super) struct Arc {
 pub(super) struct Graph {
     /// Node `n`: from `starts[n]` to `starts[n + 1]`.
     starts: Vec<u32>,
-    /// Of these, to nodes that pass on: from `starts[n]` to `passing[n]`.
+    /// Of these, links to nodes that forward: `starts[n]` to `passing[n]`.
     passing: Vec<u32>,
     arcs: Vec<Arc>,
-    passes_on: Vec<bool>,
-    /// What each link counts for beside its delay.
+    forwards: Vec<bool>,
+    /// Length of a link in addition to its delay.
     hop: u64,
 }
 
@@ -35,7 +36,7 @@ impl Graph {
         made
     }
 
-    /// The graph of another topology in the same memory.
+    /// Replaces the graph by that of another topology, reusing memory.
     pub(super) fn fill(&mut self, network: &Network, topology: &Topology) {
         let mut links = Vec::with_capacity(network.isls().len() + 16 * network.stations().len());
         for (index, (a, b)) in network.isls().iter().enumerate() {
@@ -52,17 +53,17 @@ impl Graph {
             }
         }
         links.extend(network.fibres().iter().map(|(a, b, delay)| (a.0, b.0, delay.as_nanos() as u32)));
-        let passes_on = (0..network.nodes() as u32).map(|node| network.passes_on(Node(node))).collect();
+        let forwards = (0..network.nodes() as u32).map(|node| network.forwards(Node(node))).collect();
         let hop = match network.metric() {
             Metric::Delay => 0,
             Metric::Hops => HOP,
         };
-        self.set(passes_on, &links, hop);
+        self.set(forwards, &links, hop);
     }
 
-    /// The graph of `links`, each both ways.
-    pub(super) fn set(&mut self, passes_on: Vec<bool>, links: &[(u32, u32, u32)], hop: u64) {
-        let nodes = passes_on.len();
+    /// Replaces the graph by `links`, each in both directions.
+    pub(super) fn set(&mut self, forwards: Vec<bool>, links: &[(u32, u32, u32)], hop: u64) {
+        let nodes = forwards.len();
         self.hop = hop;
         self.starts.clear();
         self.starts.resize(nodes + 1, 0);
@@ -77,11 +78,11 @@ impl Graph {
         self.arcs.resize(links.len() * 2, Arc { to: 0, ns: 0 });
         self.passing.clear();
         self.passing.extend_from_slice(&self.starts[..nodes]);
-        // From the front those that pass on, from the back the others.
+        // Forwarding nodes fill each range from the front, others from the back.
         let mut ends = self.starts[1..].to_vec();
         for &(a, b, ns) in links {
             for (from, to) in [(a, b), (b, a)] {
-                let place = if passes_on[to as usize] {
+                let place = if forwards[to as usize] {
                     let place = &mut self.passing[from as usize];
                     *place += 1;
                     *place - 1
@@ -93,16 +94,16 @@ impl Graph {
                 self.arcs[place as usize] = Arc { to, ns };
             }
         }
-        self.passes_on = passes_on;
+        self.forwards = forwards;
     }
 
     pub(super) fn nodes(&self) -> usize {
-        self.passes_on.len()
+        self.forwards.len()
     }
 
-    /// True where ways of others may lead through `node`.
-    pub(super) fn passes_on(&self, node: u32) -> bool {
-        self.passes_on[node as usize]
+    /// True if paths of others may pass through `node`.
+    pub(super) fn forwards(&self, node: u32) -> bool {
+        self.forwards[node as usize]
     }
 
     /// All links of `node`.
@@ -110,30 +111,30 @@ impl Graph {
         &self.arcs[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
-    /// The links of `node` to nodes that pass on: those with which [`Self::around`] begins.
+    /// The links of `node` to nodes that forward: a prefix of [`Self::around`].
     pub(super) fn passing(&self, node: u32) -> &[Arc] {
         &self.arcs[self.starts[node as usize] as usize..self.passing[node as usize] as usize]
     }
 
-    /// What a link with this delay counts for.
+    /// Length of a link.
     #[inline]
     pub(super) fn length(&self, arc: Arc) -> u64 {
         self.hop + u64::from(arc.ns)
     }
 
-    /// The delay in a length, nanoseconds.
+    /// The delay within a length, in nanoseconds.
     pub(super) fn delay_ns(&self, length: u64) -> u64 {
         if self.hop == 0 { length } else { length % HOP }
     }
 
-    /// The same without the links of a way.
-    pub(super) fn without(&self, way: &[Node]) -> Self {
-        let taken = |a: u32, b: u32| way.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
+    /// A copy without the links of a path.
+    pub(super) fn without(&self, path: &[Node]) -> Self {
+        let taken = |a: u32, b: u32| path.windows(2).any(|hop| [(a, b), (b, a)].contains(&(hop[0].0, hop[1].0)));
         let ends = (0..self.nodes() as u32).flat_map(|node| self.around(node).iter().map(move |arc| (node, *arc)));
         let kept = ends.filter(|(node, arc)| *node < arc.to && !taken(*node, arc.to));
         let links: Vec<_> = kept.map(|(node, arc)| (node, arc.to, arc.ns)).collect();
         let mut made = Self::default();
-        made.set(self.passes_on.clone(), &links, self.hop);
+        made.set(self.forwards.clone(), &links, self.hop);
         made
     }
 }

@@ -1,5 +1,5 @@
 use super::graph::Graph;
-use super::tree::{Search, Tree};
+use super::tree::{SearchBuffers, ShortestPathTree};
 use crate::testing::{network, spec};
 use crate::{Node, Topology, disjoint_paths};
 use crate::{Routes, SPEED_OF_LIGHT};
@@ -7,14 +7,14 @@ use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 /// Lengths by Bellman and Ford: round after round over all links, until nothing changes.
-fn plain(passes_on: &[bool], links: &[(u32, u32, u32)], hop: u64, to: u32) -> Vec<Option<u64>> {
-    let mut length = vec![None; passes_on.len()];
+fn plain(forwards: &[bool], links: &[(u32, u32, u32)], hop: u64, to: u32) -> Vec<Option<u64>> {
+    let mut length = vec![None; forwards.len()];
     length[to as usize] = Some(0);
     loop {
         let before = length.clone();
         for &(a, b, ns) in links {
             for (from, via) in [(a, b), (b, a)] {
-                let through = length[via as usize].filter(|_| via == to || passes_on[via as usize]);
+                let through = length[via as usize].filter(|_| via == to || forwards[via as usize]);
                 let through = through.map(|length: u64| length + hop + u64::from(ns));
                 let known = &mut length[from as usize];
                 *known = match (*known, through) {
@@ -35,10 +35,10 @@ fn graphs() -> impl Strategy<Value = (Vec<bool>, Vec<(u32, u32, u32)>)> {
         let last = nodes as u32;
         let link = (0..last, 0..last, prop_oneof![1u32..8, 1u32..1_000_000]);
         (prop::collection::vec(prop::bool::weighted(0.8), nodes), prop::collection::vec(link, 0..60)).prop_map(
-            |(passes_on, links)| {
+            |(forwards, links)| {
                 let mut seen = std::collections::BTreeSet::new();
                 let kept = links.into_iter().filter(|&(a, b, _)| a != b && seen.insert((a.min(b), a.max(b))));
-                (passes_on, kept.collect())
+                (forwards, kept.collect())
             },
         )
     })
@@ -47,25 +47,25 @@ fn graphs() -> impl Strategy<Value = (Vec<bool>, Vec<(u32, u32, u32)>)> {
 proptest! {
     #[test]
     fn lengths_are_the_shortest_and_repaired_trees_are_those_found_anew(
-        (passes_on, links) in graphs(),
+        (forwards, links) in graphs(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0u32..2_000), 1..12),
         counts_hops in any::<bool>(),
         to in any::<prop::sample::Index>(),
     ) {
         let hop = if counts_hops { 1 << 44 } else { 0 };
-        let to = to.index(passes_on.len()) as u32;
-        let mut search = Search::default();
+        let to = to.index(forwards.len()) as u32;
+        let mut search = SearchBuffers::default();
         let mut graph = Graph::default();
-        graph.set(passes_on.clone(), &links, hop);
-        let mut tree = Tree::new(&graph, to, &mut search);
+        graph.set(forwards.clone(), &links, hop);
+        let mut tree = ShortestPathTree::new(&graph, to, &mut search);
         let mut links = links;
         for round in 0..changes.len() + 1 {
-            let truth = plain(&passes_on, &links, hop, to);
-            for node in 0..passes_on.len() as u32 {
+            let truth = plain(&forwards, &links, hop, to);
+            for node in 0..forwards.len() as u32 {
                 prop_assert_eq!(tree.length(node), truth[node as usize], "node {} in round {}", node, round);
                 let next = links.iter().filter_map(|&(a, b, ns)| {
                     let via = if a == node { b } else if b == node { a } else { return None };
-                    let usable = node != to && (via == to || passes_on[via as usize]);
+                    let usable = node != to && (via == to || forwards[via as usize]);
                     let through = truth[via as usize].filter(|_| usable)? + hop + u64::from(ns);
                     (Some(through) == truth[node as usize]).then_some(via)
                 });
@@ -78,10 +78,10 @@ proptest! {
             // Lengths of zero stand for links that go.
             let place = index.index(links.len());
             if *ns == 0 { links.remove(place); } else { links[place].2 = *ns; }
-            graph.set(passes_on.clone(), &links, hop);
+            graph.set(forwards.clone(), &links, hop);
             let before = tree.clone();
             let changed = tree.update(&graph, &mut search);
-            let moved = (0..passes_on.len() as u32).any(|node| tree.next(node) != before.next(node));
+            let moved = (0..forwards.len() as u32).any(|node| tree.next(node) != before.next(node));
             prop_assert_eq!(changed, moved);
         }
     }
@@ -93,13 +93,13 @@ fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
     let mut topology = Topology::new(&network, Time::ZERO).unwrap();
     let ends: Vec<_> = (0..network.stations().len()).map(|index| network.station(index)).collect();
     let mut routes = Routes::new(&network, &topology, &ends);
-    let mut ways = 0;
+    let mut paths = 0;
     for step in 1..40 {
         for (to, end) in ends.iter().enumerate() {
             for node in 0..network.nodes() as u32 {
                 let Some(path) = routes.path(Node(node), to) else { continue };
                 let sum = path.nodes.windows(2).map(|pair| {
-                    assert!(topology.linked(&network, pair[0], pair[1]));
+                    assert!(topology.has_link(&network, pair[0], pair[1]));
                     topology.delay(&network, pair[0], pair[1])
                 });
                 assert_eq!(sum.fold(Span::ZERO, |sum, delay| sum + delay), path.delay);
@@ -107,7 +107,7 @@ fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
                 let chord = topology.position(Node(node)).distance_m(topology.position(*end)) / SPEED_OF_LIGHT;
                 // Each link is rounded to a nanosecond.
                 assert!(path.delay.as_secs_f64() >= chord - 1e-9 * path.nodes.len() as f64);
-                ways += usize::from(path.nodes.len() > 2);
+                paths += usize::from(path.nodes.len() > 2);
             }
         }
         topology.advance(&network, Time::from_secs(step * 20)).unwrap();
@@ -120,11 +120,11 @@ fn ways_have_the_delays_of_their_links_and_are_no_faster_than_light() {
             }
         }
     }
-    assert!(ways > 1000, "{ways}");
+    assert!(paths > 1000, "{paths}");
 }
 
 /// The way from Toronto to Wuhan at time zero, by the names of its nodes.
-fn way(spec: crate::NetworkSpec) -> Option<(Vec<String>, Span)> {
+fn path(spec: crate::NetworkSpec) -> Option<(Vec<String>, Span)> {
     let network = network(spec);
     let topology = Topology::new(&network, Time::ZERO).unwrap();
     let routes = Routes::new(&network, &topology, &[network.station(2)]);
@@ -138,13 +138,13 @@ fn fibre(from: &str, to: &str, delay: Span) -> crate::Fibre {
 
 #[test]
 fn ways_lead_around_avoided_nodes_unless_they_are_ends() {
-    let (straight, delay) = way(spec("6 x 8")).unwrap();
+    let (straight, delay) = path(spec("6 x 8")).unwrap();
     for avoided in &straight[1..straight.len() - 1] {
-        let (around, longer) = way(crate::NetworkSpec { avoid: vec![avoided.clone()], ..spec("6 x 8") }).unwrap();
+        let (around, longer) = path(crate::NetworkSpec { avoid: vec![avoided.clone()], ..spec("6 x 8") }).unwrap();
         assert!(!around.contains(avoided) && longer >= delay);
     }
     let ends = vec![straight[0].clone(), straight[straight.len() - 1].clone()];
-    assert_eq!(way(crate::NetworkSpec { avoid: ends, ..spec("6 x 8") }), Some((straight, delay)));
+    assert_eq!(path(crate::NetworkSpec { avoid: ends, ..spec("6 x 8") }), Some((straight, delay)));
 }
 
 #[test]
@@ -153,22 +153,22 @@ fn ways_lead_through_stations_only_where_they_relay() {
     bent.isl = crate::IslPattern::None;
     bent.fibres = vec![fibre("Nairobi", "Wuhan", Span::from_millis(30))];
     bent.stations[3].place = bent.stations[1].place;
-    assert_eq!(way(bent.clone()), None);
-    bent.stations[3].relays = true;
-    let (nodes, _) = way(bent.clone()).unwrap();
+    assert_eq!(path(bent.clone()), None);
+    bent.stations[3].forwards = true;
+    let (nodes, _) = path(bent.clone()).unwrap();
     assert_eq!(
         (nodes.len(), nodes[0].as_str(), &nodes[2..]),
         (4, "Toronto", &["Nairobi".to_owned(), "Wuhan".into()][..])
     );
     bent.avoid = vec!["Nairobi".into()];
-    assert_eq!(way(bent), None);
+    assert_eq!(path(bent), None);
 }
 
 #[test]
 fn a_fibre_between_two_ends_is_a_way_of_its_own() {
     let fast = Span::from_millis(5);
     let spec = crate::NetworkSpec { fibres: vec![fibre("Wuhan", "Toronto", fast)], ..spec("1 x 1") };
-    assert_eq!(way(spec), Some((vec!["Toronto".into(), "Wuhan".into()], fast)));
+    assert_eq!(path(spec), Some((vec!["Toronto".into(), "Wuhan".into()], fast)));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn disjoint_ways_share_no_link_and_come_shortest_first() {
     let topology = Topology::new(&network, Time::ZERO).unwrap();
     let (from, to) = (network.station(0), network.station(2));
     let paths = disjoint_paths(&network, &topology, from, to, 10);
-    let fewest_sights = topology.sights(0).len().min(topology.sights(2).len());
+    let fewest_sights = topology.visible(0).len().min(topology.visible(2).len());
     assert!(paths.len() > 1 && paths.len() <= fewest_sights, "{}", paths.len());
     assert_eq!(Some(&paths[0]), Routes::new(&network, &topology, &[to]).path(from, 0).as_ref());
     assert!(paths.is_sorted_by_key(|path| path.delay));
@@ -205,7 +205,7 @@ fn disjoint_ways_share_no_link_and_come_shortest_first() {
     for path in &paths {
         assert_eq!((path.nodes.first(), path.nodes.last()), (Some(&from), Some(&to)));
         for pair in path.nodes.windows(2) {
-            assert!(topology.linked(&network, pair[0], pair[1]));
+            assert!(topology.has_link(&network, pair[0], pair[1]));
             assert!(links.insert((pair[0].min(pair[1]), pair[0].max(pair[1]))));
         }
     }

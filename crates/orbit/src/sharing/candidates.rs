@@ -1,20 +1,21 @@
-//! Pairs of flows that were seen at one transmitter, by what they promise.
+//! Candidate pairs of flows, by score.
 
 use super::{PAIRS_EACH, Search, Transmitter, transmitters};
 use crate::{Network, Node};
 use std::cmp::Reverse;
 
-/// Scores of pairs kept before equal pairs are summed up.
+/// Scores kept before those of equal pairs are summed.
 const KEPT: usize = 4_000_000;
 
-/// Two flows by their index, lower first. `opposed`: they share something where one of them goes from its second end to its first.
+/// Two flows by index, lower first. `opposed` if they share a transmitter with one of them
+/// reversed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pair {
     pub flows: [u32; 2],
     pub opposed: bool,
 }
 
-/// A flow that uses a transmitter, where its data goes from its first end to its second or, `reversed`, from its second to its first.
+/// A flow at a transmitter. `reversed` if its data flows from its second end to its first.
 #[derive(Debug, Clone, Copy)]
 struct Use {
     of: Transmitter,
@@ -23,7 +24,7 @@ struct Use {
     reversed: bool,
 }
 
-/// Sums of ratios of round trips by pair.
+/// Sums of RTT ratios by pair.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     uses: Vec<Use>,
@@ -32,13 +33,13 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Takes in the way of a flow at the current sample: its nodes and its delay.
-    pub(super) fn way(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
+    /// Adds the path of a flow at the current sample: its nodes and its delay.
+    pub(super) fn path(&mut self, network: &Network, search: &Search, flow: u32, nodes: &[Node], ns: u32) {
         let last = nodes.len().saturating_sub(2);
         for reversed in [false, true] {
             for (hop, of) in transmitters(network, search.shared_ground, nodes, reversed) {
-                // Of the two directions of a link on the way one is enough: who shares one shares the other, the other way round. Not so at the ends,
-                // where one of them is the sender's own.
+                // For inner hops, one direction is enough: flows that share it share the other one,
+                // too. At the ends, one of the transmitters is the sender's own.
                 let inner = hop != 0 && hop != last;
                 if !inner || !matches!(of, Transmitter::Link(from, to) if from > to) {
                     self.uses.push(Use { of, ns, flow, reversed });
@@ -47,11 +48,12 @@ impl Candidates {
         }
     }
 
-    /// Ends the sample: at each transmitter, pairs the fastest flows with the slowest, the most different first.
+    /// Ends the sample: pairs the fastest flows with the slowest at each transmitter, the most
+    /// different ones first.
     pub(super) fn sample(&mut self, least_ratio: f64) {
         self.uses.sort_unstable_by_key(|used| (used.of, used.ns, used.flow));
         for flows in self.uses.chunk_by(|a, b| a.of == b.of) {
-            // The fast `i`th with the slow `j`th from the end, by growing i + j.
+            // The `i`th fastest with the `j`th slowest, in ascending order of i + j.
             let pairs = (0..flows.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
             let pairs = pairs.take_while(|(i, j)| i + j + 1 < flows.len());
             for (i, j) in pairs.take(PAIRS_EACH) {
@@ -73,7 +75,7 @@ impl Candidates {
     }
 
     fn sum_up(&mut self) {
-        // A stable sort: sums in the order of samples.
+        // The sort is stable, so sums are formed in the order of samples.
         self.scores.sort_by_key(|(pair, _)| *pair);
         self.scores.dedup_by(|later, first| {
             let same = later.0 == first.0;

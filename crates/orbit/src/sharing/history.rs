@@ -1,24 +1,24 @@
-//! The ways of all flows through all samples.
+//! The paths of all flows over all samples.
 
 use super::candidates::{Candidates, Pair};
-use super::{Search, Sharing, Transmitter, samples, transmitters};
+use super::{Search, SharedTransmitter, Transmitter, samples, transmitters};
 use crate::{Network, Node, OrbitError, Routes, Topology};
 use bentpipe_units::{Span, Time};
 
-/// A delay where there is no way.
+/// Delay if there is no path.
 const NO_WAY: u32 = u32::MAX;
 
-/// Ways and delays by flow and sample.
+/// Paths and delays by flow and sample.
 #[derive(Debug)]
 pub(super) struct History {
-    /// By flow: from which sample on which nodes, where there is a way.
-    ways: Vec<Vec<(usize, Vec<Node>)>>,
-    /// One-way delays in nanoseconds, all flows of the first sample, then of the second, and so on.
+    /// By flow: nodes of the path, each from some sample on.
+    paths: Vec<Vec<(usize, Vec<Node>)>>,
+    /// One-way delays in nanoseconds: all flows at the first sample, then at the second, and so on.
     delays: Vec<u32>,
 }
 
 impl History {
-    /// Takes the samples, and shows each to `candidates`.
+    /// Takes all samples and passes each to `candidates`.
     pub(super) fn record(network: &Network, search: &Search, candidates: &mut Candidates) -> Result<Self, OrbitError> {
         let mut destinations: Vec<Node> = search.flows.iter().map(|(_, to)| *to).collect();
         destinations.sort_unstable();
@@ -27,7 +27,7 @@ impl History {
         let numbers: Vec<usize> = search.flows.iter().map(|(_, to)| number(to)).collect();
         let mut topology = Topology::new(network, search.begins)?;
         let mut routes = Routes::new(network, &topology, &destinations);
-        let mut made = Self { ways: vec![Vec::new(); search.flows.len()], delays: Vec::new() };
+        let mut made = Self { paths: vec![Vec::new(); search.flows.len()], delays: Vec::new() };
         let mut nodes = Vec::new();
         for sample in 0..samples(search) {
             if sample > 0 {
@@ -40,12 +40,12 @@ impl History {
                 let ns = delay.map_or(NO_WAY, |delay| u32::try_from(delay.as_nanos()).unwrap_or(NO_WAY));
                 if ns != NO_WAY {
                     nodes.extend(std::iter::successors(Some(*from), |node| routes.next(*node, *to)));
-                    candidates.way(network, search, flow as u32, &nodes, ns);
+                    candidates.path(network, search, flow as u32, &nodes, ns);
                 }
                 made.delays.push(ns);
-                let ways = &mut made.ways[flow];
-                if ways.last().is_none_or(|(_, known)| *known != nodes) {
-                    ways.push((sample as usize, nodes.clone()));
+                let paths = &mut made.paths[flow];
+                if paths.last().is_none_or(|(_, known)| *known != nodes) {
+                    paths.push((sample as usize, nodes.clone()));
                 }
             }
             candidates.sample(search.least_ratio);
@@ -53,17 +53,17 @@ impl History {
         Ok(made)
     }
 
-    /// When two flows share something, in the direction of data in which they do so for longer (towards a common end, where that is no matter).
-    pub(super) fn follow(&self, network: &Network, search: &Search, pair: Pair) -> Vec<Sharing> {
+    /// When two flows share a transmitter, in the directions of data in which they do so longer.
+    pub(super) fn follow(&self, network: &Network, search: &Search, pair: Pair) -> Vec<SharedTransmitter> {
         let there = self.follow_in(network, search, pair, [false, pair.opposed]);
         let back = self.follow_in(network, search, pair, [true, !pair.opposed]);
-        let score = |found: &[Sharing]| found.iter().map(Sharing::score).sum::<f64>();
+        let score = |found: &[SharedTransmitter]| found.iter().map(SharedTransmitter::score).sum::<f64>();
         let common_end = there.first().is_some_and(|sharing| sharing.flows[0].1 == sharing.flows[1].1);
         let (of_there, of_back) = (score(&there), score(&back));
         if of_there > of_back || (of_there >= of_back && common_end) { there } else { back }
     }
 
-    fn follow_in(&self, network: &Network, search: &Search, pair: Pair, reversed: [bool; 2]) -> Vec<Sharing> {
+    fn follow_in(&self, network: &Network, search: &Search, pair: Pair, reversed: [bool; 2]) -> Vec<SharedTransmitter> {
         let mut found = Vec::new();
         let mut run: Option<Run> = None;
         let mut current = [0, 0];
@@ -71,18 +71,18 @@ impl History {
         for sample in 0..samples(search) as usize {
             let mut moved = sample == 0;
             for (flow, place) in pair.flows.iter().zip(&mut current) {
-                let ways = &self.ways[*flow as usize];
-                if ways.get(*place + 1).is_some_and(|(from, _)| *from == sample) {
+                let paths = &self.paths[*flow as usize];
+                if paths.get(*place + 1).is_some_and(|(from, _)| *from == sample) {
                     *place += 1;
                     moved = true;
                 }
             }
             if moved {
-                let ways: [Vec<Transmitter>; 2] = [0, 1].map(|index| {
-                    let nodes = &self.ways[pair.flows[index] as usize][current[index]].1;
+                let paths: [Vec<Transmitter>; 2] = [0, 1].map(|index| {
+                    let nodes = &self.paths[pair.flows[index] as usize][current[index]].1;
                     transmitters(network, search.shared_ground, nodes, reversed[index]).map(|(_, of)| of).collect()
                 });
-                common = ways[0].iter().filter(|of| ways[1].contains(of)).copied().collect();
+                common = paths[0].iter().filter(|of| paths[1].contains(of)).copied().collect();
             }
             if common.is_empty() {
                 found.extend(run.take().and_then(|run| run.end(search, pair, reversed, sample)));
@@ -90,7 +90,7 @@ impl History {
             }
             let run = run.get_or_insert_with(|| Run { first: sample, delays_ns: [0, 0], shared: Vec::new() });
             for (flow, sum) in pair.flows.iter().zip(&mut run.delays_ns) {
-                *sum += u64::from(self.delays[sample * self.ways.len() + *flow as usize]);
+                *sum += u64::from(self.delays[sample * self.paths.len() + *flow as usize]);
             }
             for of in &common {
                 if !run.shared.contains(of) {
@@ -103,7 +103,7 @@ impl History {
     }
 }
 
-/// Samples in a row at which two flows share something.
+/// Consecutive samples at which two flows share a transmitter.
 #[derive(Debug)]
 struct Run {
     first: usize,
@@ -113,8 +113,8 @@ struct Run {
 }
 
 impl Run {
-    /// The result, where it ends before sample `end` and the round trips differ enough.
-    fn end(self, search: &Search, pair: Pair, reversed: [bool; 2], end: usize) -> Option<Sharing> {
+    /// The result, if the RTTs differ enough. The run ends before sample `end`.
+    fn end(self, search: &Search, pair: Pair, reversed: [bool; 2], end: usize) -> Option<SharedTransmitter> {
         let rtt = |index: usize| Span::from_nanos(2 * self.delays_ns[index] / (end - self.first) as u64);
         let flow = |index: usize| {
             let (from, to) = search.flows[pair.flows[index] as usize];
@@ -122,7 +122,7 @@ impl Run {
         };
         let [fast, slow] = if rtt(0) <= rtt(1) { [0, 1] } else { [1, 0] };
         let time = |sample: usize| -> Time { search.begins + (search.step * sample as u64).min(search.length) };
-        let sharing = Sharing {
+        let sharing = SharedTransmitter {
             flows: [flow(fast), flow(slow)],
             rtts: [rtt(fast), rtt(slow)],
             from: time(self.first),

@@ -5,7 +5,7 @@ use crate::{Routes, Topology};
 fn search(network: &Network) -> Search {
     let nodes: Vec<Node> = (0..network.stations().len()).map(|index| network.station(index)).collect();
     Search {
-        flows: every_pair(&nodes),
+        flows: all_pairs(&nodes),
         begins: Time::from_secs(100),
         length: Span::from_secs(300),
         step: Span::from_secs(10),
@@ -16,7 +16,8 @@ fn search(network: &Network) -> Search {
     }
 }
 
-/// What the way of a flow occupies at a time, and its round trip; there and back may differ only where ways are equally long.
+/// What the way of a flow occupies at a time, and its round trip; there and back may differ only
+/// where ways are equally long.
 fn occupied(
     network: &Network,
     search: &Search,
@@ -37,7 +38,7 @@ fn what_is_found_is_shared_at_every_sample_and_not_around_it() {
         let search = Search { shared_ground, ..search(&network) };
         let found = find(&network, &search).unwrap();
         assert!(found.len() > 5, "{}", found.len());
-        let common = |at: Time, sharing: &Sharing| -> Option<(Vec<Transmitter>, [Span; 2])> {
+        let common = |at: Time, sharing: &SharedTransmitter| -> Option<(Vec<Transmitter>, [Span; 2])> {
             let [a, b] = sharing.flows;
             let (a, b) = (occupied(&network, &search, at, a)?, occupied(&network, &search, at, b)?);
             Some((a.0.into_iter().filter(|of| b.0.contains(of)).collect(), [a.1, b.1]))
@@ -74,14 +75,14 @@ fn what_is_found_is_shared_at_every_sample_and_not_around_it() {
 fn two_flows_to_one_end_meet_at_its_satellite() {
     let mut spec = spec("6 x 8");
     for station in &mut spec.stations {
-        station.selection = crate::Selection::Highest;
+        station.selection = crate::SatelliteSelection::Highest;
     }
     let network = network(spec);
     let [toronto, washington, wuhan] = [0, 1, 2].map(|index| network.station(index));
     let flows = vec![(wuhan, washington), (toronto, washington)];
     let found = find(&network, &Search { flows, ..search(&network) }).unwrap();
     // The same satellite may stand over both ends: the other direction shares it too.
-    let towards = |sharing: &&Sharing| sharing.flows == [(toronto, washington), (wuhan, washington)];
+    let towards = |sharing: &&SharedTransmitter| sharing.flows == [(toronto, washington), (wuhan, washington)];
     let sharing = found.iter().find(towards).unwrap();
     assert!(sharing.shared.iter().any(|of| matches!(of, Transmitter::Ground(satellite) if satellite.0 < 48)));
     assert!(sharing.ratio() > 1.5, "{}", sharing.ratio());

@@ -4,12 +4,12 @@ use crate::{IslPattern, NetworkSpec, elevation_deg};
 use bentpipe_units::Epoch;
 
 /// One station at Washington with this selection, turning for a second.
-fn terminal(size: &str, selection: Selection) -> NetworkSpec {
+fn terminal(size: &str, selection: SatelliteSelection) -> NetworkSpec {
     let mut spec = spec(size);
     spec.stations = vec![station("terminal", 38.9, -77.0)];
     spec.stations[0].selection = selection;
-    if selection != Selection::All {
-        spec.stations[0].interruption = Span::from_secs(1);
+    if selection != SatelliteSelection::All {
+        spec.stations[0].handover_outage = Span::from_secs(1);
     }
     spec
 }
@@ -20,26 +20,26 @@ fn course(network: &Network) -> Vec<(Option<u32>, bool, Topology)> {
     let mut course = Vec::new();
     for second in 0..1_800 {
         topology.advance(network, Time::from_secs(second)).unwrap();
-        let silent = topology.silent_until(0) > Time::ZERO;
-        course.push((topology.attached(0).first().copied(), silent, topology.clone()));
+        let outage_until = topology.outage_until(0) > Time::ZERO;
+        course.push((topology.attached(0).first().copied(), outage_until, topology.clone()));
     }
     course
 }
 
 #[test]
 fn sights_are_the_satellites_above_the_lowest_elevation_highest_first() {
-    let network = network(terminal("8 x 12", Selection::All));
+    let network = network(terminal("8 x 12", SatelliteSelection::All));
     let place = network.stations()[0].place;
     for (_, _, topology) in course(&network).iter().step_by(100) {
         let expected: Vec<u32> = (0..network.satellites() as u32)
             .filter(|satellite| elevation_deg(place, topology.position(Node(*satellite))) >= 10.0)
             .collect();
-        let mut seen: Vec<u32> = topology.sights(0).iter().map(|sight| sight.satellite).collect();
+        let mut seen: Vec<u32> = topology.visible(0).iter().map(|sight| sight.satellite).collect();
         assert_eq!(topology.attached(0), seen);
         seen.sort_unstable();
         assert_eq!(seen, expected);
-        assert!(topology.sights(0).is_sorted_by(|a, b| a.elevation_deg >= b.elevation_deg));
-        for sight in topology.sights(0) {
+        assert!(topology.visible(0).is_sorted_by(|a, b| a.elevation_deg >= b.elevation_deg));
+        for sight in topology.visible(0) {
             let position = topology.position(Node(sight.satellite));
             assert!((sight.elevation_deg - elevation_deg(place, position)).abs() < 1e-9);
             assert_eq!(sight.distance_m, place.to_ecef().distance_m(position));
@@ -49,36 +49,36 @@ fn sights_are_the_satellites_above_the_lowest_elevation_highest_first() {
 
 #[test]
 fn a_stations_own_elevation_and_the_range_limit_what_it_sees() {
-    let mut narrow = terminal("8 x 12", Selection::All);
+    let mut narrow = terminal("8 x 12", SatelliteSelection::All);
     narrow.stations[0].min_elevation_deg = Some(40.0);
-    narrow.ground_range_m = Some(1_500e3);
+    narrow.max_ground_link_length_m = Some(1_500e3);
     let (mut within, mut beyond) = (0, 0);
     let narrow = network(narrow);
     for (_, _, topology) in course(&narrow) {
-        assert!(topology.sights(0).iter().all(|sight| sight.elevation_deg >= 40.0 && sight.distance_m <= 1_500e3));
-        within += topology.sights(0).len();
+        assert!(topology.visible(0).iter().all(|sight| sight.elevation_deg >= 40.0 && sight.distance_m <= 1_500e3));
+        within += topology.visible(0).len();
     }
-    for (_, _, topology) in course(&network(terminal("8 x 12", Selection::All))) {
-        beyond += topology.sights(0).len();
+    for (_, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::All))) {
+        beyond += topology.visible(0).len();
     }
     assert!(within > 0 && beyond > 2 * within, "{within} of {beyond}");
 }
 
 #[test]
 fn one_satellite_at_a_time_is_the_one_that_the_selection_names() {
-    for (_, _, topology) in course(&network(terminal("8 x 12", Selection::Highest))) {
-        assert_eq!(topology.attached(0).first(), topology.sights(0).first().map(|sight| &sight.satellite));
+    for (_, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Highest))) {
+        assert_eq!(topology.attached(0).first(), topology.visible(0).first().map(|sight| &sight.satellite));
     }
-    for (attached, _, topology) in course(&network(terminal("8 x 12", Selection::Nearest))) {
-        let nearest = topology.sights(0).iter().min_by(|a, b| a.distance_m.total_cmp(&b.distance_m));
+    for (attached, _, topology) in course(&network(terminal("8 x 12", SatelliteSelection::Nearest))) {
+        let nearest = topology.visible(0).iter().min_by(|a, b| a.distance_m.total_cmp(&b.distance_m));
         assert_eq!(attached, nearest.map(|sight| sight.satellite));
     }
 }
 
 #[test]
 fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
-    let course = course(&network(terminal("8 x 12", Selection::Longest)));
-    let sees = |topology: &Topology, satellite| topology.sights(0).iter().any(|sight| sight.satellite == satellite);
+    let course = course(&network(terminal("8 x 12", SatelliteSelection::Longest)));
+    let sees = |topology: &Topology, satellite| topology.visible(0).iter().any(|sight| sight.satellite == satellite);
     let mut turns = 0;
     for (index, pair) in course.windows(2).enumerate() {
         let [(before, ..), (after, _, topology)] = pair else { continue };
@@ -92,7 +92,7 @@ fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
         if course.len() - index < 1_000 {
             continue;
         }
-        for sight in topology.sights(0) {
+        for sight in topology.visible(0) {
             // Ends are found to a tenth of a second, and looked at each second here.
             assert!(life(sight.satellite) <= life(*after) + 1);
         }
@@ -102,16 +102,16 @@ fn the_longest_lived_is_kept_until_it_sets_and_outlives_the_others() {
 
 #[test]
 fn slots_begin_at_12_27_42_and_57_seconds_of_wall_time() {
-    let mut spec = terminal("8 x 12", Selection::Slots);
+    let mut spec = terminal("8 x 12", SatelliteSelection::Slots);
     // 16 s into a minute: boundaries come 11 s later, and each 15 s from there.
     spec.begins = Epoch::from_unix_secs(1_750_000_020 + 16);
     let course = course(&network(spec));
-    let sees = |topology: &Topology, satellite| topology.sights(0).iter().any(|sight| sight.satellite == satellite);
+    let sees = |topology: &Topology, satellite| topology.visible(0).iter().any(|sight| sight.satellite == satellite);
     let (mut turns, mut late) = (0, 0);
     for (second, pair) in course.windows(2).enumerate() {
         let [(before, ..), (after, _, topology)] = pair else { continue };
         let boundary = (second + 1 + 4).is_multiple_of(15);
-        let highest = topology.sights(0).first().map(|sight| sight.satellite);
+        let highest = topology.visible(0).first().map(|sight| sight.satellite);
         if boundary {
             assert_eq!(*after, highest);
             turns += usize::from(before != after);
@@ -125,36 +125,36 @@ fn slots_begin_at_12_27_42_and_57_seconds_of_wall_time() {
 
 #[test]
 fn a_slot_that_begins_between_two_steps_is_noticed_at_the_second() {
-    let mut spec = terminal("8 x 12", Selection::Slots);
+    let mut spec = terminal("8 x 12", SatelliteSelection::Slots);
     spec.begins = Epoch::from_unix_secs(1_750_000_020 + 16);
     let network = network(spec);
     let mut topology = Topology::new(&network, Time::ZERO).unwrap();
-    let mut turned = 0;
+    let mut handovers = 0;
     for slot in 0..150 {
         // From 1 s before a boundary to 6 s behind it.
         topology.advance(&network, Time::from_secs(10 + slot * 15)).unwrap();
         let before = topology.attached(0).to_vec();
         let at = Time::from_secs(17 + slot * 15);
         topology.advance(&network, at).unwrap();
-        assert_eq!(topology.attached(0).first(), topology.sights(0).first().map(|sight| &sight.satellite));
+        assert_eq!(topology.attached(0).first(), topology.visible(0).first().map(|sight| &sight.satellite));
         if topology.attached(0) != before && !topology.attached(0).is_empty() {
-            turned += 1;
-            assert_eq!(topology.silent_until(0), at + Span::from_secs(1));
+            handovers += 1;
+            assert_eq!(topology.outage_until(0), at + Span::from_secs(1));
         }
     }
-    assert!(turned > 5, "{turned}");
+    assert!(handovers > 5, "{handovers}");
 }
 
 #[test]
 fn a_station_is_silent_after_a_turn_and_not_at_the_beginning() {
-    let course = course(&network(terminal("8 x 12", Selection::Highest)));
+    let course = course(&network(terminal("8 x 12", SatelliteSelection::Highest)));
     assert!(!course[0].1);
     let mut turns = 0;
     for pair in course.windows(2) {
-        let turned = pair[1].0.is_some() && pair[0].0 != pair[1].0;
+        let handovers = pair[1].0.is_some() && pair[0].0 != pair[1].0;
         // Silence lasts a second, and so does a step: it is over at the next one.
-        assert_eq!(pair[1].1, turned);
-        turns += usize::from(turned);
+        assert_eq!(pair[1].1, handovers);
+        turns += usize::from(handovers);
     }
     assert!(turns > 3, "{turns}");
 }
@@ -171,15 +171,15 @@ fn a_station_at_the_pole_sees_nothing_of_an_inclined_shell() {
     let network = network(spec);
     let pole = network.station(5);
     let topology = Topology::new(&network, Time::from_secs(500)).unwrap();
-    assert!(topology.sights(5).is_empty() && topology.attached(5).is_empty());
+    assert!(topology.visible(5).is_empty() && topology.attached(5).is_empty());
     let routes = crate::Routes::new(&network, &topology, &[pole]);
     assert!((0..network.nodes() as u32 - 1).all(|node| routes.path(Node(node), 0).is_none()));
 }
 
 #[test]
 fn links_between_satellites_end_at_their_range_or_where_the_earth_begins() {
-    // Eight satellites in a plane at 1,200 km: 5,795 km apart, 7,001 km from the centre at the middle. Six: their lines come to
-    // 6,563 km. Five: to 6,131 km, within 80 km of the ground.
+    // Eight satellites in a plane at 1,200 km: 5,795 km apart, 7,001 km from the centre at the
+    // middle. Six: their lines come to 6,563 km. Five: to 6,131 km, within 80 km of the ground.
     for (size, range, open) in [
         ("1 x 8", None, 8),
         ("1 x 8", Some(5_700e3), 0),
@@ -190,10 +190,10 @@ fn links_between_satellites_end_at_their_range_or_where_the_earth_begins() {
         ("1 x 1", None, 0),
         ("1 x 2", Some(1e9), 1),
     ] {
-        let network = network(NetworkSpec { isl_range_m: range, isl: IslPattern::Rings, ..spec(size) });
+        let network = network(NetworkSpec { max_isl_length_m: range, isl: IslPattern::IntraPlane, ..spec(size) });
         let topology = Topology::new(&network, Time::from_secs(60)).unwrap();
-        let linked = network.isls().iter().filter(|(a, b)| topology.linked(&network, *a, *b)).count();
-        assert_eq!(linked, open, "{size} {range:?}");
+        let has_link = network.isls().iter().filter(|(a, b)| topology.has_link(&network, *a, *b)).count();
+        assert_eq!(has_link, open, "{size} {range:?}");
     }
 }
 
@@ -219,10 +219,10 @@ fn nodes_that_do_not_exist_have_no_place_and_no_links() {
     let network = network(spec("2 x 3"));
     let topology = Topology::new(&network, Time::ZERO).unwrap();
     let (known, unknown) = (network.station(0), Node(1_000_000));
-    assert!(!topology.linked(&network, known, unknown) && !topology.linked(&network, unknown, Node(0)));
+    assert!(!topology.has_link(&network, known, unknown) && !topology.has_link(&network, unknown, Node(0)));
     assert_eq!(topology.position(unknown), Ecef::default());
-    assert!(topology.sights(99).is_empty() && topology.attached(99).is_empty());
-    assert_eq!(topology.silent_until(99), Time::ZERO);
+    assert!(topology.visible(99).is_empty() && topology.attached(99).is_empty());
+    assert_eq!(topology.outage_until(99), Time::ZERO);
     let routes = crate::Routes::new(&network, &topology, &[unknown, known]);
     assert_eq!(routes.path(known, 0), None);
     assert_eq!(routes.path(unknown, 1), None);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::outcome::{ObjectOutcome, PathOutcome, ReturnBytes};
 use crate::spec::{PepSpec, TcpStack};
-use bentpipe_link::{DirectionConfig, Tally};
+use bentpipe_link::{DirectionConfig, PacketTotals};
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_units::Rate;
 use std::path::Path;
@@ -16,10 +16,10 @@ fn model(mbps: u64, delay_ms: u64) -> DirectionModel {
 }
 
 /// A link over which `bytes` have gone in a thousand packets, all of them inside for a second.
-fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAccount<'a> {
+fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'a> {
     let counters =
         Counters { packets_in: 1000, bytes_in: bytes, packets_out: 1000, bytes_out: bytes, ..Counters::default() };
-    LinkAccount {
+    LinkAudit {
         name,
         model,
         counters,
@@ -77,8 +77,9 @@ fn outcome() -> FlowOutcome {
     }
 }
 
-/// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed by `change`, and the check that it does not pass.
-fn broken(change: impl FnOnce(&mut [LinkAccount<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<(&'static str, String)> {
+/// A terrestrial hop of 50 ms each way behind a satellite of 250 ms: a run with one visit, changed
+/// by `change`, and the check that it does not pass.
+fn broken(change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<(&'static str, String)> {
     let (satellite, terrestrial) = (model(10, 250), model(100, 50));
     let mut links = [
         link("satellite/forward", &satellite, 1_100_000),
@@ -88,21 +89,21 @@ fn broken(change: impl FnOnce(&mut [LinkAccount<'_>; 4], &mut Vec<FlowOutcome>))
     ];
     let mut outcomes = vec![outcome()];
     change(&mut links, &mut outcomes);
-    let visit = |outcome| VisitAccount {
+    let visit = |outcome| VisitAudit {
         outcome,
         up: vec![&links[1], &links[3]],
         down: vec![&links[0], &links[2]],
         sampled: 0..2,
-        beeline: Span::ZERO,
+        light_time: Span::ZERO,
     };
-    let visits: Vec<VisitAccount<'_>> = outcomes.iter().map(visit).collect();
+    let visits: Vec<VisitAudit<'_>> = outcomes.iter().map(visit).collect();
     match run(&links, &visits, Time::from_secs(2)) {
         Err(SimError::Physics { check, what, .. }) => Some((check, what)),
         _ => None,
     }
 }
 
-fn broken_check(change: impl FnOnce(&mut [LinkAccount<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<&'static str> {
+fn broken_check(change: impl FnOnce(&mut [LinkAudit<'_>; 4], &mut Vec<FlowOutcome>)) -> Option<&'static str> {
     broken(change).map(|(check, _)| check)
 }
 
@@ -119,7 +120,7 @@ fn a_packet_or_a_byte_that_nobody_counted_is_found() {
     assert_eq!(broken_check(|links, _| links[0].counters.withdrawn.packets = 1), Some("conservation"));
     assert_eq!(broken_check(|links, _| links[0].crossed -= 1), Some("conservation"));
     let dropped = |counters: &mut Counters| {
-        counters.dropped_queue = Tally { packets: 1, bytes: 100 };
+        counters.dropped_queue = PacketTotals { packets: 1, bytes: 100 };
         (counters.packets_in, counters.bytes_in) = (counters.packets_in + 1, counters.bytes_in + 100);
     };
     assert_eq!(broken_check(|links, _| dropped(&mut links[0].counters)), None);
@@ -171,8 +172,13 @@ fn nothing_is_faster_than_light_on_a_straight_line() {
         (outcome.rtt_min, outcome.completion) =
             (Some(Span::from_millis(rtt_ms)), Some(Span::from_millis(completion_ms)));
         outcome.objects[0].completion = outcome.completion;
-        let visit =
-            VisitAccount { outcome: &outcome, up: vec![], down: vec![], sampled: 0..0, beeline: Span::from_millis(20) };
+        let visit = VisitAudit {
+            outcome: &outcome,
+            up: vec![],
+            down: vec![],
+            sampled: 0..0,
+            light_time: Span::from_millis(20),
+        };
         match run(&[], &[visit], Time::from_secs(2)) {
             Err(SimError::Physics { check, .. }) => Some(check),
             _ => None,
@@ -209,7 +215,8 @@ fn a_visit_that_is_complete_too_soon_is_found() {
 #[test]
 fn flows_that_together_received_more_than_the_link_brought_are_found() {
     assert_eq!(broken_check(|_, outcomes| outcomes.push(outcome())), Some("shares"));
-    // Twice 1.4 MB at 10 Mbps fit in 2.24 s, and not in the two seconds in which they are said to have come.
+    // Twice 1.4 MB at 10 Mbps fit in 2.24 s, and not in the two seconds in which they are said to
+    // have come.
     let two = |end| {
         broken_check(|links, outcomes| {
             let outcome = &mut outcomes[0];
@@ -244,8 +251,8 @@ fn proxies_leave_the_hops_between_them_to_be_sampled() {
                 hop: 1,
                 terminal,
                 gateway,
-                downward: Recipe::default(),
-                upward: Recipe::default(),
+                to_client: Recipe::default(),
+                to_server: Recipe::default(),
                 initial_window: 10,
                 ack: bentpipe_tcp::AckPolicy::default(),
                 buffer: Bytes::from_mb(1),

@@ -1,64 +1,65 @@
-//! A flow of datagrams that nothing controls: UDP at a constant rate or in bursts, and pings.
+//! Flows without congestion control: UDP at a constant rate or in bursts, and pings.
 
-use super::course::{Returned, Told};
-use super::{Course, Flow, FlowResults, Shared};
-use crate::datagram::{Body, Carrier, Datagram, Filler, Side, Way};
+use super::progress::{ReverseReport, VisitReport};
+use super::{Flow, FlowProgress, FlowResults, Shared};
+use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection, Role};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReturnBytes};
-use crate::parcels::{Parcel, Parcels};
-use crate::spec::{Datagrams, FlowSpec};
+use crate::packet_arena::{PacketArena, PacketId};
+use crate::spec::{DatagramTraffic, FlowSpec};
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, Probe, UDP_HEADER};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// Bursts and silences are not shorter in the mean: each is drawn.
+/// Minimum mean length of bursts and pauses.
 const SHORTEST_BURST: Span = Span::from_millis(1);
 
-/// A flow of datagrams that nothing controls.
+/// A flow without congestion control.
 pub struct DatagramFlow {
-    course: Course,
-    kind: Datagrams,
+    progress: FlowProgress,
+    kind: DatagramTraffic,
     /// Size of its IP packets.
     bytes: u32,
     last_node: u16,
     running: Option<Running>,
 }
 
-/// The visit under way.
+/// The active visit.
 struct Running {
     schedule: Schedule,
-    /// Echo requests that have not been answered.
+    /// Echo requests without a reply.
     asked: VecDeque<Filler>,
     probe: Probe,
 }
 
 impl DatagramFlow {
-    /// A flow that has not begun; `index` gives its addresses.
-    pub fn new(spec: FlowSpec, kind: Datagrams, index: usize, shared: &Shared) -> Result<Self, SimError> {
+    /// A flow that has not started. `index` determines its addresses.
+    pub fn new(spec: FlowSpec, kind: DatagramTraffic, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let bytes = check(&spec, kind).map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
-        Ok(Self { course: Course::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
+        Ok(Self { progress: FlowProgress::new(spec, index), kind, bytes, last_node: shared.last_node, running: None })
     }
 
-    fn side(&self, node: u16) -> Option<Side> {
+    fn side(&self, node: u16) -> Option<Role> {
         match node {
-            0 => Some(Side::Client),
-            node if node == self.last_node => Some(Side::Server),
+            0 => Some(Role::Client),
+            node if node == self.last_node => Some(Role::Server),
             _ => None,
         }
     }
 
-    /// The way of what `node` sends, and whether that is what the flow is about and not answers.
-    fn leaving(&self, node: u16) -> Option<(Way, bool)> {
-        let way = match self.side(node)? {
-            Side::Client => Way::Up,
-            Side::Server => Way::Down,
+    /// The direction of packets that `node` sends, and whether they are requests or data rather
+    /// than replies.
+    fn leaving(&self, node: u16) -> Option<(PathDirection, bool)> {
+        let toward = match self.side(node)? {
+            Role::Client => PathDirection::ToServer,
+            Role::Server => PathDirection::ToClient,
         };
-        Some((way, self.course.data_way()? == way))
+        Some((toward, self.progress.data_direction()? == toward))
     }
 
-    /// What UDP or ICMP carries.
+    /// Payload of UDP or ICMP in bytes.
     fn content(&self) -> u32 {
         // The headers of both have the same size (RFC 768, RFC 792).
         self.bytes - IP_UDP_HEADER
@@ -66,20 +67,20 @@ impl DatagramFlow {
 }
 
 /// The size of its packets, or what is wrong with the flow.
-fn check(spec: &FlowSpec, kind: Datagrams) -> Result<u32, String> {
+fn check(spec: &FlowSpec, kind: DatagramTraffic) -> Result<u32, String> {
     let packet = match kind {
-        Datagrams::Constant { rate, .. } if rate.is_zero() => {
+        DatagramTraffic::Constant { rate, .. } if rate.is_zero() => {
             return Err(format!("datagrams at {rate}; allowed: a rate above zero"));
         }
-        Datagrams::Constant { bursts: Some((on, off)), .. } if on.min(off) < SHORTEST_BURST => {
+        DatagramTraffic::Constant { bursts: Some((on, off)), .. } if on.min(off) < SHORTEST_BURST => {
             return Err(format!("bursts of {on} with {off} between them; allowed: {SHORTEST_BURST} or more each"));
         }
-        Datagrams::Ping { interval, .. } if interval.is_zero() => {
+        DatagramTraffic::Ping { interval, .. } if interval.is_zero() => {
             return Err(format!("a ping each {interval}; allowed: an interval above zero"));
         }
-        Datagrams::Constant { packet, .. } | Datagrams::Ping { packet, .. } => packet,
+        DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. } => packet,
     };
-    if spec.visits.iter().any(|visit| visit.lasts.is_none()) {
+    if spec.visits.iter().any(|visit| visit.duration.is_none()) {
         return Err("datagrams are sent until somebody says when; allowed: visits that last for a time".to_owned());
     }
     let smallest = u64::from(IP_UDP_HEADER) + 1;
@@ -90,58 +91,58 @@ fn check(spec: &FlowSpec, kind: Datagrams) -> Result<u32, String> {
 }
 
 impl Flow for DatagramFlow {
-    fn course(&self) -> &Course {
-        &self.course
+    fn progress(&self) -> &FlowProgress {
+        &self.progress
     }
 
-    fn course_mut(&mut self) -> &mut Course {
-        &mut self.course
+    fn progress_mut(&mut self) -> &mut FlowProgress {
+        &mut self.progress
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        let (visit, _) = self.course.begin(now, shared);
-        let purpose = format!("flow/{}/bursts/{}", self.course.spec.name, self.course.visit());
-        let ends = self.course.ends().unwrap_or(now);
+        let (visit, _) = self.progress.begin(now, shared);
+        let purpose = format!("flow/{}/bursts/{}", self.progress.spec.name, self.progress.visit());
+        let ends = self.progress.ends().unwrap_or(now);
         self.running = Some(Running {
             schedule: Schedule::new(self.kind, now, ends, stream(shared.seed.0, shared.seed.1, &purpose)),
             asked: VecDeque::new(),
-            probe: Probe::new(shared.trace && visit.reported),
+            probe: Probe::new(shared.trace && visit.measured),
         });
         Ok(())
     }
 
     fn end_visit(&mut self, now: Time, shared: &Shared) {
         let Some(running) = self.running.take() else { return };
-        let told = Told {
+        let report = VisitReport {
             transport: match self.kind {
-                Datagrams::Constant { bursts: None, .. } => "cbr",
-                Datagrams::Constant { bursts: Some(_), .. } => "on-off",
-                Datagrams::Ping { .. } => "ping",
+                DatagramTraffic::Constant { bursts: None, .. } => "cbr",
+                DatagramTraffic::Constant { bursts: Some(_), .. } => "on-off",
+                DatagramTraffic::Ping { .. } => "ping",
             },
             connections: 0,
             handshake: None,
             record: &mut running.probe.record(),
             path: PathOutcome::default(),
             pep: None,
-            returned: Returned::default(),
+            reverse: ReverseReport::default(),
             credit: None,
             qlog: Vec::new(),
         };
-        self.course.end(now, shared, told);
+        self.progress.end(now, shared, report);
     }
 
     fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
         let Body::Filler(filler) = datagram.body else { return };
         let content = self.content() as usize;
-        let (Some(running), Some(progress)) = (&mut self.running, self.course.progress()) else { return };
-        // What is left of an earlier visit finds nobody.
-        if datagram.visit != self.course.visit() {
+        let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else { return };
+        // Packets of an earlier visit have no receiver.
+        if datagram.visit != self.progress.visit() {
             return;
         }
-        match filler.carrier {
-            Carrier::Udp => progress.received(0, content, now),
-            Carrier::Echo => running.asked.push_back(filler),
-            Carrier::EchoReply => {
+        match filler.protocol {
+            FillerProtocol::Udp => progress.received(0, content, now),
+            FillerProtocol::Echo => running.asked.push_back(filler),
+            FillerProtocol::EchoReply => {
                 progress.received(0, content, now);
                 running.probe.record().sample(now, now.since(filler.sent));
             }
@@ -156,15 +157,20 @@ impl Flow for DatagramFlow {
         self.running.as_ref().filter(|_| own)?.schedule.due()
     }
 
-    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
-        let (way, own) = self.leaving(node)?;
+    fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<(PathDirection, Packet<PacketId>)> {
+        let (toward, own) = self.leaving(node)?;
         let (bytes, content) = (self.bytes, self.content());
         let running = self.running.as_mut()?;
         let filler = if own {
             let number = running.schedule.take(now)?;
-            let carrier = match self.kind {
-                Datagrams::Constant { .. } => Carrier::Udp,
-                Datagrams::Ping { .. } => Carrier::Echo,
+            let protocol = match self.kind {
+                DatagramTraffic::Constant { .. } => FillerProtocol::Udp,
+                DatagramTraffic::Ping { .. } => FillerProtocol::Echo,
             };
             let mut record = running.probe.record();
             record.packets_sent += 1;
@@ -173,14 +179,14 @@ impl Flow for DatagramFlow {
             if let Some(series) = &mut record.series {
                 series.sent.push((now, position));
             }
-            Filler { carrier, number, sent: now, bytes }
+            Filler { protocol, number, sent: now, bytes }
         } else {
-            Filler { carrier: Carrier::EchoReply, ..running.asked.pop_front()? }
+            Filler { protocol: FillerProtocol::EchoReply, ..running.asked.pop_front()? }
         };
-        let udp = filler.carrier == Carrier::Udp;
-        self.course.count_sent(
+        let udp = filler.protocol == FillerProtocol::Udp;
+        self.progress.count_sent(
             now,
-            way,
+            toward,
             ReturnBytes {
                 ip: u64::from(IP_HEADER),
                 udp: if udp { u64::from(UDP_HEADER) } else { 0 },
@@ -189,21 +195,21 @@ impl Flow for DatagramFlow {
                 ..ReturnBytes::default()
             },
         );
-        let (flow, visit) = (self.course.index as u32, self.course.visit());
+        let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let to = if node == 0 { self.last_node } else { 0 };
         let position = (filler.number + 1) as f64 * f64::from(content);
-        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Filler(filler) });
-        Some((way, Packet { bytes, ecn: Ecn::NotEct, payload }))
+        let payload = packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Filler(filler) });
+        Some((toward, Packet { bytes, ecn: Ecn::NotEct, payload }))
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {
-        self.course.into_results()
+        self.progress.into_results()
     }
 }
 
 /// When packets are sent.
 struct Schedule {
-    kind: Datagrams,
+    kind: DatagramTraffic,
     begun: Time,
     ends: Time,
     /// Packets sent.
@@ -213,19 +219,19 @@ struct Schedule {
     due: Option<Time>,
 }
 
-/// Times of sending and of silence, drawn one after the other.
+/// Bursts and pauses, drawn one after the other.
 struct Bursts {
     stream: Stream,
-    /// Mean times of sending and of silence.
+    /// Mean lengths of bursts and pauses.
     mean: (Span, Span),
-    /// Time of sending up to the end of the latest burst.
+    /// Total time in bursts up to the end of the latest one.
     sending: Span,
-    /// Time of silence before that burst ended.
+    /// Total time in pauses before the end of that burst.
     silent: Span,
 }
 
 impl Bursts {
-    /// The next silence and burst.
+    /// Draws the next pause and burst.
     fn next(&mut self) {
         let (on, off) = self.mean;
         self.silent += off.mul_f64(self.stream.exponential());
@@ -234,10 +240,11 @@ impl Bursts {
 }
 
 impl Schedule {
-    fn new(kind: Datagrams, begun: Time, ends: Time, mut stream: Stream) -> Self {
+    fn new(kind: DatagramTraffic, begun: Time, ends: Time, mut stream: Stream) -> Self {
         let bursts = match kind {
-            Datagrams::Constant { bursts: Some((on, off)), .. } => {
-                // In its long-run state: what is left of an exponential time is distributed as the whole is.
+            DatagramTraffic::Constant { bursts: Some((on, off)), .. } => {
+                // Starts in the long-run state: the rest of an exponential time has the same
+                // distribution as all of it.
                 let sends = stream.chance(on.as_secs_f64() / (on + off).as_secs_f64());
                 let mut bursts = Bursts { stream, mean: (on, off), sending: Span::ZERO, silent: Span::ZERO };
                 if sends {
@@ -259,7 +266,7 @@ impl Schedule {
         self.due
     }
 
-    /// The number of the packet that is sent `now`, where one is.
+    /// The number of the packet to send `now`, if any.
     fn take(&mut self, now: Time) -> Option<u64> {
         self.due.filter(|&due| due <= now)?;
         let number = self.sent;
@@ -268,16 +275,17 @@ impl Schedule {
         Some(number)
     }
 
-    /// When packet number `sent` is due; none once the visit has ended.
+    /// When packet number `sent` is due; `None` once the visit has ended.
     ///
-    /// Counted from the beginning, so that no rounding adds up. Bursts share one clock that stands still between them: what is left of the time to the
-    /// next packet when one ends is spent in the next, and the mean rate is the rate times the share of time in bursts.
+    /// Computed from the start, so that rounding errors do not accumulate. Bursts share one clock
+    /// that stops between them: the time left until the next packet at the end of a burst carries
+    /// over, so the mean rate is the rate times the fraction of time in bursts.
     fn next(&mut self) -> Option<Time> {
         let offset = match self.kind {
-            Datagrams::Constant { rate, packet, .. } => {
+            DatagramTraffic::Constant { rate, packet, .. } => {
                 rate.time_for(Bytes::new(packet.get().saturating_mul(self.sent)))
             }
-            Datagrams::Ping { interval, .. } => interval * self.sent,
+            DatagramTraffic::Ping { interval, .. } => interval * self.sent,
         };
         let mut due = self.begun + offset;
         if let Some(bursts) = &mut self.bursts {
@@ -295,7 +303,7 @@ mod tests {
     use super::*;
     use bentpipe_units::Rate;
 
-    fn times(kind: Datagrams, seconds: u64, seed: u64) -> Vec<Time> {
+    fn times(kind: DatagramTraffic, seconds: u64, seed: u64) -> Vec<Time> {
         let ends = Time::from_secs(seconds);
         let mut schedule = Schedule::new(kind, Time::ZERO, ends, stream(seed, 0, "test"));
         let mut times = Vec::new();
@@ -306,15 +314,15 @@ mod tests {
         times
     }
 
-    fn constant(bursts: Option<(Span, Span)>) -> Datagrams {
-        Datagrams::Constant { rate: Rate::from_mbps(12), packet: Bytes::new(1500), bursts }
+    fn constant(bursts: Option<(Span, Span)>) -> DatagramTraffic {
+        DatagramTraffic::Constant { rate: Rate::from_mbps(12), packet: Bytes::new(1500), bursts }
     }
 
     #[test]
     fn a_constant_rate_is_exact_and_its_first_packet_leaves_at_once() {
         let times = times(constant(None), 10, 1);
         assert_eq!((times.len(), times[0], times[9_999]), (10_000, Time::ZERO, Time::from_millis(9_999)));
-        let odd = Datagrams::Constant { rate: Rate::from_mbps(7), packet: Bytes::new(1000), bursts: None };
+        let odd = DatagramTraffic::Constant { rate: Rate::from_mbps(7), packet: Bytes::new(1000), bursts: None };
         let expected = Rate::from_mbps(7).time_for(Bytes::new(8_000_000));
         assert_eq!(self::times(odd, 20, 1)[8_000].since_start(), expected, "rounding does not add up");
     }
@@ -323,10 +331,12 @@ mod tests {
     fn bursts_and_silences_have_their_means() {
         let (on, off) = (Span::from_millis(300), Span::from_millis(700));
         let times = times(constant(Some((on, off))), 4_000, 7);
-        // 4,000 periods: the share of sending has a standard error of about 0.3 % / 0.3; four of them.
+        // 4,000 periods: the share of sending has a standard error of about 0.3 % / 0.3; four of
+        // them.
         let share = times.len() as f64 / 4_000_000.0;
         assert!((share - 0.3).abs() < 0.02, "{share}");
-        // A gap is a silence where it is longer than the time between packets; silences shorter than that are not seen.
+        // A gap is a silence where it is longer than the time between packets; silences shorter
+        // than that are not seen.
         let gaps: Vec<f64> = times
             .windows(2)
             .map(|pair| pair[1].since(pair[0]).as_secs_f64() - 0.001)
@@ -335,7 +345,8 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         // Standard error 0.7 s / sqrt(4,000) = 11 ms; four of them.
         assert!((mean - 0.7).abs() < 0.044, "{mean}");
-        // An exponential time is as spread out as it is long; a constant one would not be spread at all.
+        // An exponential time is as spread out as it is long; a constant one would not be spread at
+        // all.
         let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64).sqrt();
         assert!((spread / mean - 1.0).abs() < 0.1, "{spread}");
     }
@@ -355,7 +366,7 @@ mod tests {
     fn nothing_is_due_once_the_visit_has_ended() {
         let bursts = Some((SHORTEST_BURST, Span::from_secs(1_000_000)));
         assert!(times(constant(bursts), 1, 3).len() < 3);
-        let ping = Datagrams::Ping { interval: Span::MAX, packet: Bytes::new(84) };
+        let ping = DatagramTraffic::Ping { interval: Span::MAX, packet: Bytes::new(84) };
         assert_eq!(times(ping, 1, 1), [Time::ZERO]);
     }
 }

@@ -1,20 +1,20 @@
-//! Flows: a client, its server, and their visits one after the other, whatever they speak.
+//! Flows: a client, its server, and their visits one after the other, over any transport.
 
-mod course;
 mod datagrams;
+mod progress;
 mod quic;
-mod segments;
 mod tcp;
+mod tcp_acks;
 
-pub use course::{Course, FlowResults};
 pub use datagrams::DatagramFlow;
+pub use progress::{FlowProgress, FlowResults};
 pub use quic::QuicFlow;
 pub use tcp::TcpFlow;
 
-use crate::datagram::{Datagram, Way};
+use crate::datagram::{Datagram, PathDirection};
 use crate::error::SimError;
 use crate::hosts::Hosts;
-use crate::parcels::{Parcel, Parcels};
+use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{FlowSpec, Stack};
 use bentpipe_link::{Ecn, Packet, random};
 use bentpipe_quic::tls::SecretLog;
@@ -25,21 +25,21 @@ use bentpipe_units::{Span, Time};
 pub struct Shared {
     /// Maps time to the stack's instants.
     pub clock: Clock,
-    /// Wall time of the simulated world.
+    /// Wall-clock time of the simulation.
     pub epoch: EpochClock,
-    /// Whether series are recorded.
+    /// Whether to record time series.
     pub trace: bool,
-    /// Whether qlog is written.
+    /// Whether to write qlog.
     pub qlog: bool,
-    /// Where TLS secrets go, for a capture.
+    /// Where to record TLS secrets for a capture.
     pub secrets: Option<SecretLog>,
     /// Seed and number of the run.
     pub seed: (u64, u64),
     /// Time after which a visit is given up.
     pub time_limit: Span,
-    /// What hosts know of each other.
+    /// State of hosts across connections.
     pub hosts: Hosts,
-    /// The server's node: there are as many hops as this says.
+    /// The server's node, which equals the number of hops.
     pub last_node: u16,
 }
 
@@ -52,60 +52,66 @@ impl Shared {
     }
 }
 
-/// A flow as the world sees it: something at the nodes of a path that takes packets and makes packets.
+/// A flow: sends and receives packets at the nodes of a path.
 ///
-/// After [`Flow::deliver`], [`Flow::wake`] and [`Flow::act`] the world calls [`Flow::poll_transmit`] until it returns `None`, and then asks
-/// [`Flow::next_timeout`].
+/// After [`Flow::deliver`], [`Flow::wake`] and [`Flow::act`], call [`Flow::poll_transmit`] until it
+/// returns `None`, then [`Flow::next_timeout`].
 pub trait Flow {
-    /// Its visits.
-    fn course(&self) -> &Course;
-    /// Its visits, to count what happens to their packets.
-    fn course_mut(&mut self) -> &mut Course;
-    /// Begins the next visit.
+    /// Progress of its visits.
+    fn progress(&self) -> &FlowProgress;
+    /// Progress of its visits, to count the fates of packets.
+    fn progress_mut(&mut self) -> &mut FlowProgress;
+    /// Starts the next visit.
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError>;
-    /// Ends the visit under way.
+    /// Ends the active visit.
     fn end_visit(&mut self, now: Time, shared: &Shared);
-    /// Lets requests go on that only waited for the time.
+    /// Releases requests that were waiting for this time.
     fn release(&mut self, now: Time) {
         let _ = now;
     }
-    /// Begins the next visit, ends the one under way, or neither, as is due.
+    /// Starts the next visit or ends the active one, if due.
     fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        if self.course().must_end(now) {
+        if self.progress().must_end(now) {
             self.end_visit(now, shared);
         }
-        if self.course().must_begin(now) {
+        if self.progress().must_begin(now) {
             self.begin_visit(now, shared)?;
         }
         self.release(now);
         Ok(())
     }
-    /// A packet for `node` has arrived there. What it carries may be taken out.
+    /// Delivers a packet to `node`. Its payload may be taken out.
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram);
-    /// What is due at `node` is done.
+    /// Handles timers that are due at `node`.
     fn wake(&mut self, now: Time, node: u16);
-    /// When [`Flow::wake`] is to be called for `node`.
+    /// When to call [`Flow::wake`] for `node`.
     fn next_timeout(&self, node: u16) -> Option<Time>;
-    /// The next packet that leaves `node`, and its way. It is put among `parcels`.
-    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)>;
-    /// A packet for another node passes `node`. False where it is held back there.
+    /// The next packet that `node` sends, stored in `packet_arena`, and its direction.
+    fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<(PathDirection, Packet<PacketId>)>;
+    /// Lets `node` inspect a packet that passes it. Returns false if the node holds the packet
+    /// back.
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
         let _ = (now, node, datagram);
         true
     }
-    /// When [`Flow::act`] is to be called.
+    /// When to call [`Flow::act`].
     fn next_deadline(&self) -> Option<Time> {
-        self.course().next_deadline()
+        self.progress().next_deadline()
     }
-    /// What its finished visits left.
+    /// Results of its finished visits.
     fn into_results(self: Box<Self>) -> FlowResults;
 }
 
-/// A flow that has not begun; `index` gives its addresses and random streams.
+/// A flow that has not started. `index` determines its addresses and random streams.
 pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow>, SimError> {
     Ok(match spec.stack.clone() {
         Stack::Quic(settings) => Box::new(QuicFlow::new(spec, *settings, index, shared)?),
-        Stack::Datagrams(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
+        Stack::DatagramTraffic(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
         Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
         Stack::Program(_) => {
             return Err(SimError::Spec(format!("flow `{}` is a program, which takes real time", spec.name)));

@@ -1,12 +1,12 @@
-//! A flow that speaks QUIC: two endpoints, and a connection for each visit.
+//! QUIC flows: two endpoints, and a connection per visit.
 
-use super::course::{Returned, Told};
-use super::{Course, Flow, FlowResults, Shared};
+use super::progress::{ReverseReport, VisitReport};
+use super::{Flow, FlowProgress, FlowResults, Shared};
 use crate::app;
-use crate::datagram::{Body, Datagram, Side, Way, ecn_from_link, ecn_to_link, socket};
+use crate::datagram::{Body, Datagram, PathDirection, Role, ecn_from_link, ecn_to_link, socket};
 use crate::error::SimError;
 use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes, Series};
-use crate::parcels::{Parcel, Parcels};
+use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::account::{Account, Keep, PerAck};
@@ -30,20 +30,20 @@ use bytes::BytesMut;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Datagrams that one call for transmission may return: what segmentation offload takes at once (64 kB).
+/// Maximum number of datagrams per call: what segmentation offload takes at once (64 kB).
 const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(44).expect("44 is not zero");
-/// H3_NO_ERROR (RFC 9114 §8.1): how a client that has all it wanted leaves.
+/// H3_NO_ERROR (RFC 9114 §8.1), with which a client closes after its last object.
 const NO_ERROR: u64 = 0x100;
 
-/// A flow that speaks QUIC.
+/// A flow over QUIC.
 pub struct QuicFlow {
-    course: Course,
+    progress: FlowProgress,
     settings: Settings,
     client: Endpoint,
     server: Endpoint,
-    /// The client without and with early data; both keep the same tickets.
+    /// Client configurations without and with early data. They share their tickets.
     clients: [Client; 2],
-    /// Its tokens.
+    /// The client's tokens.
     client_tokens: Arc<TokenMemoryCache>,
     server_config: ServerConfig,
     /// What the server does with the next connection.
@@ -53,38 +53,38 @@ pub struct QuicFlow {
     last_node: u16,
     trace: bool,
     epoch: bentpipe_quic::EpochClock,
-    /// Datagrams that the stack handed over at once, until they are sent one by one.
+    /// Datagrams that the stack returned together and that are not sent yet.
     batch: Option<Batch>,
     buffer: Vec<u8>,
 }
 
-/// What client configurations are made of.
+/// Parts of a client configuration.
 struct Client {
     crypto: Arc<dyn crypto::ClientConfig>,
     initial_cids: Arc<dyn Fn() -> ConnectionId + Send + Sync>,
 }
 
-/// The connection of the visit under way.
+/// The connection of the active visit.
 struct Running {
     conn: Conn,
-    /// Watches the data's sender.
+    /// Records the data's sender.
     probe: Probe,
-    /// What the data's sender knows of the path, where it keeps notes.
+    /// What the data's sender knows about the path, if it remembers paths.
     notes: Option<PathNotes>,
-    /// What became of the client's token, where tokens are exchanged.
+    /// Outcome of the client's token, if tokens are exchanged.
     verdict: Option<Verdict>,
-    /// Notes of the credit for the data.
+    /// Flow-control record of the data.
     credit: CreditReport,
-    /// The server's connection, once there is one.
+    /// The server's connection, once it exists.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
-    accounts: Accounts,
+    accounts: ConnectionTraffic,
 }
 
-/// Accounts of a connection's packets.
-struct Accounts {
+/// Packet statistics of a connection.
+struct ConnectionTraffic {
     receiver: Account,
-    /// Of the data's sender, where series are recorded.
+    /// Those of the data's sender, if time series are recorded.
     sender: Option<Account>,
 }
 
@@ -97,7 +97,7 @@ struct Batch {
 }
 
 impl Running {
-    /// What both ends know of the path now.
+    /// What both ends know about the path.
     fn path(&self, direction: Direction) -> PathOutcome {
         let known = self.notes.as_ref().map(PathNotes::knowledge).unwrap_or_default();
         let receiver = match direction {
@@ -117,14 +117,14 @@ impl Running {
     }
 }
 
-impl Accounts {
+impl ConnectionTraffic {
     fn new(record: bool) -> Self {
         let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
         Self { receiver: Account::new(keep), sender: record.then(|| Account::new(Keep::Numbers)) }
     }
 
-    /// What they counted.
-    fn returned(&self) -> Returned {
+    /// Their counters.
+    fn reverse(&self) -> ReverseReport {
         let books = self.receiver.take();
         let mut series = Vec::new();
         let mut add = |name, unit, points| series.push(Series { name, unit, points });
@@ -134,7 +134,7 @@ impl Accounts {
         }
         add("data_per_ack", "packets", books.per_ack.map(PerAck::into_points).unwrap_or_default());
         add("ack_frame_bytes", "bytes", books.ack_frame_bytes.unwrap_or_default());
-        Returned {
+        ReverseReport {
             acknowledgements: Some(Acknowledgements {
                 packets: books.acks,
                 only: books.acks_only,
@@ -148,7 +148,7 @@ impl Accounts {
 }
 
 impl QuicFlow {
-    /// A flow that has not begun; `index` gives its addresses and random streams.
+    /// A flow that has not started. `index` determines its addresses and random streams.
     pub fn new(spec: FlowSpec, settings: Settings, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let seed = |purpose: &str| shared.seed_bytes(&format!("flow/{}/{purpose}", spec.name));
         let alpn = match settings.http {
@@ -177,7 +177,7 @@ impl QuicFlow {
             let mut config = EndpointConfig::default();
             config
                 .rng_seed(Some(seed(side)))
-                // A packet with the fixed bit cleared at random (RFC 9287) would differ from run to run in nothing but that.
+                // A randomly cleared fixed bit (RFC 9287) would make runs differ for no reason.
                 .grease_quic_bit(false)
                 .cid_generator(Arc::new(move || Box::new(seeded::SeededCids::new(cid_seed))));
             let payload = settings.max_mtu.max(settings.initial_mtu);
@@ -211,59 +211,59 @@ impl QuicFlow {
             batch: None,
             buffer: Vec::new(),
             settings,
-            course: Course::new(spec, index),
+            progress: FlowProgress::new(spec, index),
         })
     }
 
-    fn socket(&self, side: Side) -> std::net::SocketAddr {
-        socket(self.course.index, side, self.course.terminal())
+    fn socket(&self, side: Role) -> std::net::SocketAddr {
+        socket(self.progress.index, side, self.progress.terminal())
     }
 
-    fn side(&self, node: u16) -> Side {
-        if node == 0 { Side::Client } else { Side::Server }
+    fn side(&self, node: u16) -> Role {
+        if node == 0 { Role::Client } else { Role::Server }
     }
 
-    /// The endpoint at `node`, of the two nodes that have one.
+    /// The endpoint at `node`, one of the two nodes that have one.
     fn endpoint(&mut self, node: u16) -> &mut Endpoint {
         if node == 0 { &mut self.client } else { &mut self.server }
     }
 
-    /// What the trace of one end of a visit is called.
+    /// Name of the qlog of one end of a visit.
     fn qlog_name(&self, visit: u32, side: &str) -> String {
-        format!("{}-visit{visit}-{side}", self.course.spec.name)
+        format!("{}-visit{visit}-{side}", self.progress.spec.name)
     }
 
-    /// What a connection's sender on `side` is told, and what goes with the connection.
+    /// Configuration of a sender at `side`, and what belongs to its connection.
     fn endpoint_parts(
         &self,
-        side: Side,
+        side: Role,
         (probe, credit): (&Probe, &CreditReport),
         sink: Option<&QlogSink>,
-        accounts: &Accounts,
+        accounts: &ConnectionTraffic,
         now: Time,
         shared: &Shared,
     ) -> Result<(TransportConfig, Attached), SimError> {
-        let fail = |source| SimError::Settings { flow: self.course.spec.name.clone(), source };
+        let fail = |source| SimError::Settings { flow: self.progress.spec.name.clone(), source };
         let settings = &self.settings;
         let mut transport = settings.transport().map_err(fail)?;
         let mut controller = settings.controller().map_err(fail)?;
-        if self.course.data_way().is_some_and(|way| way.source() == side) {
-            controller = controller.with_hints(self.course.hints.clone());
+        if self.progress.data_direction().is_some_and(|toward| toward.source() == side) {
+            controller = controller.with_hints(self.progress.hints.clone());
         }
         let peer = self.socket(side.peer()).ip();
         let host = shared.hosts.get(match side {
-            Side::Server => &self.course.spec.server,
-            Side::Client => &self.course.spec.name,
+            Role::Server => &self.progress.spec.server,
+            Role::Client => &self.progress.spec.name,
         })?;
         let by_token = controller.keeps_notes() && settings.resume_via == ResumeVia::Token;
         let remembered = controller
             .keeps_notes()
             .then(|| {
-                // One of a kind in the run: flow, visit and side.
+                // Unique in the run: flow, visit and side.
                 let holder =
-                    Holder((self.course.index as u64) << 32 | u64::from(self.course.visit()) << 1 | side as u64);
+                    Holder((self.progress.index as u64) << 32 | u64::from(self.progress.visit()) << 1 | side as u64);
                 match side {
-                    Side::Server if by_token => Ok(Remembered::without_store()),
+                    Role::Server if by_token => Ok(Remembered::without_store()),
                     _ => host.memory.begin(peer, holder, now),
                 }
             })
@@ -273,15 +273,15 @@ impl QuicFlow {
         let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
         settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
-            (Side::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
-            (Side::Client, _) if by_token => {
+            (Role::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
+            (Role::Client, _) if by_token => {
                 let windows = ClientWindows { present: settings.connection_window, most: settings.credit.most };
-                Some(Tokens::client(&host.kept, &self.course.spec.server, windows))
+                Some(Tokens::client(&host.kept, &self.progress.spec.server, windows))
             }
             _ => None,
         };
-        // A client that sends knows nothing of other clients behind its address.
-        let starting = (side == Side::Server && controller.wants_permit()).then(|| host.gate.ticket(peer));
+        // A sending client does not know other clients behind its address.
+        let starting = (side == Role::Server && controller.wants_permit()).then(|| host.gate.ticket(peer));
         let ticket = starting.clone();
         let make: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
@@ -297,7 +297,7 @@ impl QuicFlow {
         if let Some(sink) = sink {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        let receives = self.course.data_way().is_some_and(|way| way.source() != side);
+        let receives = self.progress.data_direction().is_some_and(|toward| toward.source() != side);
         let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
             .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
         let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
@@ -317,10 +317,10 @@ impl QuicFlow {
         Ok((transport, attached))
     }
 
-    /// The position of what the data's sender has sent, where `way` is the data's and it is recorded.
-    fn position(&self, way: Way) -> f64 {
+    /// Position of the data's sender, if `toward` is its direction and time series are recorded.
+    fn position(&self, toward: PathDirection) -> f64 {
         match &self.running {
-            Some(running) if self.trace && self.course.data_way() == Some(way) => {
+            Some(running) if self.trace && self.progress.data_direction() == Some(toward) => {
                 running.probe.record().bytes_sent as f64
             }
             _ => 0.0,
@@ -329,31 +329,31 @@ impl QuicFlow {
 }
 
 impl Flow for QuicFlow {
-    fn course(&self) -> &Course {
-        &self.course
+    fn progress(&self) -> &FlowProgress {
+        &self.progress
     }
 
-    fn course_mut(&mut self) -> &mut Course {
-        &mut self.course
+    fn progress_mut(&mut self) -> &mut FlowProgress {
+        &mut self.progress
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        let (visit, progress) = self.course.begin(now, shared);
-        let number = self.course.visit();
-        let trace = shared.trace && visit.reported;
+        let (visit, progress) = self.progress.begin(now, shared);
+        let number = self.progress.visit();
+        let trace = shared.trace && visit.measured;
         let record = |direction| Probe::new(trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
         let credit = CreditReport::new(self.settings.connection_window, trace);
-        let sinks = (shared.qlog && visit.reported).then(|| {
+        let sinks = (shared.qlog && visit.measured).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))
         });
-        let accounts = Accounts::new(trace);
+        let accounts = ConnectionTraffic::new(trace);
         let (server_settings, client_settings) = (self.settings.clone(), self.settings.clone());
 
         let server_sink = sinks.as_ref().map(|sinks| &sinks.1);
         let (transport, attached) =
-            self.endpoint_parts(Side::Server, (&server_probe, &credit), server_sink, &accounts, now, shared)?;
+            self.endpoint_parts(Role::Server, (&server_probe, &credit), server_sink, &accounts, now, shared)?;
         let mut config = self.server_config.clone();
         config.transport_config(Arc::new(transport));
         if let Some(watch) = &attached.watch {
@@ -376,7 +376,7 @@ impl Flow for QuicFlow {
 
         let client_sink = sinks.as_ref().map(|sinks| &sinks.0);
         let (transport, attached) =
-            self.endpoint_parts(Side::Client, (&client_probe, &credit), client_sink, &accounts, now, shared)?;
+            self.endpoint_parts(Role::Client, (&client_probe, &credit), client_sink, &accounts, now, shared)?;
         let Client { crypto, initial_cids } = &self.clients[usize::from(visit.handshake == Handshake::ZeroRtt)];
         let crypto = attached.watch.as_ref().map_or_else(|| crypto.clone(), |watch| watch.client(crypto.clone()));
         let mut config = ClientConfig::new(crypto);
@@ -386,13 +386,13 @@ impl Flow for QuicFlow {
             .transport_config(Arc::new(transport));
         let client_progress = progress.clone();
         let client_notes = notes(&attached);
-        let remote = self.socket(Side::Server);
+        let remote = self.socket(Role::Server);
         let conn = self
             .client
             .connect(now, config, remote, app::SERVER_NAME, attached, move |conn| {
                 app::client(conn, &client_settings, client_progress)
             })
-            .map_err(|error| SimError::Connect { flow: self.course.spec.name.clone(), reason: error.to_string() })?;
+            .map_err(|error| SimError::Connect { flow: self.progress.spec.name.clone(), reason: error.to_string() })?;
         if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
             progress.failed("0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned());
         }
@@ -409,27 +409,27 @@ impl Flow for QuicFlow {
         let mut qlog = Vec::new();
         if let Some((client, server)) = &running.sinks {
             for (side, sink) in [("client", client), ("server", server)] {
-                qlog.push(QlogFile { name: self.qlog_name(self.course.visit(), side), bytes: sink.take() });
+                qlog.push(QlogFile { name: self.qlog_name(self.progress.visit(), side), bytes: sink.take() });
             }
         }
-        let direction = self.course.visit_under_way().map_or(Direction::Download, |visit| visit.direction);
-        let lasts = self.course.ends().is_some();
-        let told = Told {
+        let direction = self.progress.current_visit().map_or(Direction::Download, |visit| visit.direction);
+        let duration = self.progress.ends().is_some();
+        let report = VisitReport {
             transport: "quic",
             connections: 1,
             handshake: running.conn.connected_at(),
             record: &mut running.probe.record(),
             path: running.path(direction),
             pep: None,
-            returned: running.accounts.returned(),
+            reverse: running.accounts.reverse(),
             credit: Some(running.credit.clone()),
             qlog,
         };
-        self.course.end(now, shared, told);
+        self.progress.end(now, shared, report);
         running.conn.close(NO_ERROR, b"");
         self.client.wake(now);
-        if lasts {
-            // Time is over at both ends: what is on the way then comes to nobody.
+        if duration {
+            // The visit ends at both ends at once: packets in flight have no receiver.
             if let Some(conn) = &*running.server_conn.lock().unwrap_or_else(PoisonError::into_inner) {
                 conn.close(NO_ERROR, b"");
             }
@@ -438,7 +438,7 @@ impl Flow for QuicFlow {
     }
 
     fn release(&mut self, now: Time) {
-        if self.course.progress().is_some_and(|progress| progress.release(now)) {
+        if self.progress.progress().is_some_and(|progress| progress.release(now)) {
             self.client.wake(now);
         }
     }
@@ -465,12 +465,18 @@ impl Flow for QuicFlow {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let pending = self.course.progress().and_then(crate::progress::Progress::next_release);
-        [self.course.next_deadline(), pending].into_iter().flatten().min()
+        let pending = self.progress.progress().and_then(crate::visit_progress::VisitProgress::next_release);
+        [self.progress.next_deadline(), pending].into_iter().flatten().min()
     }
 
-    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
-        let (way, to) = if node == 0 { (Way::Up, self.last_node) } else { (Way::Down, 0) };
+    fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<(PathDirection, Packet<PacketId>)> {
+        let (toward, to) =
+            if node == 0 { (PathDirection::ToServer, self.last_node) } else { (PathDirection::ToClient, 0) };
         if self.batch.is_none() {
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
@@ -478,7 +484,7 @@ impl Flow for QuicFlow {
             let batch = transmit.map(|transmit| Batch {
                 data: BytesMut::from(&buffer[..]),
                 transmit,
-                position: self.position(way),
+                position: self.position(toward),
             });
             self.buffer = buffer;
             self.batch = batch;
@@ -498,14 +504,14 @@ impl Flow for QuicFlow {
             total: u64::from(bytes),
             ..ReturnBytes::default()
         };
-        self.course.count_sent(now, way, layers);
-        let (flow, visit) = (self.course.index as u32, self.course.visit());
-        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Udp(segment) });
-        Some((way, Packet { bytes, ecn, payload }))
+        self.progress.count_sent(now, toward, layers);
+        let (flow, visit) = (self.progress.index as u32, self.progress.visit());
+        let payload = packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Udp(segment) });
+        Some((toward, Packet { bytes, ecn, payload }))
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {
-        self.course.into_results()
+        self.progress.into_results()
     }
 }
 

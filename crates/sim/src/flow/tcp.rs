@@ -1,51 +1,51 @@
-//! A flow that speaks TCP: for each visit, the connections that its exchanges want, and the proxies that split them.
+//! TCP flows: the connections that the exchanges of a visit need, and the proxies that split them.
 
-use super::course::Told;
-use super::segments::Segments;
-use super::{Course, Flow, FlowResults, Shared};
-use crate::datagram::{Body, Datagram, Side, Way, socket};
+use super::progress::VisitReport;
+use super::tcp_acks::TcpAckCounter;
+use super::{Flow, FlowProgress, FlowResults, Shared};
+use crate::datagram::{Body, Datagram, PathDirection, Role, socket};
 use crate::error::SimError;
-use crate::lines::{Line, Lines, earlier};
 use crate::outcome::{PathOutcome, ReturnBytes};
-use crate::parcels::{Parcel, Parcels};
+use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
+use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{FastStart, PathNotes, Prepared};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::{Handshake, Remembered, StartTicket};
-use bentpipe_tcp::http::{self, Exchange, Note, Opening};
-use bentpipe_tcp::{End, MakeController};
+use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
+use bentpipe_tcp::{CloseReason, MakeController};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
-/// A flow that speaks TCP.
+/// A flow over TCP.
 pub struct TcpFlow {
-    course: Course,
+    progress: FlowProgress,
     stack: TcpStack,
     controller: Prepared,
-    lines: Lines,
+    tcp_connections: TcpConnections,
     running: Option<Running>,
-    /// A visit has left a TLS ticket with the client.
+    /// True if an earlier visit has left a TLS ticket with the client.
     has_ticket: bool,
     last_node: u16,
 }
 
-/// The visit under way.
+/// The active visit.
 struct Running {
     exchange: Exchange,
     /// When TLS was ready at the client.
     ready: Option<Time>,
-    /// What the data's sender has to do with the memory of paths: one for each connection.
+    /// Path leases of the data's sender: one per connection.
     remembered: Vec<Remembered>,
     tickets: Vec<StartTicket>,
-    /// HTTP's own windows hold data back since then.
+    /// Since when HTTP flow control has blocked the data.
     blocked_since: Option<Time>,
     blocked: Span,
     starting: Starting,
-    segments: Segments,
+    segments: TcpAckCounter,
 }
 
-/// What a connection that begins later in the visit needs.
+/// What a connection that opens later in the visit needs.
 struct Starting {
     hosts: crate::hosts::Host,
     peer: std::net::IpAddr,
@@ -54,45 +54,46 @@ struct Starting {
 }
 
 impl TcpFlow {
-    /// A flow that has not begun; `index` gives its addresses and random streams.
+    /// A flow that has not started. `index` determines its addresses and random streams.
     pub fn new(spec: FlowSpec, stack: TcpStack, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Spec(format!("flow `{}`: {reason}", spec.name));
         let controller = stack.congestion.prepare().map_err(|error| wrong(error.to_string()))?;
-        let lines = Lines::new(&stack, shared.last_node).map_err(wrong)?;
+        let tcp_connections = TcpConnections::new(&stack, shared.last_node).map_err(wrong)?;
         Ok(Self {
-            course: Course::new(spec, index),
+            progress: FlowProgress::new(spec, index),
             stack,
             controller,
-            lines,
+            tcp_connections,
             running: None,
             has_ticket: false,
             last_node: shared.last_node,
         })
     }
 
-    /// The controller of a connection that begins now, at the data's sender, and of the other end.
+    /// Controllers of a new connection: client, then server.
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
-        let Self { running, controller, course, .. } = self;
+        let Self { running, controller, progress, .. } = self;
         let prepared = controller.clone();
         let plain: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
         let Some(running) = running else { return [plain.clone(), plain] };
         let Starting { hosts, peer, direction, .. } = &running.starting;
         let mut notes: Option<PathNotes> = None;
         if controller.keeps_notes() {
-            // One of a kind in the run: flow, visit, connection; QUIC flows use the lowest bit for the side.
+            // Unique in the run: flow, visit, connection. QUIC flows use the lowest bit for the
+            // side.
             let holder =
-                Holder((course.index as u64) << 32 | u64::from(course.visit()) << 12 | (number as u64) << 1 | 1);
-            // A memory that fails is no reason not to connect.
+                Holder((progress.index as u64) << 32 | u64::from(progress.visit()) << 12 | (number as u64) << 1 | 1);
+            // A failing store must not prevent a connection.
             if let Ok(remembered) = hosts.memory.begin(*peer, holder, now) {
                 notes = Some(remembered.notes());
                 running.remembered.push(remembered);
             }
         }
-        // A client that sends knows nothing of other clients behind its address.
+        // A sending client does not know other clients behind its address.
         let wants_permit = *direction == Direction::Download && controller.wants_permit();
         let ticket = wants_permit.then(|| hosts.gate.ticket(*peer));
         running.tickets.extend(ticket.clone());
-        let prepared = controller.with_hints(course.hints.clone());
+        let prepared = controller.with_hints(progress.hints.clone());
         let sender: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
             prepared.make(setup, fast, notes.clone())
@@ -107,25 +108,25 @@ impl TcpFlow {
     fn open(&mut self, now: Time, number: usize) {
         let make = self.controllers(now, number);
         let Some(running) = &self.running else { return };
-        self.lines.open(now, make, running.starting.direction, running.starting.trace && number == 0);
+        self.tcp_connections.open(now, make, running.starting.direction, running.starting.trace && number == 0);
     }
 
-    /// Lets the applications of one side act on what has happened there.
-    fn drive(&mut self, now: Time, side: Side) {
+    /// Lets the applications at one side react.
+    fn drive(&mut self, now: Time, side: Role) {
         let at = http_side(side);
         loop {
             while let Some(number) = self.running.as_mut().and_then(|running| running.exchange.poll_open(now)) {
                 self.open(now, number);
             }
-            let alone = self.lines.len() == 1;
+            let alone = self.tcp_connections.len() == 1;
             let mut again = false;
-            let (Some(running), Some(progress)) = (&mut self.running, self.course.progress()) else { return };
+            let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else { return };
             let mut blocked = false;
-            for (number, line) in self.lines.iter_mut().enumerate() {
-                let Line { client, server, opened, .. } = line;
+            for (number, line) in self.tcp_connections.iter_mut().enumerate() {
+                let TcpConnection { client, server, opened, .. } = line;
                 let (end, opened) = match side {
-                    Side::Client => (client, &mut opened[0]),
-                    Side::Server => (server, &mut opened[1]),
+                    Role::Client => (client, &mut opened[0]),
+                    Role::Server => (server, &mut opened[1]),
                 };
                 if !*opened && end.is_open() {
                     *opened = true;
@@ -140,9 +141,9 @@ impl TcpFlow {
                     again |= !alone;
                 }
                 match end.end() {
-                    Some(End::Reset) => progress.failed(format!("connection {number} was reset")),
-                    Some(End::TimedOut) => progress.failed(format!("connection {number} timed out")),
-                    Some(End::Closed) | None => {}
+                    Some(CloseReason::Reset) => progress.failed(format!("connection {number} was reset")),
+                    Some(CloseReason::TimedOut) => progress.failed(format!("connection {number} timed out")),
+                    Some(CloseReason::Closed) | None => {}
                 }
                 loop {
                     let room = end.room();
@@ -154,7 +155,7 @@ impl TcpFlow {
                 }
                 blocked |= running.exchange.is_blocked(number, at);
             }
-            if side == Way::of(running.starting.direction).source() {
+            if side == PathDirection::of(running.starting.direction).source() {
                 match (blocked, running.blocked_since) {
                     (true, None) => running.blocked_since = Some(now),
                     (false, Some(since)) => {
@@ -164,13 +165,13 @@ impl TcpFlow {
                     _ => {}
                 }
             }
-            while let Some(note) = running.exchange.poll_note() {
-                again |= !matches!(note, Note::Received(..));
+            while let Some(note) = running.exchange.poll_event() {
+                again |= !matches!(note, ExchangeEvent::Received(..));
                 match note {
-                    Note::Ready => running.ready = Some(now),
-                    Note::Started(index) => progress.started(index, now),
-                    Note::Received(index, bytes) => progress.received(index, bytes as usize, now),
-                    Note::Ended(index) => progress.ended(index, now),
+                    ExchangeEvent::Ready => running.ready = Some(now),
+                    ExchangeEvent::Started(index) => progress.started(index, now),
+                    ExchangeEvent::Received(index, bytes) => progress.received(index, bytes as usize, now),
+                    ExchangeEvent::Ended(index) => progress.ended(index, now),
                 }
             }
             if !again {
@@ -179,26 +180,26 @@ impl TcpFlow {
         }
     }
 
-    fn side(&self, node: u16) -> Option<Side> {
+    fn side(&self, node: u16) -> Option<Role> {
         match node {
-            0 => Some(Side::Client),
-            node if node == self.last_node => Some(Side::Server),
+            0 => Some(Role::Client),
+            node if node == self.last_node => Some(Role::Server),
             _ => None,
         }
     }
 }
 
 impl Flow for TcpFlow {
-    fn course(&self) -> &Course {
-        &self.course
+    fn progress(&self) -> &FlowProgress {
+        &self.progress
     }
 
-    fn course_mut(&mut self) -> &mut Course {
-        &mut self.course
+    fn progress_mut(&mut self) -> &mut FlowProgress {
+        &mut self.progress
     }
 
     fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        let (visit, progress) = self.course.begin(now, shared);
+        let (visit, progress) = self.progress.begin(now, shared);
         let opening = match (visit.handshake, self.has_ticket) {
             (Handshake::ZeroRtt, true) => Opening::EarlyData,
             (Handshake::OneRtt, true) => Opening::Resumed,
@@ -208,10 +209,10 @@ impl Flow for TcpFlow {
                 Opening::Full
             }
         };
-        let side = Way::of(visit.direction).source();
+        let side = PathDirection::of(visit.direction).source();
         let host = match side {
-            Side::Server => &self.course.spec.server,
-            Side::Client => &self.course.spec.name,
+            Role::Server => &self.progress.spec.server,
+            Role::Client => &self.progress.spec.name,
         };
         self.running = Some(Running {
             exchange: exchange(&self.stack.http, opening, &visit),
@@ -220,16 +221,16 @@ impl Flow for TcpFlow {
             tickets: Vec::new(),
             blocked_since: None,
             blocked: Span::ZERO,
-            segments: Segments::new(shared.trace && visit.reported),
+            segments: TcpAckCounter::new(shared.trace && visit.measured),
             starting: Starting {
                 hosts: shared.hosts.get(host)?,
-                peer: socket(self.course.index, side.peer(), self.course.terminal()).ip(),
-                trace: shared.trace && visit.reported,
+                peer: socket(self.progress.index, side.peer(), self.progress.terminal()).ip(),
+                trace: shared.trace && visit.measured,
                 direction: visit.direction,
             },
         });
-        self.lines.begin(now);
-        self.drive(now, Side::Client);
+        self.tcp_connections.begin(now);
+        self.drive(now, Role::Client);
         Ok(())
     }
 
@@ -237,19 +238,19 @@ impl Flow for TcpFlow {
         let Some(running) = self.running.take() else { return };
         running.tickets.iter().for_each(StartTicket::leave);
         for remembered in &running.remembered {
-            // As with a server: a store that fails is no reason to end anything.
+            // As on a server, a failing store ends nothing.
             let _ = remembered.settle(true);
         }
         let known = running.remembered.first().map(|first| first.notes().knowledge()).unwrap_or_default();
-        let probe = self.lines.record();
+        let probe = self.tcp_connections.record();
         let mut record = probe.record();
         let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
         record.window_blocked += running.blocked + blocked_since;
         self.has_ticket |= running.ready.is_some();
-        let returned = running.segments.returned(record.series.as_ref());
-        let told = Told {
+        let reverse = running.segments.reverse(record.series.as_ref());
+        let report = VisitReport {
             transport: "tcp",
-            connections: self.lines.len(),
+            connections: self.tcp_connections.len(),
             handshake: running.ready,
             record: &mut record,
             path: PathOutcome {
@@ -259,24 +260,25 @@ impl Flow for TcpFlow {
                 retreated: known.offered.map(|_| known.retreated),
                 token: None,
             },
-            pep: self.lines.pep_outcome(running.starting.direction),
-            returned,
+            pep: self.tcp_connections.pep_outcome(running.starting.direction),
+            reverse,
             credit: None,
             qlog: Vec::new(),
         };
-        self.course.end(now, shared, told);
-        self.lines.end();
+        self.progress.end(now, shared, report);
+        self.tcp_connections.end();
     }
 
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
         let Body::Tcp { connection, segment } = &datagram.body else { return };
-        // What is left of an earlier visit finds nobody.
-        if datagram.visit != self.course.visit() {
+        // Packets of an earlier visit have no receiver.
+        if datagram.visit != self.progress.visit() {
             return;
         }
-        self.lines.deliver(now, node, datagram.way, *connection, segment, ecn);
+        self.tcp_connections.deliver(now, node, datagram.toward, *connection, segment, ecn);
         if let Some(side) = self.side(node) {
-            if let (Some(running), true) = (&mut self.running, self.course.data_way() == Some(datagram.way)) {
+            if let (Some(running), true) = (&mut self.running, self.progress.data_direction() == Some(datagram.toward))
+            {
                 running.segments.arrived(now, segment);
             }
             self.drive(now, side);
@@ -284,9 +286,9 @@ impl Flow for TcpFlow {
     }
 
     fn wake(&mut self, now: Time, node: u16) {
-        self.lines.wake(now, node);
+        self.tcp_connections.wake(now, node);
         if let Some(side) = self.side(node) {
-            if let (Side::Client, Some(running)) = (side, &mut self.running) {
+            if let (Role::Client, Some(running)) = (side, &mut self.running) {
                 running.exchange.handle_timeout(now);
             }
             self.drive(now, side);
@@ -294,29 +296,35 @@ impl Flow for TcpFlow {
     }
 
     fn next_timeout(&self, node: u16) -> Option<Time> {
-        let lines = self.lines.next_timeout(node);
+        let tcp_connections = self.tcp_connections.next_timeout(node);
         match &self.running {
-            Some(running) if node == 0 => earlier(lines, running.exchange.next_timeout()),
-            _ => lines,
+            Some(running) if node == 0 => earliest(tcp_connections, running.exchange.next_timeout()),
+            _ => tcp_connections,
         }
     }
 
-    fn poll_transmit(&mut self, now: Time, node: u16, parcels: &mut Parcels) -> Option<(Way, Packet<Parcel>)> {
-        // Asked after each segment, and a receiver that holds its acknowledgement back has nothing to say half of the time.
-        if self.lines.is_quiet(now, node) {
+    fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<(PathDirection, Packet<PacketId>)> {
+        // Called after each segment, while a receiver that delays its ACK often has nothing to
+        // send.
+        if self.tcp_connections.is_quiet(now, node) {
             return None;
         }
-        let (connection, way, to, transmit) = self.lines.poll_transmit(now, node)?;
+        let (connection, toward, to, transmit) = self.tcp_connections.poll_transmit(now, node)?;
         let segment = transmit.segment;
         let bytes = segment.bytes();
         let mut position = 0.0;
         if self.side(node).is_some() {
-            if let (Some(running), true) = (&mut self.running, self.course.data_way() != Some(way)) {
+            if let (Some(running), true) = (&mut self.running, self.progress.data_direction() != Some(toward)) {
                 running.segments.sent(now, &segment);
             }
-            self.course.count_sent(
+            self.progress.count_sent(
                 now,
-                way,
+                toward,
                 ReturnBytes {
                     ip: u64::from(segment.ip_bytes()),
                     tcp: u64::from(segment.tcp_bytes()),
@@ -327,24 +335,27 @@ impl Flow for TcpFlow {
                 },
             );
         }
-        if self.running.as_ref().is_some_and(|running| running.starting.trace) && self.course.data_way() == Some(way) {
-            position = self.lines.position(connection);
+        if self.running.as_ref().is_some_and(|running| running.starting.trace)
+            && self.progress.data_direction() == Some(toward)
+        {
+            position = self.tcp_connections.position(connection);
         }
-        let (flow, visit) = (self.course.index as u32, self.course.visit());
-        let payload = parcels.put(Datagram { flow, visit, way, to, position, body: Body::Tcp { connection, segment } });
-        Some((way, Packet { bytes, ecn: transmit.ecn, payload }))
+        let (flow, visit) = (self.progress.index as u32, self.progress.visit());
+        let payload =
+            packet_arena.put(Datagram { flow, visit, toward, to, position, body: Body::Tcp { connection, segment } });
+        Some((toward, Packet { bytes, ecn: transmit.ecn, payload }))
     }
 
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
-        if !self.lines.filters(node, datagram.way) || datagram.visit != self.course.visit() {
+        if !self.tcp_connections.filters(node, datagram.toward) || datagram.visit != self.progress.visit() {
             return true;
         }
         let Body::Tcp { connection, segment } = &datagram.body else { return true };
-        self.lines.filter(now, *connection, *segment).is_some()
+        self.tcp_connections.filter(now, *connection, *segment).is_some()
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {
-        self.course.into_results()
+        self.progress.into_results()
     }
 }
 
@@ -357,9 +368,9 @@ fn exchange(settings: &http::Settings, opening: Opening, visit: &Visit) -> Excha
     Exchange::new(settings, opening, visit.direction == Direction::Upload, objects.collect())
 }
 
-fn http_side(side: Side) -> http::Side {
+fn http_side(side: Role) -> http::Role {
     match side {
-        Side::Client => http::Side::Client,
-        Side::Server => http::Side::Server,
+        Role::Client => http::Role::Client,
+        Role::Server => http::Role::Server,
     }
 }

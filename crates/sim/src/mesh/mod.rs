@@ -1,76 +1,79 @@
-//! A network of satellites and stations: each link a queue of its own, and each node forwards by the routes of the moment.
+//! A network of satellites and stations: each link a queue of its own, and each node forwards by
+//! the routes of the moment.
 //!
-//! Nodes are numbered as the network numbers them; a flow's own nodes are 0, its client, and 1, its server. What each node does with a packet is looked up in a
-//! table of node and destination that is emptied when routes change, and filled again as packets ask.
+//! Nodes are numbered as the network numbers them; a flow's own nodes are 0, its client, and 1, its
+//! server. What each node does with a packet is looked up in a table of node and destination that
+//! is emptied when routes change, and filled again as packets ask.
 
-mod foresight;
-mod outs;
-mod rooms;
+mod egress;
+mod handover_buffers;
+mod path_predictor;
 
-use crate::checks::{LinkAccount, VisitAccount};
+use crate::checks::{LinkAudit, VisitAudit};
 use crate::error::SimError;
 use crate::flow::Flow;
-use crate::links::LinkState;
-use crate::lost::Lost;
-use crate::net::{Moved, Net, Next};
+use crate::link_state::LinkState;
+use crate::loss_reason::LossReason;
 use crate::outcome::{FlowOutcome, PathTrace};
-use crate::parcels::{Parcel, Parcels};
+use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{Direction, FlowSpec, HandoverLoss, MeshSpec, RunSpec, Stack};
-use bentpipe_link::{DelayLaw, DropCause, Packet};
-use bentpipe_orbit::{Changes, Guide, Network, Node, Path, Routes, SPEED_OF_LIGHT};
+use bentpipe_link::{DropCause, Packet};
+use bentpipe_orbit::{Changes, Network, Node, Path, RouteTimeline, Routes, SPEED_OF_LIGHT};
 use bentpipe_units::{Span, Time};
-use foresight::Foresight;
-use outs::Outs;
-use rooms::Rooms;
+use egress::Egress;
+use handover_buffers::HandoverBuffers;
+use path_predictor::PathPredictor;
 
-/// How many links a packet may enter: the default time to live of IP, which counts forwarders (IANA, IP option numbers: 64).
+/// Maximum number of links that a packet may enter: the default IP time to live (IANA, IP option
+/// numbers: 64).
 const HOP_LIMIT: u8 = 64;
-/// In the table: nobody has asked yet.
-const UNKNOWN: u32 = u32::MAX;
-/// In the table: there is no way.
-const NOWHERE: u32 = u32::MAX - 1;
+/// Table entry that has not been looked up yet.
+const NOT_LOOKED_UP: u32 = u32::MAX;
+/// Table entry without a route.
+const NO_ROUTE: u32 = u32::MAX - 1;
 
-/// Where one flow's ends are.
+/// Location of a flow's ends.
 pub struct Ends {
-    /// The client's station and the server's, by index.
+    /// Stations of client and server.
     stations: [usize; 2],
     nodes: [Node; 2],
-    /// Their numbers among the destinations of routes.
+    /// Their indices among the destinations of routes.
     destinations: [usize; 2],
-    /// Whether the client is the receiver of the data of the first visit.
+    /// True if the first visit is a download.
     download: bool,
 }
 
 impl Ends {
-    /// The way that the flow's data takes.
+    /// The path of the flow's data.
     fn data_path(&self, routes: &Routes) -> Option<Path> {
         let to = usize::from(!self.download);
         routes.path(self.nodes[1 - to], self.destinations[to])
     }
 }
 
-/// A network of satellites and stations at work.
+/// A network of satellites and stations.
 pub struct Mesh {
     spec: MeshSpec,
-    guide: Guide,
-    foresight: Option<Foresight>,
+    timeline: RouteTimeline,
+    path_predictor: Option<PathPredictor>,
     rtt: Span,
     flows: Vec<Ends>,
-    outs: Outs,
-    /// By destination and node: the out that a packet takes, [`UNKNOWN`] or [`NOWHERE`].
+    egress: Egress,
+    /// By destination and node: the egress port of a packet, [`NOT_LOOKED_UP`] or [`NO_ROUTE`].
     table: Vec<u32>,
     nodes: usize,
-    /// Counts moves of the guide.
+    /// Number of steps of the timeline so far.
     step: u32,
-    /// By station: until when it is silent.
-    silent: Vec<Time>,
-    rooms: Rooms,
-    /// The way of each flow's data so far, where it is recorded.
+    /// End of the outage of each station.
+    outage_until: Vec<Time>,
+    handover_buffers: HandoverBuffers,
+    /// The paths of the flows' data so far, if recorded.
     paths: Option<Vec<PathTrace>>,
 }
 
 impl Mesh {
-    /// The network of `spec` at the beginning of the run.
+    /// The network of `spec` at the start of the run.
     pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Result<Self, SimError> {
         refuse(spec)?;
         let mut destinations: Vec<Node> = Vec::new();
@@ -88,99 +91,109 @@ impl Mesh {
             let download = flow.visits.first().is_none_or(|visit| visit.direction == Direction::Download);
             flows.push(Ends { stations, nodes, destinations: nodes.map(&mut number), download });
         }
-        // Exact steps watch the flows' own ways, there and back; those between ends of different flows concern nobody.
+        // Event-driven updates watch the flows' own paths in both directions, not those between
+        // ends of different flows.
         let ways = |flow: &Ends| [(flow.nodes[0], flow.destinations[1]), (flow.nodes[1], flow.destinations[0])];
         let watched: Vec<_> = flows.iter().flat_map(ways).collect();
-        let guide = Guide::watching(mesh.network.clone(), mesh.step, &destinations, &watched)?;
-        let foresight = mesh.hints.map(|horizon| Foresight::new(mesh, guide.clone(), horizon, &flows));
+        let timeline = RouteTimeline::watching_pairs(mesh.network.clone(), mesh.step, &destinations, &watched)?;
+        let path_predictor =
+            mesh.path_change_notice.map(|horizon| PathPredictor::new(mesh, timeline.clone(), horizon, &flows));
         let nodes = mesh.network.nodes();
         let mut made = Self {
-            outs: Outs::new(spec, mesh),
+            egress: Egress::new(spec, mesh),
             spec: mesh.clone(),
-            guide,
-            foresight,
+            timeline,
+            path_predictor,
             rtt: spec.base_rtt,
             flows,
-            table: vec![UNKNOWN; nodes * destinations.len()],
+            table: vec![NOT_LOOKED_UP; nodes * destinations.len()],
             nodes,
             step: 0,
-            silent: vec![Time::ZERO; mesh.network.stations().len()],
-            rooms: Rooms::default(),
+            outage_until: vec![Time::ZERO; mesh.network.stations().len()],
+            handover_buffers: HandoverBuffers::default(),
             paths: spec.trace.then(Vec::new),
         };
-        made.note_paths(Time::ZERO);
+        made.record_paths(Time::ZERO);
         Ok(made)
     }
 
-    /// How many links there can be: every one that some packet may take.
-    pub fn most_links(mesh: &MeshSpec) -> usize {
+    /// Upper bound of the number of links.
+    pub fn max_links(mesh: &MeshSpec) -> usize {
         let network = &mesh.network;
         let (satellites, stations) = (network.satellites(), network.stations().len());
         let down = if mesh.shared_ground { satellites } else { satellites.saturating_mul(stations) };
         (2 * (network.isls().len() + network.fibres().len())).saturating_add(stations).saturating_add(down)
     }
 
-    /// The out of `place` towards destination number `destination`, looked up in the routes; it enters the table.
+    /// Looks up the egress port of `net_node` towards destination number `destination`, and enters
+    /// it in the table.
     #[cold]
-    fn look_up(&mut self, place: u32, destination: usize, links: &mut Vec<LinkState>) -> u32 {
-        let out = match self.guide.routes().next(Node(place), destination) {
-            Some(to) => self.outs.find_or_make(&self.spec.network, Node(place), to, links),
-            None => NOWHERE,
+    fn look_up(&mut self, net_node: u32, destination: usize, links: &mut Vec<LinkState>) -> u32 {
+        let out = match self.timeline.routes().next(Node(net_node), destination) {
+            Some(to) => self.egress.find_or_make(&self.spec.network, Node(net_node), to, links),
+            None => NO_ROUTE,
         };
-        self.table[destination * self.nodes + place as usize] = out;
+        self.table[destination * self.nodes + net_node as usize] = out;
         out
     }
 
-    /// A packet has to wait for the silence of `station` to end.
+    /// Buffers a packet until the outage of `station` ends.
     #[cold]
-    fn hold(&mut self, now: Time, out: u32, station: usize, packet: &Packet<Parcel>, links: &mut [LinkState]) -> Next {
-        let out = *self.outs.get_mut(out);
+    fn hold(
+        &mut self,
+        now: Time,
+        out: u32,
+        station: usize,
+        packet: &Packet<PacketId>,
+        links: &mut [LinkState],
+    ) -> NextHop {
+        let out = *self.egress.get_mut(out);
         let state = &mut links[out.link as usize];
-        if self.rooms.hold(station, (out.from, out.to), packet, &state.model, self.rtt) {
-            return Next::Waits;
+        if self.handover_buffers.hold(station, (out.from, out.to), packet, &state.model, self.rtt) {
+            return NextHop::Waits;
         }
-        state.link.refuse(out.port as usize, packet.bytes);
-        let lost = Lost::OnLink(DropCause::QueueFull);
+        state.link.count_refused(out.port as usize, packet.bytes);
+        let lost = LossReason::OnLink(DropCause::QueueFull);
         if let Some(recorder) = &mut state.recorder {
             recorder.dropped(now, lost);
         }
-        Next::Lost(lost)
+        NextHop::Lost(lost)
     }
 
-    /// The guide has moved.
-    fn changed(&mut self, now: Time, changes: &Changes, links: &mut [LinkState], moved: &mut Moved) {
+    /// Handles a step of the timeline.
+    fn changed(&mut self, now: Time, changes: &Changes, links: &mut [LinkState], update: &mut NetworkUpdate) {
         self.step += 1;
-        for (station, silent) in self.silent.iter_mut().enumerate() {
-            *silent = self.guide.topology().silent_until(station);
+        for (station, outage_until) in self.outage_until.iter_mut().enumerate() {
+            *outage_until = self.timeline.topology().outage_until(station);
         }
-        for &(a, b) in &changes.gone {
-            self.end_link(now, a, b, links, moved);
+        for &(a, b) in &changes.removed_links {
+            self.end_link(now, a, b, links, update);
         }
-        if changes.routes || !changes.gone.is_empty() {
-            self.table.fill(UNKNOWN);
+        if changes.routes || !changes.removed_links.is_empty() {
+            self.table.fill(NOT_LOOKED_UP);
         }
         if changes.routes {
-            self.note_paths(now);
+            self.record_paths(now);
         }
     }
 
-    /// The link between `a` and `b` is no more: what has not left goes on by other ways, or is lost.
-    fn end_link(&mut self, now: Time, a: Node, b: Node, links: &mut [LinkState], moved: &mut Moved) {
+    /// Takes down the link between `a` and `b`. Packets on it are rerouted or lost.
+    fn end_link(&mut self, now: Time, a: Node, b: Node, links: &mut [LinkState], update: &mut NetworkUpdate) {
         let is_isl = [a, b].iter().all(|&node| self.spec.network.station_of(node).is_none());
-        let loss = if is_isl { HandoverLoss::Nothing } else { self.spec.handover };
-        let Moved { forward, lost, links: touched } = moved;
-        let mut taken = |node: Node, packet: Packet<Parcel>| match loss {
-            HandoverLoss::Nothing => forward.push((node.0, packet)),
-            HandoverLoss::Queued | HandoverLoss::Flying => lost.push((packet.payload, Lost::Handover)),
+        let loss = if is_isl { HandoverLoss::None } else { self.spec.handover };
+        let NetworkUpdate { forward, lost, links: touched } = update;
+        let mut taken = |node: Node, packet: Packet<PacketId>| match loss {
+            HandoverLoss::None => forward.push((node.0, packet)),
+            HandoverLoss::Queued | HandoverLoss::InFlight => lost.push((packet.payload, LossReason::Handover)),
         };
         for (from, to) in [(a, b), (b, a)] {
-            let Some(out) = self.outs.find(from, to) else { continue };
-            let out = *self.outs.get_mut(out);
+            let Some(out) = self.egress.find(from, to) else { continue };
+            let out = *self.egress.get_mut(out);
             let state = &mut links[out.link as usize];
             let LinkState { link, recorder, .. } = state;
-            link.withdraw(now, out.port as usize, loss == HandoverLoss::Flying, |packet| {
-                if let (Some(recorder), false) = (&mut *recorder, loss == HandoverLoss::Nothing) {
-                    recorder.dropped(now, Lost::Handover);
+            link.withdraw(now, out.port as usize, loss == HandoverLoss::InFlight, |packet| {
+                if let (Some(recorder), false) = (&mut *recorder, loss == HandoverLoss::None) {
+                    recorder.dropped(now, LossReason::Handover);
                 }
                 taken(from, packet);
             });
@@ -189,14 +202,14 @@ impl Mesh {
             }
             touched.push(out.link as usize);
         }
-        self.rooms.withdraw(a, b, taken);
+        self.handover_buffers.withdraw(a, b, taken);
     }
 
-    /// Writes down the ways of the flows' data that are other than before.
-    fn note_paths(&mut self, now: Time) {
+    /// Records the paths of the flows' data that have changed.
+    fn record_paths(&mut self, now: Time) {
         let Some(paths) = &mut self.paths else { return };
         for (flow, ends) in self.flows.iter().enumerate() {
-            let nodes = ends.data_path(self.guide.routes()).map(|path| path.nodes).unwrap_or_default();
+            let nodes = ends.data_path(self.timeline.routes()).map(|path| path.nodes).unwrap_or_default();
             let last = paths.iter().rev().find(|path| path.flow == flow);
             if last.is_none_or(|last| last.nodes != nodes) {
                 paths.push(PathTrace { flow, at: now, nodes });
@@ -204,14 +217,16 @@ impl Mesh {
         }
     }
 
-    /// The least time that anything takes between a flow's ends: light on a straight line, through the Earth.
+    /// The least time that anything takes between a flow's ends: light on a straight line, through
+    /// the Earth.
     ///
-    /// Fibres whose delay was given may be faster than that: what each of them can save is taken off. So is a part in ten thousand, since satellites move while
-    /// packets fly (by 7.6 km/s, a part in forty thousand of the speed of light), and a microsecond for rounding.
-    fn beeline(&self, flow: usize) -> Span {
+    /// Fibres whose delay was given may be faster than that: what each of them can save is taken
+    /// off. So is a part in ten thousand, since satellites move while packets fly (by 7.6 km/s, a
+    /// part in forty thousand of the speed of light), and a microsecond for rounding.
+    fn light_time(&self, flow: usize) -> Span {
         let network = &self.spec.network;
-        let place = |node: Node| network.station_of(node).map(|station| network.stations()[station].place.to_ecef());
-        let light = |a: Node, b: Node| match (place(a), place(b)) {
+        let position = |node: Node| network.station_of(node).map(|station| network.stations()[station].place.to_ecef());
+        let light = |a: Node, b: Node| match (position(a), position(b)) {
             (Some(a), Some(b)) => Span::from_secs_f64(a.distance_m(b) / SPEED_OF_LIGHT),
             _ => Span::ZERO,
         };
@@ -222,10 +237,10 @@ impl Mesh {
     }
 }
 
-impl Net for Mesh {
+impl PacketNetwork for Mesh {
     const LAZY: bool = true;
 
-    fn place(&self, flow: usize, node: u16) -> u32 {
+    fn net_node(&self, flow: usize, node: u16) -> u32 {
         self.flows[flow].nodes[usize::from(node)].0
     }
 
@@ -237,46 +252,45 @@ impl Net for Mesh {
     fn next(
         &mut self,
         now: Time,
-        place: u32,
-        packet: &Packet<Parcel>,
-        parcels: &mut Parcels,
+        net_node: u32,
+        packet: &Packet<PacketId>,
+        packet_arena: &mut PacketArena,
         links: &mut Vec<LinkState>,
-    ) -> Next {
-        let label = parcels.label(packet.payload);
+    ) -> NextHop {
+        let label = packet_arena.label(packet.payload);
         let ends = &self.flows[label.flow as usize];
         let to = usize::from(label.to);
-        if ends.nodes[to].0 == place {
-            return Next::Arrived(label.to);
+        if ends.nodes[to].0 == net_node {
+            return NextHop::Arrived(label.to);
         }
         let destination = ends.destinations[to];
-        let mut number = self.table[destination * self.nodes + place as usize];
-        if number == UNKNOWN {
-            number = self.look_up(place, destination, links);
+        let mut number = self.table[destination * self.nodes + net_node as usize];
+        if number == NOT_LOOKED_UP {
+            number = self.look_up(net_node, destination, links);
         }
-        if number == NOWHERE {
-            return Next::Lost(Lost::NoRoute);
+        if number == NO_ROUTE {
+            return NextHop::Lost(LossReason::NoRoute);
         }
-        let out = self.outs.get_mut(number);
+        let out = self.egress.get_mut(number);
         if let Some(station) = out.station()
-            && self.silent[station] > now
+            && self.outage_until[station] > now
         {
             return self.hold(now, number, station, packet, links);
         }
         let (link, port) = (out.link as usize, out.port as usize);
         if out.step != self.step {
             out.step = self.step;
-            let law = self.guide.law(out.from, out.to);
-            links[link].link.steer(port, DelayLaw::new(law.from, law.delay, law.drift_ps_per_s));
+            links[link].link.set_delay(port, self.timeline.link_delay(out.from, out.to));
         }
-        if parcels.count_hop(packet.payload) > HOP_LIMIT {
-            return Next::Lost(Lost::HopLimit);
+        if packet_arena.count_hop(packet.payload) > HOP_LIMIT {
+            return NextHop::Lost(LossReason::HopLimit);
         }
-        Next::Link(link, port)
+        NextHop::Link(link, port)
     }
 
     fn deadline(&self) -> Option<Time> {
-        let foresight = self.foresight.as_ref().map_or(Time::MAX, Foresight::due);
-        let next = self.guide.next().min(self.rooms.due(&self.silent)).min(foresight);
+        let path_predictor = self.path_predictor.as_ref().map_or(Time::MAX, PathPredictor::due);
+        let next = self.timeline.next().min(self.handover_buffers.due(&self.outage_until)).min(path_predictor);
         (next < Time::MAX).then_some(next)
     }
 
@@ -285,21 +299,21 @@ impl Net for Mesh {
         now: Time,
         flows: &mut [Box<dyn Flow>],
         links: &mut [LinkState],
-        moved: &mut Moved,
+        update: &mut NetworkUpdate,
     ) -> Result<(), SimError> {
-        if let Some(foresight) = &mut self.foresight {
-            foresight.look(now, &self.flows, flows)?;
+        if let Some(path_predictor) = &mut self.path_predictor {
+            path_predictor.look(now, &self.flows, flows)?;
         }
-        while self.guide.next() <= now && self.guide.next() < Time::MAX {
-            let changes = self.guide.advance()?;
-            self.changed(now, &changes, links, moved);
+        while self.timeline.next() <= now && self.timeline.next() < Time::MAX {
+            let changes = self.timeline.advance()?;
+            self.changed(now, &changes, links, update);
         }
-        self.rooms.release(now, &self.silent, &mut moved.forward);
+        self.handover_buffers.release(now, &self.outage_until, &mut update.forward);
         Ok(())
     }
 
-    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, _links: &'a [LinkAccount<'a>]) -> VisitAccount<'a> {
-        VisitAccount { outcome, up: Vec::new(), down: Vec::new(), sampled: 0..0, beeline: self.beeline(flow) }
+    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, _links: &'a [LinkAudit<'a>]) -> VisitAudit<'a> {
+        VisitAudit { outcome, up: Vec::new(), down: Vec::new(), sampled: 0..0, light_time: self.light_time(flow) }
     }
 
     fn into_paths(self) -> Vec<PathTrace> {
@@ -307,7 +321,7 @@ impl Net for Mesh {
     }
 }
 
-/// Refuses what a mesh does not have.
+/// Refuses what a mesh does not support.
 fn refuse(spec: &RunSpec) -> Result<(), SimError> {
     let wrong = |reason: String| Err(SimError::Spec(reason));
     if !spec.hops.is_empty() {

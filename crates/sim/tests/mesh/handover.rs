@@ -1,7 +1,7 @@
-//! What becomes of packets when a station turns to another satellite.
+//! Which packets a handover loses.
 
 use super::setup::*;
-use bentpipe_orbit::{Guide, Network, Selection, Station, Step};
+use bentpipe_orbit::{Network, RouteTimeline, RouteUpdates, SatelliteSelection, Station};
 use bentpipe_sim::{FlowOutcome, HandoverLoss, RunOutcome, RunSpec};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
@@ -9,24 +9,29 @@ use std::sync::Arc;
 /// Silence while a station turns.
 const SILENCE: Span = Span::from_millis(300);
 
-fn turning(station: Station, interruption: Span) -> Station {
-    Station { selection: Selection::Longest, interruption, ..station }
+fn turning(station: Station, handover_outage: Span) -> Station {
+    Station { selection: SatelliteSelection::Longest, handover_outage, ..station }
 }
 
 /// When station `index` turns for the first time after `after`.
 fn turn(network: &Arc<Network>, index: usize, after: Time) -> Time {
-    let mut guide = Guide::new(network.clone(), Step::Every(STEP), &[network.station(0)]).unwrap();
+    let mut timeline = RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &[network.station(0)]).unwrap();
     loop {
-        let turned = guide.advance().unwrap().turned.contains(&index);
-        if turned && guide.topology().at() > after {
-            return guide.topology().at();
+        let turned = timeline.advance().unwrap().handovers.contains(&index);
+        if turned && timeline.topology().at() > after {
+            return timeline.topology().at();
         }
     }
 }
 
 /// Datagrams from Toronto to Wuhan for the second before Toronto or Wuhan turns and two after it.
-fn over_a_turn(index: usize, interruption: Span, kbps: u64, change: impl FnOnce(&mut RunSpec)) -> (RunOutcome, Time) {
-    let stations = vec![turning(toronto(), interruption), turning(wuhan(), interruption)];
+fn over_a_turn(
+    index: usize,
+    handover_outage: Span,
+    kbps: u64,
+    change: impl FnOnce(&mut RunSpec),
+) -> (RunOutcome, Time) {
+    let stations = vec![turning(toronto(), handover_outage), turning(wuhan(), handover_outage)];
     let network = network(shell(12, 12), stations);
     let at = turn(&network, index, Time::from_secs(5));
     let mut flow = datagrams("udp", constant(kbps), Span::from_secs(3));
@@ -36,7 +41,8 @@ fn over_a_turn(index: usize, interruption: Span, kbps: u64, change: impl FnOnce(
     (run(&spec), at)
 }
 
-/// Tenths of a second in which nothing arrived, between the first and the last in which something did.
+/// Tenths of a second in which nothing arrived, between the first and the last in which something
+/// did.
 fn gap(flow: &FlowOutcome) -> usize {
     let tenths = &flow.received_by_tenth;
     let first = tenths.iter().position(|&bytes| bytes > 0).unwrap();
@@ -89,13 +95,14 @@ fn packets_that_wait_for_a_link_that_ends_take_the_new_one() {
         let flow = &outcome.flows[0];
         (withdrawn(&outcome), flow.packets_lost_route, flow.received)
     };
-    let (moved, none, all) = with(HandoverLoss::Nothing);
+    let (update, none, all) = with(HandoverLoss::None);
     assert_eq!(none, 0);
-    // The turn comes 1.0 s after the first packet, when 2 Mbps too many have filled the queue of 100.
-    assert!((98..=100).contains(&moved), "{moved} packets changed their satellite");
+    // The turn comes 1.0 s after the first packet, when 2 Mbps too many have filled the queue of
+    // 100.
+    assert!((98..=100).contains(&update), "{update} packets changed their satellite");
     let (taken, queued, fewer) = with(HandoverLoss::Queued);
-    assert_eq!((taken, queued), (moved, moved), "what waits is lost");
-    let (taken, flying, fewest) = with(HandoverLoss::Flying);
+    assert_eq!((taken, queued), (update, update), "what waits is lost");
+    let (taken, flying, fewest) = with(HandoverLoss::InFlight);
     assert_eq!(taken, flying);
     // A packet of 1 ms being sent, and those in the 4 to 12 ms of air.
     assert!((queued + 4..queued + 16).contains(&flying), "{queued} queued, {flying} with those in the air");
@@ -115,22 +122,23 @@ fn packets_at_the_old_satellite_go_on_to_the_new_one() {
             let flow = outcome.flows[0].clone();
             (withdrawn(&outcome), flow, at)
         };
-        let (moved, flow, _) = with(HandoverLoss::Nothing);
+        let (update, flow, _) = with(HandoverLoss::None);
         assert_eq!(lost(&flow), 0, "{flow:?}");
-        assert!((70..120).contains(&moved), "{moved} packets were sent on");
+        assert!((70..120).contains(&update), "{update} packets were sent on");
         let (taken, flow, _) = with(HandoverLoss::Queued);
-        assert_eq!((taken, flow.packets_lost_route), (moved, moved));
+        assert_eq!((taken, flow.packets_lost_route), (update, update));
     }
 }
 
 #[test]
 fn a_transfer_over_a_turn_arrives_whole_whatever_they_lose() {
     let stations = vec![turning(toronto(), SILENCE), turning(wuhan(), SILENCE)];
-    let stations = stations.into_iter().map(|station| Station { selection: Selection::Highest, ..station }).collect();
+    let stations =
+        stations.into_iter().map(|station| Station { selection: SatelliteSelection::Highest, ..station }).collect();
     let network = network(shell(12, 12), stations);
     // The data's sender turns ten seconds after the flows have begun to fill its queue.
     let start = turn(&network, 1, Time::from_secs(20)).since_start() - Span::from_secs(10);
-    for handover in [HandoverLoss::Nothing, HandoverLoss::Queued, HandoverLoss::Flying] {
+    for handover in [HandoverLoss::None, HandoverLoss::Queued, HandoverLoss::InFlight] {
         let mut flows =
             vec![download("tcp", tcp(Default::default()), 20_000_000), download("quic", quic(), 20_000_000)];
         flows.iter_mut().for_each(|flow| flow.start = start);
@@ -139,6 +147,6 @@ fn a_transfer_over_a_turn_arrives_whole_whatever_they_lose() {
         let outcome = run(&spec);
         assert!(outcome.flows.iter().all(|flow| flow.completed), "{handover:?}: {:?}", outcome.flows);
         let lost: u64 = outcome.flows.iter().map(|flow| flow.packets_lost_route).sum();
-        assert_eq!(lost > 0, handover != HandoverLoss::Nothing, "{handover:?}: {lost} lost");
+        assert_eq!(lost > 0, handover != HandoverLoss::None, "{handover:?}: {lost} lost");
     }
 }

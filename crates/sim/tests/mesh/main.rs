@@ -5,14 +5,14 @@
 mod handover;
 mod setup;
 
-use bentpipe_orbit::{Guide, Network, Node, SPEED_OF_LIGHT, Step, Topology};
+use bentpipe_orbit::{Network, Node, RouteTimeline, RouteUpdates, SPEED_OF_LIGHT, Topology};
 use bentpipe_quic::congestion::{HintUse, Recipe};
-use bentpipe_sim::{Datagrams, FlowOutcome, RunOutcome};
+use bentpipe_sim::{DatagramTraffic, FlowOutcome, RunOutcome};
 use bentpipe_units::{Bytes, Span, Time};
 use setup::*;
 use std::sync::Arc;
 
-fn told(outcome: &RunOutcome) -> String {
+fn report(outcome: &RunOutcome) -> String {
     format!("{:?} {:?} {} {}", outcome.flows, outcome.links, outcome.events, outcome.end)
 }
 
@@ -51,17 +51,17 @@ fn a_run_is_a_function_of_its_spec_and_looking_changes_nothing() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let flows = vec![download("quic", quic(), 2_000_000), download("tcp", tcp(Recipe::default()), 2_000_000)];
     let mut spec = spec(network, flows);
-    let once = told(&run(&spec));
-    assert_eq!(once, told(&run(&spec)));
+    let once = report(&run(&spec));
+    assert_eq!(once, report(&run(&spec)));
     spec.trace = true;
-    assert_eq!(once, told(&run(&spec)));
+    assert_eq!(once, report(&run(&spec)));
 }
 
 #[test]
 fn flows_from_one_station_share_its_transmitter() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
-    let lasts = Span::from_secs(20);
-    let flows = vec![datagrams("one", constant(8_000), lasts), datagrams("two", constant(8_000), lasts)];
+    let duration = Span::from_secs(20);
+    let flows = vec![datagrams("one", constant(8_000), duration), datagrams("two", constant(8_000), duration)];
     let outcome = run(&spec(network, flows));
     let sky = outcome.links.iter().find(|link| link.name == "Toronto>sky").unwrap();
     let carried: Vec<u64> = sky.carried.iter().map(|(_, bytes)| *bytes).collect();
@@ -75,8 +75,8 @@ fn flows_from_one_station_share_its_transmitter() {
     assert_eq!(lost, outcome.flows.iter().map(|flow| flow.packets_lost_queue).sum::<u64>());
 }
 
-/// When a packet of `bytes` that leaves `from` at `at` over an empty network of 10 Mbps reaches the end of `path`: each hop by the places of its ends when the
-/// packet has been sent.
+/// When a packet of `bytes` that leaves `from` at `at` over an empty network of 10 Mbps reaches the
+/// end of `path`: each hop by the places of its ends when the packet has been sent.
 fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
     for hop in path.windows(2) {
         at += bentpipe_units::Rate::from_mbps(10).time_for(Bytes::new(bytes));
@@ -91,20 +91,20 @@ fn arrival(network: &Network, path: &[Node], mut at: Time, bytes: u64) -> Time {
 fn a_round_trip_is_what_the_geometry_gives() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     for seconds in [0, 13, 100] {
-        let ping = Datagrams::Ping { interval: Span::from_secs(10), packet: Bytes::new(1250) };
+        let ping = DatagramTraffic::Ping { interval: Span::from_secs(10), packet: Bytes::new(1250) };
         let mut flow = datagrams("ping", ping, Span::from_secs(5));
         flow.start = Span::from_secs(seconds) + Span::from_millis(33);
         let start = Time::ZERO + flow.start;
         let outcome = run(&spec(network.clone(), vec![flow]));
         let measured = outcome.flows[0].rtt_min.unwrap();
         let ends = [network.station(0), network.station(1)];
-        let mut guide = Guide::new(network.clone(), Step::Every(STEP), &ends).unwrap();
-        while guide.next() <= start {
-            guide.advance().unwrap();
+        let mut timeline = RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &ends).unwrap();
+        while timeline.next() <= start {
+            timeline.advance().unwrap();
         }
-        let there = guide.routes().path(ends[0], 1).unwrap();
+        let there = timeline.routes().path(ends[0], 1).unwrap();
         let turn = arrival(&network, &there.nodes, start, 1250);
-        let back = arrival(&network, &guide.routes().path(ends[1], 0).unwrap().nodes, turn, 1250);
+        let back = arrival(&network, &timeline.routes().path(ends[1], 0).unwrap().nodes, turn, 1250);
         let expected = back.since(start);
         let off = measured.as_nanos().abs_diff(expected.as_nanos());
         assert!(off < 1000, "at {seconds} s: {measured}, by geometry {expected}");
@@ -178,12 +178,12 @@ fn a_download_survives_an_outage() {
 fn hints_reach_the_controllers_that_use_them_and_no_others() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
-    let with = |hints: Option<Span>, hold: bool| {
+    let with = |notice: Option<Span>, hold: bool| {
         let uses = HintUse { reset: hold, hold, drain: hold };
         let recipe = Recipe { controller: "vegas".parse().unwrap(), hints: uses, ..Recipe::default() };
         let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 30_000_000)]);
         spec.flows[0].start = start;
-        mesh(&mut spec).hints = hints;
+        mesh(&mut spec).path_change_notice = notice;
         let outcome = run(&spec);
         assert!(outcome.flows[0].completed);
         (outcome.flows[0].completion, outcome.flows[0].packets_sent)
@@ -208,7 +208,7 @@ fn what_a_mesh_does_not_have_is_refused() {
     assert!(with(&|spec| spec.flows[0].ends = None).contains("has no ends"));
     assert!(with(&|spec| spec.flows[0].ends = Some((0, 2))).contains("stations 0 and 2; allowed: 0 to 1"));
     assert!(with(&|spec| spec.flows[0].ends = Some((1, 1))).contains("both ends at station 1"));
-    assert!(with(&|spec| mesh(spec).step = Step::Every(Span::ZERO)).contains("step"));
+    assert!(with(&|spec| mesh(spec).step = RouteUpdates::Stepped(Span::ZERO)).contains("step"));
     let hop = |spec: &mut bentpipe_sim::RunSpec| {
         let (forward, reverse) = (direction(1, 1), direction(1, 1));
         spec.hops.push(bentpipe_sim::HopSpec { name: "hop".into(), forward, reverse, shared: true });

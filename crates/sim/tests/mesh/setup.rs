@@ -3,13 +3,13 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_orbit::{
-    Constellation, Geodetic, Guide, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station,
-    Step, revolutions_per_day,
+    Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline, RouteUpdates,
+    SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
 };
 use bentpipe_quic::congestion::Recipe;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
-    Datagrams, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
@@ -26,8 +26,8 @@ pub fn shell(planes: u32, per_plane: u32) -> Shell {
         planes,
         per_plane,
         inclination_deg: 60.0,
-        revolutions_per_day: revolutions_per_day(1_200.0),
-        spread_deg: 360.0,
+        mean_motion_rev_per_day: mean_motion_rev_per_day(1_200.0),
+        raan_spread_deg: 360.0,
         phase_deg: PhaseShift::OddHalf,
         min_elevation_deg: 10.0,
     }
@@ -38,9 +38,9 @@ pub fn station(name: &str, latitude_deg: f64, longitude_deg: f64) -> Station {
         name: name.into(),
         place: Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 },
         min_elevation_deg: None,
-        selection: Selection::All,
-        interruption: Span::ZERO,
-        relays: false,
+        selection: SatelliteSelection::All,
+        handover_outage: Span::ZERO,
+        forwards: false,
     }
 }
 
@@ -58,9 +58,9 @@ pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
         constellation: Constellation::from_shells(&[shell], begins).unwrap(),
         begins,
         stations,
-        isl: IslPattern::Grid,
-        isl_range_m: None,
-        ground_range_m: None,
+        isl: IslPattern::PlusGrid,
+        max_isl_length_m: None,
+        max_ground_link_length_m: None,
         fibres: Vec::new(),
         metric: Metric::Delay,
         avoid: Vec::new(),
@@ -71,15 +71,15 @@ pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
 /// When the way from station 1 to station 0 changes for the first time after `after`.
 pub fn change(network: &Arc<Network>, after: Time) -> Time {
     let ends = [network.station(0), network.station(1)];
-    let mut guide = Guide::new(network.clone(), Step::Every(STEP), &ends).unwrap();
+    let mut timeline = RouteTimeline::new(network.clone(), RouteUpdates::Stepped(STEP), &ends).unwrap();
     let mut before = None;
     loop {
-        let nodes = guide.routes().path(ends[1], 0).map(|path| path.nodes);
-        if before.is_some_and(|before| before != nodes) && guide.topology().at() > after {
-            return guide.topology().at();
+        let nodes = timeline.routes().path(ends[1], 0).map(|path| path.nodes);
+        if before.is_some_and(|before| before != nodes) && timeline.topology().at() > after {
+            return timeline.topology().at();
         }
         before = Some(nodes);
-        guide.advance().unwrap();
+        timeline.advance().unwrap();
     }
 }
 
@@ -91,7 +91,8 @@ pub fn direction(rate_mbps: u64, packets: u64) -> DirectionModel {
     config.load(Path::new(".")).unwrap()
 }
 
-/// 10 Mbps and 100 packets everywhere, steps of 100 ms; flow `n` is between stations 0 and 1 unless it says otherwise.
+/// 10 Mbps and 100 packets everywhere, steps of 100 ms; flow `n` is between stations 0 and 1 unless
+/// it says otherwise.
 pub fn spec(network: Arc<Network>, flows: Vec<FlowSpec>) -> RunSpec {
     let link = direction(10, 100);
     RunSpec {
@@ -101,14 +102,14 @@ pub fn spec(network: Arc<Network>, flows: Vec<FlowSpec>) -> RunSpec {
         hops: Vec::new(),
         mesh: Some(MeshSpec {
             network,
-            step: Step::Every(STEP),
+            step: RouteUpdates::Stepped(STEP),
             isl: link.clone(),
             up: link.clone(),
             down: link.clone(),
             fibre: link,
             shared_ground: true,
-            handover: HandoverLoss::Nothing,
-            hints: None,
+            handover: HandoverLoss::None,
+            path_change_notice: None,
         }),
         terminals: 1,
         flows,
@@ -131,15 +132,15 @@ pub fn refusal(spec: &RunSpec) -> String {
     bentpipe_sim::run(spec, &AtomicBool::new(false)).unwrap_err().to_string()
 }
 
-fn visit(direction: Direction, objects: Vec<Object>, lasts: Option<Span>) -> Visit {
+fn visit(direction: Direction, objects: Vec<Object>, duration: Option<Span>) -> Visit {
     Visit {
-        lasts,
+        duration,
         handshake: Handshake::OneRtt,
-        wait: Span::ZERO,
-        think: Span::ZERO,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
         direction,
         objects,
-        reported: true,
+        measured: true,
     }
 }
 
@@ -161,13 +162,13 @@ pub fn download(name: &str, stack: Stack, bytes: u64) -> FlowSpec {
 }
 
 /// Datagrams from station 0 to station 1.
-pub fn datagrams(name: &str, datagrams: Datagrams, lasts: Span) -> FlowSpec {
-    flow(name, Stack::Datagrams(datagrams), visit(Direction::Upload, Vec::new(), Some(lasts)))
+pub fn datagrams(name: &str, datagrams: DatagramTraffic, duration: Span) -> FlowSpec {
+    flow(name, Stack::DatagramTraffic(datagrams), visit(Direction::Upload, Vec::new(), Some(duration)))
 }
 
 /// Packets of 1250 bytes at so many kbps.
-pub fn constant(kbps: u64) -> Datagrams {
-    Datagrams::Constant { rate: Rate::from_bps(1000 * kbps), packet: Bytes::new(1250), bursts: None }
+pub fn constant(kbps: u64) -> DatagramTraffic {
+    DatagramTraffic::Constant { rate: Rate::from_bps(1000 * kbps), packet: Bytes::new(1250), bursts: None }
 }
 
 pub fn quic() -> Stack {

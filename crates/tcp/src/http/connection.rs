@@ -1,54 +1,54 @@
-//! One connection: both ends' TLS and HTTP, and between them a tape each way.
+//! One connection: TLS and HTTP at both ends, and the annotations of each direction.
 
+use super::annotations::Annotations;
 use super::h2::Http2;
 use super::schedule::Schedule;
 use super::serial::Serial;
-use super::tape::Tape;
 use super::tls::{self, RECORD, RECORD_CONTENT, Tls};
-use super::{Note, Opening, Settings, Side, Version};
+use super::{ExchangeEvent, Opening, Role, Settings, Version};
 use bentpipe_units::Time;
 
-/// What an application says to the other.
+/// A message from one application to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
     /// Header of the request for an object.
     Request(usize),
     /// Header of its response.
     Response(usize),
-    /// So much of its content.
+    /// This many bytes of its content.
     Content(usize, u64),
-    /// Some of its content, without a frame or record around it.
+    /// Part of its content, without a frame or record around it.
     Bare(usize),
-    /// What a side of HTTP/2 begins with.
+    /// The connection preface of HTTP/2 (RFC 9113 §3.4).
     Begin,
-    /// The peer's settings are in use.
+    /// SETTINGS acknowledgement.
     SettingsAck,
-    /// Window for a stream.
+    /// WINDOW_UPDATE of a stream.
     StreamWindow(usize, u64),
-    /// Window for the connection.
+    /// WINDOW_UPDATE of the connection.
     ConnectionWindow(u64),
 }
 
-/// What stands on a tape.
+/// An annotation: a TLS handshake message, or an application message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     Tls(tls::Message),
     App(Message),
 }
 
-/// A connection, both its ends.
+/// Both ends of a connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Whether it is the one of which the client notes that it is ready.
+    /// Whether it is the first connection, whose readiness is reported.
     first: bool,
-    /// Whether TCP is open at a side, in the order of [`Side::place`].
+    /// Whether TCP is open at a side, in the order of [`Role::place`].
     open: [bool; 2],
     tls: Option<Tls>,
     app: App,
     /// What each side writes.
-    tapes: [Tape<Entry>; 2],
-    /// Whether a side had nothing more to write when it was last asked, and nothing has happened since: it is asked after
-    /// each segment, and most segments end within a record.
+    annotations: [Annotations<Entry>; 2],
+    /// Whether a side had nothing to write when last asked and nothing has happened since. Saves
+    /// work, because most segments end within a record.
     dry: [bool; 2],
 }
 
@@ -58,17 +58,17 @@ enum App {
     Http2(Http2),
 }
 
-/// What reading has brought.
+/// Result of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct News {
-    /// At least one message.
+pub(super) struct ReadOutcome {
+    /// At least one message was complete.
     pub(super) any: bool,
-    /// Tickets for later connections.
+    /// Session tickets arrived.
     pub(super) tickets: bool,
 }
 
 impl Connection {
-    /// A connection that TCP has not opened yet.
+    /// A connection before TCP is open.
     pub(super) fn new(settings: &Settings, opening: Opening, upload: bool, first: bool) -> Self {
         let version = settings.version;
         let http2 = version == Version::H2;
@@ -81,36 +81,36 @@ impl Connection {
             } else {
                 App::Serial(Serial::new(version, upload))
             },
-            tapes: [Tape::default(), Tape::default()],
+            annotations: [Annotations::default(), Annotations::default()],
             dry: [false; 2],
         }
     }
 
     /// TCP is open at `side`.
-    pub(super) fn opened(&mut self, side: Side, schedule: &mut Schedule) {
+    pub(super) fn opened(&mut self, side: Role, schedule: &mut Schedule) {
         let open = &mut self.open[side.place()];
-        if !*open && side == Side::Client && self.first && self.tls.is_none() {
-            schedule.note(Note::Ready);
+        if !*open && side == Role::Client && self.first && self.tls.is_none() {
+            schedule.event(ExchangeEvent::Ready);
         }
         *open = true;
         self.dry = [false; 2];
     }
 
-    /// Whether its client waits for TCP or TLS before it can ask for anything.
-    pub(super) fn is_coming(&self) -> bool {
-        !self.open[Side::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Side::Client))
+    /// Whether the client is still waiting for TCP or TLS.
+    pub(super) fn is_connecting(&self) -> bool {
+        !self.open[Role::Client.place()] || self.tls.as_ref().is_some_and(|tls| !tls.is_ready(Role::Client))
     }
 
-    /// Whether its client can ask for an object now.
-    pub(super) fn takes(&self) -> bool {
+    /// Whether the client can request an object now.
+    pub(super) fn is_available(&self) -> bool {
         let place = match &self.app {
             App::Serial(serial) => serial.is_idle(),
-            App::Http2(http2) => http2.has_place(),
+            App::Http2(http2) => http2.has_room(),
         };
-        place && !self.is_coming()
+        place && !self.is_connecting()
     }
 
-    /// The client asks for an object.
+    /// The client requests an object.
     pub(super) fn begin(&mut self, object: usize) {
         self.dry = [false; 2];
         match &mut self.app {
@@ -120,13 +120,13 @@ impl Connection {
     }
 
     /// Writes up to `room` bytes of `side`, and returns how many.
-    pub(super) fn write(&mut self, side: Side, room: u64, schedule: &Schedule) -> u64 {
+    pub(super) fn write(&mut self, side: Role, room: u64, schedule: &Schedule) -> u64 {
         if !self.open[side.place()] {
             return 0;
         }
         let mut written = 0;
         loop {
-            written += self.tapes[side.place()].write(room - written);
+            written += self.annotations[side.place()].write(room - written);
             if written == room || self.dry[side.place()] {
                 return written;
             }
@@ -134,11 +134,11 @@ impl Connection {
                 self.dry[side.place()] = true;
                 return written;
             };
-            self.tapes[side.place()].push(bytes, entry);
+            self.annotations[side.place()].push(bytes, entry);
         }
     }
 
-    fn next(&mut self, side: Side, schedule: &Schedule) -> Option<(u64, Entry)> {
+    fn next(&mut self, side: Role, schedule: &Schedule) -> Option<(u64, Entry)> {
         if let Some((bytes, message)) = self.tls.as_mut().and_then(|tls| tls.next(side)) {
             return Some((bytes, Entry::Tls(message)));
         }
@@ -160,17 +160,17 @@ impl Connection {
         Some((bytes + record, Entry::App(message)))
     }
 
-    /// In all, `bytes` have arrived at `side`.
-    pub(super) fn read(&mut self, now: Time, side: Side, bytes: u64, schedule: &mut Schedule) -> News {
-        let mut news = News::default();
+    /// `bytes` in total have arrived at `side`.
+    pub(super) fn read(&mut self, now: Time, side: Role, bytes: u64, schedule: &mut Schedule) -> ReadOutcome {
+        let mut news = ReadOutcome::default();
         let divisible = |entry: &Entry| matches!(entry, Entry::App(Message::Bare(_)));
-        while let Some((entry, length)) = self.tapes[side.other().place()].read(bytes, divisible) {
+        while let Some((entry, length)) = self.annotations[side.other().place()].read(bytes, divisible) {
             news.any = true;
             let message = match entry {
                 Entry::Tls(message) => {
                     news.tickets |= message == tls::Message::Tickets;
                     if self.first && message == tls::Message::ServerFlight {
-                        schedule.note(Note::Ready);
+                        schedule.event(ExchangeEvent::Ready);
                     }
                     if let Some(tls) = &mut self.tls {
                         tls.read(message);
@@ -195,17 +195,18 @@ impl Connection {
         news
     }
 
-    /// Whether `side` has more to write than the windows of HTTP/2 let it. While a record waits for TCP, they are not what holds it back.
-    pub(super) fn is_blocked(&self, side: Side) -> bool {
+    /// Whether HTTP/2 flow control blocks `side`. False while a record waits for TCP, which then is
+    /// what blocks.
+    pub(super) fn is_blocked(&self, side: Role) -> bool {
         match &self.app {
             App::Serial(_) => false,
-            App::Http2(http2) => self.tapes[side.place()].pending() == 0 && http2.is_blocked(side),
+            App::Http2(http2) => self.annotations[side.place()].pending() == 0 && http2.is_blocked(side),
         }
     }
 
-    /// Messages that were made and not read yet.
+    /// Messages created and not yet read.
     #[cfg(test)]
     pub(super) fn messages_underway(&self) -> usize {
-        self.tapes.iter().map(Tape::len).sum()
+        self.annotations.iter().map(Annotations::len).sum()
     }
 }

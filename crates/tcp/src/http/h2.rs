@@ -1,37 +1,40 @@
-//! HTTP/2 (RFC 9113): streams side by side on one connection, and the windows that hold them back.
+//! HTTP/2 (RFC 9113): concurrent streams on one connection, and flow control.
 //!
-//! Both ends are here: one sends content (the server, or, in an upload, the client), the other returns windows. Each frame
-//! has a TLS record of its own, but for what a side begins with, which is one record.
+//! Both ends are here: one sends content (the server, or the client in an upload), the other
+//! returns window. Each frame has a TLS record of its own, except the connection preface, which is
+//! one record.
 
 use super::connection::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::{Settings, Side};
+use super::{Role, Settings};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
 /// Header of a frame (RFC 9113 §4.1).
 pub(super) const FRAME: u64 = 9;
-/// Window of the connection, and of streams, until the peer says otherwise (RFC 9113 §6.9.2).
+/// Initial window of the connection and of streams (RFC 9113 §6.9.2).
 const INITIAL_WINDOW: u64 = 65_535;
 /// Largest window (RFC 9113 §6.9.1).
 const MAX_WINDOW: u64 = (1 << 31) - 1;
-/// Streams at the same time: the least that RFC 9113 §6.5.2 recommends to allow, and what Chrome takes before the server speaks.
+/// Concurrent streams: the minimum that RFC 9113 §6.5.2 recommends, and Chrome's assumption before
+/// the server's SETTINGS.
 const MAX_STREAMS: usize = 100;
-/// The client's first words (RFC 9113 §3.4).
+/// The client's connection preface (RFC 9113 §3.4).
 const PREFACE: u64 = 24;
 /// One setting (RFC 9113 §6.5.1).
 const SETTING: u64 = 6;
-/// Settings that Chrome sends: table size, push, initial window, header list.
+/// SETTINGS as Chrome sends them: table size, push, initial window, header list.
 const CLIENT_SETTINGS: u64 = FRAME + 4 * SETTING;
-/// Settings that nginx sends: streams, initial window, frame size.
+/// SETTINGS as nginx sends them: streams, initial window, frame size.
 const SERVER_SETTINGS: u64 = FRAME + 3 * SETTING;
 /// WINDOW_UPDATE (RFC 9113 §6.9).
 const WINDOW_UPDATE: u64 = FRAME + 4;
-/// HEADERS of the first request on a connection: some two thirds of its text remain after Huffman coding (RFC 7541 appendix B).
+/// HEADERS of the first request on a connection: some two thirds of its text remain after Huffman
+/// coding (RFC 7541 appendix B).
 const FIRST_REQUEST: u64 = FRAME + 5 + 280;
-/// HEADERS of a later request: most of it is in the table (RFC 7541 §2.3), and path, `accept` and the like remain. The five bytes are
-/// the priority that browsers send.
+/// HEADERS of a later request: most of it is in the table (RFC 7541 §2.3), and path, `accept` and
+/// the like remain. The five bytes are the priority that browsers send.
 const REQUEST: u64 = FRAME + 5 + 60;
 /// HEADERS of the first response, likewise.
 const FIRST_RESPONSE: u64 = FRAME + 170;
@@ -44,31 +47,31 @@ pub(super) struct Http2 {
     upload: bool,
     stream_window: u64,
     connection_window: u64,
-    /// Whether a side, in the order of [`Side::place`], has sent what it begins with.
+    /// Whether a side, in the order of [`Role::place`], has sent its preface.
     begun: [bool; 2],
-    /// Acknowledgements and windows that a side returns.
+    /// SETTINGS acknowledgements and WINDOW_UPDATEs that a side has to send.
     control: [VecDeque<Message>; 2],
-    /// Requests, and responses, that wait to be written.
+    /// Request and response headers that wait to be written.
     heads: [VecDeque<usize>; 2],
-    /// Whether the first of them was written.
+    /// Whether the first of them was written, so that the table is filled.
     coded: [bool; 2],
-    /// Streams that are open.
+    /// Number of open streams.
     open: usize,
     sending: Sending,
-    /// What arrived on streams, and of it what was not returned as window.
+    /// Content received on streams, and window not yet returned.
     receiving: Vec<Receiving>,
-    /// The same of the connection.
+    /// Window of the connection not yet returned.
     unreturned: u64,
 }
 
-/// What the sender of content knows.
+/// State of the sender of content.
 #[derive(Debug)]
 struct Sending {
     /// Streams with content left, the next in turn first.
     streams: VecDeque<Stream>,
     /// Window of the connection.
     window: u64,
-    /// Window with which streams begin.
+    /// Initial window of streams.
     initial: u64,
 }
 
@@ -88,11 +91,11 @@ struct Receiving {
 }
 
 impl Http2 {
-    /// A connection that has not begun.
+    /// A connection before its preface.
     pub(super) fn new(settings: &Settings, upload: bool) -> Self {
         Self {
             upload,
-            // A window of nothing would never open.
+            // A window of zero would never open.
             stream_window: settings.stream_window.get().clamp(1, MAX_WINDOW),
             // WINDOW_UPDATE can only raise it.
             connection_window: settings.connection_window.get().clamp(INITIAL_WINDOW, MAX_WINDOW),
@@ -108,35 +111,35 @@ impl Http2 {
     }
 
     /// Whether another stream may be opened.
-    pub(super) fn has_place(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.open < MAX_STREAMS
     }
 
     /// Opens a stream.
     pub(super) fn begin(&mut self, object: usize) {
         self.open += 1;
-        self.heads[Side::Client.place()].push_back(object);
+        self.heads[Role::Client.place()].push_back(object);
     }
 
-    fn data_side(&self) -> Side {
-        if self.upload { Side::Client } else { Side::Server }
+    fn data_side(&self) -> Role {
+        if self.upload { Role::Client } else { Role::Server }
     }
 
-    /// Whether `side` has content to send and no window for any of it.
-    pub(super) fn is_blocked(&self, side: Side) -> bool {
+    /// Whether `side` has content to send and no window for it.
+    pub(super) fn is_blocked(&self, side: Role) -> bool {
         let streams = &self.sending.streams;
         side == self.data_side()
             && !streams.is_empty()
             && (self.sending.window == 0 || streams.iter().all(|stream| stream.window <= 0))
     }
 
-    /// What `side` writes next, of at most `most` bytes, and its bytes.
-    pub(super) fn next(&mut self, side: Side, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+    /// What `side` writes next, of at most `most` bytes, and its size in bytes.
+    pub(super) fn next(&mut self, side: Role, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
         let place = side.place();
         if !self.begun[place] {
             let frames = match side {
-                Side::Client => PREFACE + CLIENT_SETTINGS,
-                Side::Server => SERVER_SETTINGS,
+                Role::Client => PREFACE + CLIENT_SETTINGS,
+                Role::Server => SERVER_SETTINGS,
             };
             let bytes = frames + if self.connection_window > INITIAL_WINDOW { WINDOW_UPDATE } else { 0 };
             self.begun[place] = bytes <= most;
@@ -152,10 +155,10 @@ impl Http2 {
         }
         if let Some(object) = self.heads[place].front().copied() {
             let (bytes, message) = match (side, self.coded[place]) {
-                (Side::Client, false) => (FIRST_REQUEST, Message::Request(object)),
-                (Side::Client, true) => (REQUEST, Message::Request(object)),
-                (Side::Server, false) => (FIRST_RESPONSE, Message::Response(object)),
-                (Side::Server, true) => (RESPONSE, Message::Response(object)),
+                (Role::Client, false) => (FIRST_REQUEST, Message::Request(object)),
+                (Role::Client, true) => (REQUEST, Message::Request(object)),
+                (Role::Server, false) => (FIRST_RESPONSE, Message::Response(object)),
+                (Role::Server, true) => (RESPONSE, Message::Response(object)),
             };
             if bytes > most {
                 return None;
@@ -177,7 +180,7 @@ impl Http2 {
     }
 
     /// `side` has read a message.
-    pub(super) fn read(&mut self, now: Time, side: Side, message: Message, schedule: &mut Schedule) {
+    pub(super) fn read(&mut self, now: Time, side: Role, message: Message, schedule: &mut Schedule) {
         match message {
             Message::Begin => {
                 self.control[side.place()].push_back(Message::SettingsAck);
@@ -190,7 +193,7 @@ impl Http2 {
                 if self.upload && schedule.bytes(object) > 0 {
                     self.receiving.push(Receiving { object, got: 0, unreturned: 0 });
                 } else {
-                    self.heads[Side::Server.place()].push_back(object);
+                    self.heads[Role::Server.place()].push_back(object);
                 }
             }
             Message::Response(object) if self.upload || schedule.bytes(object) == 0 => {
@@ -208,10 +211,10 @@ impl Http2 {
         }
     }
 
-    /// `side` has read content. Once more than half of a window was used up, it is given back, as Chrome does
-    /// (`SpdySession::IncreaseRecvWindowSize`, `SpdyStream::IncreaseRecvWindowSize`); what Chrome gives back by time, after 5 s, is
-    /// not played.
-    fn content(&mut self, now: Time, side: Side, object: usize, content: u64, schedule: &mut Schedule) {
+    /// `side` has read content. Once more than half of a window is used, it is returned, as Chrome
+    /// does (`SpdySession::IncreaseRecvWindowSize`, `SpdyStream::IncreaseRecvWindowSize`). Chrome's
+    /// update by time, after 5 s, is not modelled.
+    fn content(&mut self, now: Time, side: Role, object: usize, content: u64, schedule: &mut Schedule) {
         let Some(place) = self.receiving.iter().position(|stream| stream.object == object) else { return };
         let stream = &mut self.receiving[place];
         stream.got += content;
@@ -232,7 +235,7 @@ impl Http2 {
         if all {
             self.receiving.swap_remove(place);
             if self.upload {
-                self.heads[Side::Server.place()].push_back(object);
+                self.heads[Role::Server.place()].push_back(object);
             } else {
                 self.ended(now, object, schedule);
             }
@@ -246,7 +249,8 @@ impl Http2 {
 }
 
 impl Sending {
-    /// The stream in turn that has a window, and how much of its content goes into a frame of at most `most`.
+    /// The next stream that has window, and how much of its content goes into a frame of at most
+    /// `most`.
     fn next(&mut self, most: u64) -> Option<(usize, u64)> {
         let most = most.min(self.window);
         if most == 0 {
@@ -265,7 +269,8 @@ impl Sending {
         Some((object, content))
     }
 
-    /// The peer's window for streams is known: those under way are changed by the difference (RFC 9113 §6.9.2).
+    /// The peer's initial stream window is known: open streams change by the difference (RFC 9113
+    /// §6.9.2).
     fn settings(&mut self, window: u64) {
         let difference = window.cast_signed() - self.initial.cast_signed();
         for stream in &mut self.streams {

@@ -1,21 +1,22 @@
-//! What applications write: HTTP/1.1, HTTP/2 or bare requests, over TLS 1.3 or none.
+//! Applications over TCP: HTTP/1.1, HTTP/2 or bare requests, over TLS 1.3 or without TLS.
 //!
-//! An [`Exchange`] plays both ends at once: it knows what each byte that it asks to be written means, and reads it from the
-//! count of bytes that arrived in order at the other end. Proxies in between see counts alone.
+//! An [`Exchange`] models both ends at once. It knows the meaning of each byte that it has written,
+//! and reads it from the count of bytes received in order at the other end. Proxies in between see
+//! only counts.
 
+mod annotations;
 mod connection;
+mod flow_control;
 mod h2;
 mod page;
 mod schedule;
 mod serial;
-mod tape;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod windows;
 
+pub use crate::http::flow_control::{FlowControlPreset, FlowControlPresetName, UnknownPreset, presets};
 pub use crate::http::page::{PageObject, page};
-pub use crate::http::windows::{Preset, UnknownWindows, WindowsName, presets};
 
 use crate::http::connection::Connection;
 use crate::http::schedule::Schedule;
@@ -23,7 +24,7 @@ use bentpipe_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What speaks above TCP.
+/// The application protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Version {
@@ -32,28 +33,29 @@ pub enum Version {
     /// HTTP/2 (RFC 9113).
     #[default]
     H2,
-    /// A request of 17 bytes and the object, no TLS: shows what the rest costs.
+    /// A request of 17 bytes and the object, without TLS: the baseline for protocol overhead.
     Raw,
 }
 
-/// How connections begin above TCP.
+/// How connections start above TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Opening {
-    /// A full TLS 1.3 handshake with a certificate.
+    /// A full TLS 1.3 handshake with certificates.
     #[default]
     Full,
-    /// Resumed with a ticket: a round trip, but no certificate.
+    /// Resumed with a ticket: one round trip, no certificate.
     Resumed,
-    /// Resumed, with the request in the first flight (RFC 8446 §2.3).
+    /// Resumed, with the request as early data in the first flight (0-RTT, RFC 8446 §2.3).
     EarlyData,
 }
 
-/// How the applications are tuned.
+/// Settings of the applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// What is spoken.
+    /// The protocol.
     pub version: Version,
-    /// Most connections at the same time: HTTP/1.1 has one exchange on each at a time (browsers: six). HTTP/2 has one connection.
+    /// Maximum number of concurrent connections. HTTP/1.1 has one exchange at a time on each
+    /// (browsers: six connections). HTTP/2 uses one connection.
     pub connections: usize,
     /// HTTP/2 window of a stream.
     pub stream_window: Bytes,
@@ -61,12 +63,12 @@ pub struct Settings {
     pub connection_window: Bytes,
 }
 
-/// Something to fetch or to send.
+/// An object to download or upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// Size of its content.
     pub bytes: Bytes,
-    /// Objects, by their place in the list, that must have arrived before it is asked for.
+    /// Indices of the objects that must be complete before this one is requested.
     pub after: Vec<usize>,
     /// Time between the last of those and the request: parsing, scripts.
     pub delay: Span,
@@ -74,15 +76,15 @@ pub struct Object {
 
 /// One end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The one that asks.
+pub enum Role {
+    /// The client, which sends requests.
     Client,
-    /// The one that answers.
+    /// The server, which answers them.
     Server,
 }
 
-impl Side {
-    /// Its place where both sides have one.
+impl Role {
+    /// Index into arrays with one element per side.
     const fn place(self) -> usize {
         match self {
             Self::Client => 0,
@@ -98,36 +100,40 @@ impl Side {
     }
 }
 
-/// What happened to an object.
+/// Progress of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Note {
-    /// TLS (or, without it, TCP) is ready at the client, on the first connection.
+pub enum ExchangeEvent {
+    /// The client's TLS (or TCP, without TLS) is ready on the first connection.
     Ready,
-    /// It was asked for.
+    /// The object was requested.
     Started(usize),
-    /// So many bytes more of its content reached the application of the data's receiver.
+    /// This many more bytes of its content reached the receiving application.
     Received(usize, u64),
-    /// The client knows it to be complete.
+    /// The client knows that it is complete.
     Ended(usize),
 }
 
 /// The applications of both ends, over any number of connections.
 ///
 /// # Order of calls
-/// * [`Exchange::poll_open`] says that connection number so-and-so is to be opened by the client; ask after each event until `None`.
-/// * [`Exchange::on_open`] when TCP is open at one side, [`Exchange::on_received`] when more bytes have arrived in order there.
-/// * [`Exchange::to_write`] says how many bytes one side of a connection writes now; ask whenever its send buffer has room, after each event
-///   on any connection until it says none.
-/// * [`Exchange::poll_note`] tells what was achieved.
+/// * [`Exchange::poll_open`] returns the number of a connection for the client to open; call after
+///   each event until `None`.
+/// * [`Exchange::on_open`] when TCP is open at one side, [`Exchange::on_received`] when more bytes
+///   have arrived in order there.
+/// * [`Exchange::to_write`] returns how many bytes a side of a connection writes now; call whenever
+///   its send buffer has space, and after each event on any connection, until it returns zero.
+/// * [`Exchange::poll_event`] returns progress.
 ///
-/// # What is chosen
-/// * Connection 0 is opened at once. With HTTP/1.1 and [`Version::Raw`] another one is opened for each object that may be asked for and
-///   finds neither an idle connection nor one on its way, up to [`Settings::connections`]. An object goes to the first connection that is free,
-///   in the order in which objects became ready.
-/// * After [`Opening::Full`], further connections are resumed once a ticket has arrived; otherwise they open as the first did.
+/// # Behaviour
+/// * Connection 0 opens at once. HTTP/1.1 and [`Version::Raw`] open another one for each object
+///   that can be requested and finds neither an idle connection nor one being opened, up to
+///   [`Settings::connections`]. An object goes to the first free connection, in the order in which
+///   objects became ready.
+/// * After [`Opening::Full`], further connections are resumed once a ticket has arrived; otherwise
+///   they open like the first.
 /// * [`Object::delay`] of an object without dependencies counts from the first call with a time.
-/// * Dependencies that can never be met are passed over: on objects that are not in the list, on itself, and, of objects that wait for one another
-///   in a circle, those of the first of them. A list is better checked before.
+/// * Dependencies that can never be met are ignored: on objects outside the list, on itself, and,
+///   in a cycle, those of its first object. Check lists beforehand.
 #[derive(Debug)]
 pub struct Exchange {
     settings: Settings,
@@ -135,13 +141,13 @@ pub struct Exchange {
     upload: bool,
     schedule: Schedule,
     connections: Vec<Connection>,
-    /// Connections of which the client was told.
+    /// Connections that [`Self::poll_open`] has returned.
     announced: usize,
     ticket: bool,
 }
 
 impl Exchange {
-    /// Exchanges that have not begun. `upload`: objects go from the client to the server.
+    /// Exchanges before the first request. `upload`: objects go from the client to the server.
     pub fn new(settings: &Settings, opening: Opening, upload: bool, objects: Vec<Object>) -> Self {
         Self {
             settings: *settings,
@@ -154,9 +160,10 @@ impl Exchange {
         }
     }
 
-    /// The next connection to open, by number, from 0.
+    /// Number of the next connection to open, from 0.
     pub fn poll_open(&mut self, now: Time) -> Option<usize> {
-        // The first call starts the clock. Later ones may come from the server's side: see `on_received`.
+        // The first call starts the clock. Later ones may come from the server's side: see
+        // `on_received`.
         if !self.schedule.has_begun() {
             self.handle_timeout(now);
         }
@@ -168,37 +175,38 @@ impl Exchange {
     }
 
     /// TCP is open at `side` of `connection`.
-    pub fn on_open(&mut self, now: Time, connection: usize, side: Side) {
+    pub fn on_open(&mut self, now: Time, connection: usize, side: Role) {
         if let Some(found) = self.connections.get_mut(connection) {
             found.opened(side, &mut self.schedule);
         }
-        if side == Side::Client {
+        if side == Role::Client {
             self.handle_timeout(now);
         }
     }
 
-    /// In all, `bytes` have arrived in order at `side` of `connection`.
-    pub fn on_received(&mut self, now: Time, connection: usize, side: Side, bytes: u64) {
+    /// `bytes` in total have arrived in order at `side` of `connection`.
+    pub fn on_received(&mut self, now: Time, connection: usize, side: Role, bytes: u64) {
         let Some(found) = self.connections.get_mut(connection) else { return };
         let news = found.read(now, side, bytes, &mut self.schedule);
         self.ticket |= news.tickets;
-        // Most segments end within a record, and change nothing. What is due is the client's to do: done on the occasion of something
-        // at the server, it would leave `next_timeout` before anybody has asked the client what it writes.
-        if news.any && side == Side::Client {
+        // Most segments end within a record, and change nothing. What is due is the client's to do:
+        // done on the occasion of something at the server, it would leave `next_timeout` before
+        // anybody has asked the client what it writes.
+        if news.any && side == Role::Client {
             self.handle_timeout(now);
         }
     }
 
     /// Bytes that `side` writes to `connection` now, at most `room`.
-    pub fn to_write(&mut self, _now: Time, connection: usize, side: Side, room: u64) -> u64 {
+    pub fn to_write(&mut self, _now: Time, connection: usize, side: Role, room: u64) -> u64 {
         self.connections.get_mut(connection).map_or(0, |found| found.write(side, room, &self.schedule))
     }
 
-    /// Does what is due by `now`: requests after a delay.
+    /// Handles what is due by `now`: requests after a delay.
     pub fn handle_timeout(&mut self, now: Time) {
         self.schedule.advance(now);
         if self.schedule.waiting() > 0 {
-            self.hand_out();
+            self.assign_objects();
         }
     }
 
@@ -207,26 +215,26 @@ impl Exchange {
         self.schedule.next_timeout()
     }
 
-    /// What was achieved.
-    pub fn poll_note(&mut self) -> Option<Note> {
-        self.schedule.poll_note()
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ExchangeEvent> {
+        self.schedule.poll_event()
     }
 
-    /// Whether `side` of `connection` has more to write than its windows (not TCP's) let it.
-    pub fn is_blocked(&self, connection: usize, side: Side) -> bool {
+    /// Whether HTTP/2 flow control (not TCP's) blocks `side` of `connection`.
+    pub fn is_blocked(&self, connection: usize, side: Role) -> bool {
         self.connections.get(connection).is_some_and(|found| found.is_blocked(side))
     }
 
-    /// Messages that were made and not read yet.
+    /// Messages created and not yet read.
     #[cfg(test)]
     fn messages_underway(&self) -> usize {
         self.connections.iter().map(Connection::messages_underway).sum()
     }
 
-    /// Gives objects to connections that can take them, and adds connections for those that remain.
-    fn hand_out(&mut self) {
+    /// Assigns objects to free connections, and opens connections for the rest.
+    fn assign_objects(&mut self) {
         for connection in &mut self.connections {
-            while connection.takes() {
+            while connection.is_available() {
                 let Some(object) = self.schedule.take() else { return };
                 connection.begin(object);
             }
@@ -235,7 +243,7 @@ impl Exchange {
             Version::H2 => 1,
             Version::H1 | Version::Raw => self.settings.connections.max(1),
         };
-        let coming = self.connections.iter().filter(|connection| connection.is_coming()).count();
+        let coming = self.connections.iter().filter(|connection| connection.is_connecting()).count();
         let wanted = self.schedule.waiting().saturating_sub(coming).min(most.saturating_sub(self.connections.len()));
         let opening = match self.opening {
             Opening::Full if self.ticket => Opening::Resumed,

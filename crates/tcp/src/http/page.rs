@@ -1,12 +1,13 @@
-//! Pages that nobody wrote: as many objects as asked for, as large and as dependent on each other as those of real pages.
+//! Synthetic web pages with realistic object counts, sizes and dependencies.
 //!
-//! Sizes and proportions are those of the median desktop page in the Web Almanac 2024 (HTTP Archive, chapter Page Weight, crawl of October
-//! 2024): images 1,054 kB in 18 requests, scripts 613 kB in 24, fonts 131 kB, style sheets 78 kB, HTML 18 kB. How many requests fetch
-//! fonts and style sheets is our choice: 4 and 8. A page of 66 objects comes to 2.3 MB on average that way; the chapter prints 66 requests and
-//! 2,311 kB for the median mobile page, 71 and 2,652 kB for desktop.
+//! Sizes and proportions are those of the median desktop page in the Web Almanac 2024 (HTTP
+//! Archive, chapter Page Weight, crawl of October 2024): images 1,054 kB in 18 requests, scripts
+//! 613 kB in 24, fonts 131 kB, style sheets 78 kB, HTML 18 kB. The numbers of requests for fonts
+//! (4) and style sheets (8) are chosen here. A page of 66 objects then has 2.3 MB on average; the
+//! chapter gives 66 requests and 2,311 kB for the median mobile page, 71 and 2,652 kB for desktop.
 //!
-//! Within a kind, sizes are log-normal around that average. How far they spread, what is found where, and how long it takes until a browser
-//! asks for what it found are our choice.
+//! Sizes of one kind are log-normal around its average. Their spread, where objects are referenced,
+//! and the time until a browser requests them are chosen here.
 
 use super::Object;
 use bentpipe_link::random::{Stream, stream};
@@ -15,7 +16,7 @@ use bentpipe_units::{Bytes, Span};
 /// An object of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageObject {
-    /// What it would be called: `image-07.webp`.
+    /// File name: `image-07.webp`.
     pub name: String,
     /// The object.
     pub object: Object,
@@ -25,15 +26,16 @@ pub struct PageObject {
 struct Kind {
     stem: &'static str,
     suffix: &'static str,
-    /// Requests for it on the page that the sizes were taken from.
+    /// Requests for this kind on the source page.
     requests: usize,
-    /// Bytes of all of them.
+    /// Total size in bytes.
     bytes: f64,
-    /// Time between what it was found in and the request: parsing HTML, building style rules, running scripts.
+    /// Time between the referencing object and the request: parsing HTML, computing styles, running
+    /// scripts.
     found: [Span; 3],
 }
 
-/// What objects are found in: places in [`Kind::found`].
+/// Referencing objects: indices into [`Kind::found`].
 const HTML: usize = 0;
 const STYLE: usize = 1;
 const SCRIPT: usize = 2;
@@ -44,20 +46,22 @@ const STYLES: Kind = Kind { stem: "style", suffix: "css", requests: 8, bytes: 78
 const SCRIPTS: Kind = Kind { stem: "script", suffix: "js", requests: 24, bytes: 613e3, found: FOUND };
 const FONTS: Kind = Kind { stem: "font", suffix: "woff2", requests: 4, bytes: 131e3, found: FOUND };
 const IMAGES: Kind = Kind { stem: "image", suffix: "webp", requests: 18, bytes: 1054e3, found: FOUND };
-/// Requests of that page for anything but the root.
+/// Requests of the source page, without the root.
 const REST: usize = STYLES.requests + SCRIPTS.requests + FONTS.requests + IMAGES.requests;
 
 /// Standard deviation of the logarithm of sizes.
 const SPREAD: f64 = 1.0;
-/// Share of images that the root names, and of the others those that style sheets do; scripts fetch the rest.
+/// Share of images referenced by the root, and of the rest by style sheets; scripts fetch the
+/// others.
 const IMAGES_IN_ROOT: f64 = 0.6;
 const IMAGES_IN_STYLES: f64 = 0.5;
-/// No object is smaller.
+/// Minimum size of an object, in bytes.
 const SMALLEST: u64 = 100;
 
-/// A page of `objects` objects, the root first; the same for the same `seed`.
+/// A page of `objects` objects, the root first; deterministic for a `seed`.
 ///
-/// The root names style sheets, scripts and most images; fonts and some images are found in style sheets, other images by scripts.
+/// The root references style sheets, scripts and most images; style sheets reference fonts and some
+/// images; scripts fetch the other images.
 pub fn page(objects: usize, seed: u64) -> Vec<PageObject> {
     let mut page = Vec::with_capacity(objects);
     let Some(rest) = objects.checked_sub(1) else { return page };
@@ -94,7 +98,8 @@ pub fn page(objects: usize, seed: u64) -> Vec<PageObject> {
 
 fn make(kind: &Kind, number: usize, found: Option<(usize, usize)>, random: &mut Stream) -> PageObject {
     let mean = kind.bytes / kind.requests as f64;
-    // The mean of a log-normal distribution lies above its median by the square of the spread, halved.
+    // The mean of a log-normal distribution lies above its median by the square of the spread,
+    // halved.
     let size = mean * libm::exp(SPREAD * random.normal() - SPREAD * SPREAD / 2.0);
     let name = match found {
         None => format!("{}.{}", kind.stem, kind.suffix),
@@ -141,7 +146,8 @@ mod tests {
         let mean = total as f64 / pages as f64;
         // 1 of HTML, and 65 of the others in their proportions.
         let expected: f64 = 18e3 + 65.0 / 54.0 * (78e3 + 613e3 + 131e3 + 1054e3);
-        // A page varies by some 0.4 MB: five standard errors, and what rounding the numbers of objects moves.
+        // A page varies by some 0.4 MB: five standard errors, and what rounding the numbers of
+        // objects moves.
         assert!((mean - expected).abs() < 5.0 * 0.4e6 / libm::sqrt(pages as f64) + 30e3, "{mean} {expected}");
     }
 }

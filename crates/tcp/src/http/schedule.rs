@@ -1,31 +1,31 @@
-//! Which objects may be asked for: after what they depend on, and a delay.
+//! When objects can be requested: after their dependencies, and a delay.
 
-use super::{Note, Object};
+use super::{ExchangeEvent, Object};
 use bentpipe_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Objects on their way from being known to having ended, and the notes about them.
+/// Progress of objects from waiting to complete, and the events about them.
 ///
-/// Dependencies that can never be met do not count: on an object that does not exist, on itself, and, where objects wait for
-/// each other in a circle, those of the first of them in the list.
+/// Dependencies that can never be met are ignored: on an object that does not exist, on itself,
+/// and, in a cycle, those of the first object in the list.
 #[derive(Debug)]
 pub(super) struct Schedule {
     bytes: Vec<u64>,
     delays: Vec<Span>,
-    /// Objects that each one waits for still.
+    /// Unmet dependencies of each object.
     missing: Vec<usize>,
-    /// Objects that wait for each one.
+    /// Objects that depend on each one.
     dependents: Vec<Vec<usize>>,
-    /// Objects that wait for a time.
+    /// Objects that wait for their delay.
     delayed: BinaryHeap<Reverse<(Time, usize)>>,
     ready: VecDeque<usize>,
-    notes: VecDeque<Note>,
+    events: VecDeque<ExchangeEvent>,
     begun: bool,
 }
 
 impl Schedule {
-    /// A schedule of which the clock does not run yet.
+    /// A schedule whose clock has not started.
     pub(super) fn new(objects: Vec<Object>) -> Self {
         let count = objects.len();
         let mut after: Vec<Vec<usize>> = Vec::with_capacity(count);
@@ -37,7 +37,7 @@ impl Schedule {
             bytes.push(object.bytes.get());
             delays.push(object.delay);
         }
-        break_circles(&mut after);
+        break_cycles(&mut after);
         let missing = after.iter().map(Vec::len).collect();
         let mut dependents = vec![Vec::new(); count];
         for (index, on) in after.iter().enumerate() {
@@ -52,12 +52,12 @@ impl Schedule {
             dependents,
             delayed: BinaryHeap::new(),
             ready: VecDeque::new(),
-            notes: VecDeque::new(),
+            events: VecDeque::new(),
             begun: false,
         }
     }
 
-    /// The clock runs from the first call on; what is due by `now` becomes ready.
+    /// Starts the clock at the first call; objects due by `now` become ready.
     pub(super) fn advance(&mut self, now: Time) {
         if !self.begun {
             self.begun = true;
@@ -86,15 +86,15 @@ impl Schedule {
         self.delayed.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Objects that may be asked for and were not taken yet.
+    /// Number of objects ready to be requested.
     pub(super) fn waiting(&self) -> usize {
         self.ready.len()
     }
 
-    /// Takes the object that has been ready longest: it is asked for now.
+    /// Takes the object that has been ready longest; it is requested now.
     pub(super) fn take(&mut self) -> Option<usize> {
         let object = self.ready.pop_front()?;
-        self.notes.push_back(Note::Started(object));
+        self.events.push_back(ExchangeEvent::Started(object));
         Some(object)
     }
 
@@ -105,19 +105,19 @@ impl Schedule {
 
     /// Content of an object has arrived.
     pub(super) fn received(&mut self, object: usize, bytes: u64) {
-        // What is not polled between two records is one note.
-        if let Some(Note::Received(last, sum)) = self.notes.back_mut()
+        // Events not polled between two records are merged.
+        if let Some(ExchangeEvent::Received(last, sum)) = self.events.back_mut()
             && *last == object
         {
             *sum += bytes;
             return;
         }
-        self.notes.push_back(Note::Received(object, bytes));
+        self.events.push_back(ExchangeEvent::Received(object, bytes));
     }
 
-    /// The client knows an object to be complete.
+    /// The client knows that an object is complete.
     pub(super) fn ended(&mut self, now: Time, object: usize) {
-        self.notes.push_back(Note::Ended(object));
+        self.events.push_back(ExchangeEvent::Ended(object));
         for index in self.dependents.get(object).into_iter().flatten() {
             self.missing[*index] -= 1;
             if self.missing[*index] == 0 {
@@ -127,19 +127,19 @@ impl Schedule {
         self.advance(now);
     }
 
-    /// Adds a note.
-    pub(super) fn note(&mut self, note: Note) {
-        self.notes.push_back(note);
+    /// Adds an event.
+    pub(super) fn event(&mut self, event: ExchangeEvent) {
+        self.events.push_back(event);
     }
 
-    /// The oldest note.
-    pub(super) fn poll_note(&mut self) -> Option<Note> {
-        self.notes.pop_front()
+    /// Removes the oldest event.
+    pub(super) fn poll_event(&mut self) -> Option<ExchangeEvent> {
+        self.events.pop_front()
     }
 }
 
-/// Follows the dependencies from those without any (Kahn 1962); wherever that leaves some, the first of these loses its own.
-fn break_circles(after: &mut [Vec<usize>]) {
+/// Topological sort (Kahn 1962); in each cycle, the first object loses its dependencies.
+fn break_cycles(after: &mut [Vec<usize>]) {
     let mut missing: Vec<usize> = after.iter().map(Vec::len).collect();
     let mut dependents = vec![Vec::new(); after.len()];
     for (index, on) in after.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! One exchange at a time on a connection that is kept: HTTP/1.1 (RFC 9112), and bare requests.
+//! One exchange at a time on a persistent connection: HTTP/1.1 (RFC 9112), and bare requests.
 
 use super::connection::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::{Side, Version};
+use super::{Role, Version};
 use bentpipe_units::Time;
 
-/// Header of a request as a browser sends it for a part of a page: 470 bytes. The fields are those of Chrome 130 on Linux, without
-/// cookies and client hints; names and path are made up. A PUT has lines about its content in place of some of these, and is
-/// taken to be as long.
+/// Header of a request as a browser sends it for a part of a page: 470 bytes. The fields are those
+/// of Chrome 130 on Linux, without cookies and client hints; names and path are made up. A PUT has
+/// lines about its content in place of some of these, and is taken to be as long.
 const H1_REQUEST: &str = concat!(
     "GET /assets/images/photo-0001.webp HTTP/1.1\r\n",
     "Host: www.example.com\r\n",
@@ -23,7 +23,8 @@ const H1_REQUEST: &str = concat!(
     "Accept-Language: en-US,en;q=0.9\r\n",
     "\r\n",
 );
-/// Header of a response as nginx sends it for a file, with caching and transport security switched on: 316 bytes.
+/// Header of a response as nginx sends it for a file, with caching and transport security switched
+/// on: 316 bytes.
 const H1_RESPONSE: &str = concat!(
     "HTTP/1.1 200 OK\r\n",
     "Server: nginx\r\n",
@@ -38,9 +39,9 @@ const H1_RESPONSE: &str = concat!(
     "Accept-Ranges: bytes\r\n",
     "\r\n",
 );
-/// A bare request: direction, object, size, as on QUIC's bare streams.
+/// A bare request: direction, object, size, as on the bare QUIC streams.
 const RAW_REQUEST: u64 = 1 + 8 + 8;
-/// The bare answer where no content says that all is done: to an upload, and to a request for nothing.
+/// The bare response where no content marks the end: to an upload, and to a request for zero bytes.
 const RAW_RESPONSE: u64 = 1;
 
 /// Both ends of a connection that has one exchange at a time.
@@ -48,19 +49,19 @@ const RAW_RESPONSE: u64 = 1;
 pub(super) struct Serial {
     raw: bool,
     upload: bool,
-    work: Option<Work>,
+    work: Option<ActiveExchange>,
 }
 
-/// The exchange under way.
+/// The current exchange.
 #[derive(Debug)]
-struct Work {
+struct ActiveExchange {
     object: usize,
     /// Whether the request waits to be written, and the response.
     request: bool,
     response: bool,
-    /// Content that waits to be written by the side whose turn it is.
+    /// Content still to be written by the side whose turn it is.
     content: u64,
-    /// Content that was read.
+    /// Content read so far.
     got: u64,
 }
 
@@ -77,37 +78,38 @@ impl Serial {
 
     /// Begins an exchange.
     pub(super) fn begin(&mut self, object: usize) {
-        self.work = Some(Work { object, request: true, response: false, content: 0, got: 0 });
+        self.work = Some(ActiveExchange { object, request: true, response: false, content: 0, got: 0 });
     }
 
     /// What `side` writes next, of at most `most` bytes of content, and its bytes.
-    pub(super) fn next(&mut self, side: Side, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
+    pub(super) fn next(&mut self, side: Role, most: u64, schedule: &Schedule) -> Option<(u64, Message)> {
         let (raw, upload) = (self.raw, self.upload);
         let work = self.work.as_mut()?;
         let head = match side {
-            Side::Client if work.request => {
+            Role::Client if work.request => {
                 Some((if raw { RAW_REQUEST } else { H1_REQUEST.len() as u64 }, Message::Request(work.object)))
             }
-            Side::Server if work.response => {
+            Role::Server if work.response => {
                 Some((if raw { RAW_RESPONSE } else { H1_RESPONSE.len() as u64 }, Message::Response(work.object)))
             }
-            Side::Client | Side::Server => None,
+            Role::Client | Role::Server => None,
         };
         if let Some((bytes, message)) = head {
             if bytes > most {
                 return None;
             }
             match side {
-                Side::Client => {
+                Role::Client => {
                     work.request = false;
                     work.content = if upload { schedule.bytes(work.object) } else { 0 };
                 }
-                Side::Server => work.response = false,
+                Role::Server => work.response = false,
             }
             return Some((bytes, message));
         }
-        // Between the request and its arrival, `content` is the client's; afterwards, of a download, the server's.
-        let writer = if upload { Side::Client } else { Side::Server };
+        // Between the request and its arrival, `content` is the client's; afterwards, of a
+        // download, the server's.
+        let writer = if upload { Role::Client } else { Role::Server };
         let bytes = work.content.min(most).min(RECORD_CONTENT);
         if side != writer || bytes == 0 {
             return None;
@@ -116,7 +118,7 @@ impl Serial {
         Some((bytes, if raw { Message::Bare(work.object) } else { Message::Content(work.object, bytes) }))
     }
 
-    /// A side has read a message. Whether a side may have something to write now that had nothing before.
+    /// A side has read a message. Returns whether a side may have something new to write.
     pub(super) fn read(&mut self, now: Time, message: Message, schedule: &mut Schedule) -> bool {
         let (raw, upload) = (self.raw, self.upload);
         let Some(work) = &mut self.work else { return false };

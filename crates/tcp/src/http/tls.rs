@@ -1,4 +1,4 @@
-//! TLS 1.3 (RFC 8446) as byte counts: which flights go when, and how large they are.
+//! TLS 1.3 (RFC 8446) as byte counts: the flights and their sizes.
 //!
 //! | flight | full | resumed | early data |
 //! |---|---|---|---|
@@ -7,20 +7,23 @@
 //! | client's Finished, after EndOfEarlyData where there is early data | 64 | 64 | 90 |
 //! | two NewSessionTicket | 478 | 478 | 494 |
 //!
-//! The sizes, records included, for HTTP/2, are computed below out of the fields of the messages. What RFC 8446 leaves open is
-//! said where it is chosen: one key share (X25519), certificates with ECDSA keys, and the extensions that browsers send. Hybrid
-//! post-quantum key shares, which would add about 1.1 kB to each hello, are not counted.
+//! The sizes, in bytes with records, for HTTP/2, are computed below from the fields of the
+//! messages. Choices that RFC 8446 leaves open are stated where they are made: one key share
+//! (X25519), certificates with ECDSA keys, and browsers' extensions. Hybrid post-quantum key
+//! shares, which would add about 1.1 kB to each hello, are not included.
 
-use super::{Opening, Side};
+use super::{Opening, Role};
 
-/// What a record adds to what it carries: 5 bytes of header, the inner content type, the tag of the cipher (RFC 8446 §5.2).
+/// Overhead of a record: 5 bytes of header, the inner content type, the cipher's tag (RFC 8446
+/// §5.2).
 pub(super) const RECORD: u64 = 5 + 1 + 16;
-/// The most that a record carries (RFC 8446 §5.1).
+/// Maximum plaintext of a record (RFC 8446 §5.1).
 pub(super) const RECORD_CONTENT: u64 = 16_384;
-/// The most that is sent as early data: what OpenSSL's servers accept by default (`recv_max_early_data`).
+/// Maximum early data: the default of OpenSSL servers (`recv_max_early_data`).
 const EARLY_DATA: u64 = 16_384;
 
-/// Type and length of a handshake message (RFC 8446 §4), of an extension (§4.2), and the header of a record (§5.1).
+/// Type and length of a handshake message (RFC 8446 §4), of an extension (§4.2), and the header of
+/// a record (§5.1).
 const MESSAGE: u64 = 4;
 const EXTENSION: u64 = 4;
 const RECORD_HEADER: u64 = 5;
@@ -32,14 +35,14 @@ const FINISHED: u64 = MESSAGE + 32;
 const END_OF_EARLY_DATA: u64 = MESSAGE;
 /// A ticket of the form of RFC 5077 §4: name of the key, IV, state (128 bytes: our choice), MAC.
 const TICKET: u64 = 16 + 16 + 128 + 32;
-/// Letters in the server's name: our choice.
+/// Length of the server name, chosen here.
 const NAME: u64 = 15;
 /// `h2` and `http/1.1` with their lengths (RFC 7301 §3.1).
 const ALPN_H2: u64 = 1 + 2;
 const ALPN_H1: u64 = 1 + 8;
 
-/// ClientHello (RFC 8446 §4.1.2) as Chrome's of 2023 without its extensions: version, random, session identifier (appendix D.4),
-/// 16 cipher suites, no compression, length of the extensions.
+/// ClientHello (RFC 8446 §4.1.2) as Chrome's of 2023 without its extensions: version, random,
+/// session identifier (appendix D.4), 16 cipher suites, no compression, length of the extensions.
 const CLIENT_HELLO: u64 = MESSAGE + 2 + 32 + (1 + 32) + (2 + 2 * 16) + (1 + 1) + 2;
 /// Its extensions, GREASE (RFC 8701) included, without padding, early_data and pre_shared_key.
 const CLIENT_EXTENSIONS: u64 = EXTENSION                   // GREASE, empty
@@ -64,12 +67,15 @@ const CLIENT_PSK: u64 = EXTENSION + 2 + (2 + TICKET + 4) + 2 + (1 + 32);
 const SERVER_HELLO: u64 = MESSAGE + 2 + 32 + (1 + 32) + 2 + 1 + 2 + (EXTENSION + 2) + (EXTENSION + 2 + 2 + 32);
 /// pre_shared_key in ServerHello: the ticket that was chosen.
 const SERVER_PSK: u64 = EXTENSION + 2;
-/// EncryptedExtensions (RFC 8446 §4.3.1) with an empty server_name and the length of the protocol's name.
+/// EncryptedExtensions (RFC 8446 §4.3.1) with an empty server_name and the length of the protocol's
+/// name.
 const ENCRYPTED_EXTENSIONS: u64 = MESSAGE + 2 + EXTENSION + (EXTENSION + 2);
-/// Two certificates with ECDSA keys: an end entity's under an intermediate that RSA signed. The sizes are those that
-/// community.letsencrypt.org/t/162426 lists of a chain in use, 976 and 1,124 bytes.
+/// Two certificates with ECDSA keys: an end entity's under an intermediate that RSA signed. The
+/// sizes are those that community.letsencrypt.org/t/162426 lists of a chain in use, 976 and 1,124
+/// bytes.
 const CERTIFICATES: [u64; 2] = [976, 1_124];
-/// Certificate (RFC 8446 §4.4.2): context, list, and with each certificate its length and that of its extensions.
+/// Certificate (RFC 8446 §4.4.2): context, list, and with each certificate its length and that of
+/// its extensions.
 const CERTIFICATE: u64 = MESSAGE + 1 + 3 + (3 + CERTIFICATES[0] + 2) + (3 + CERTIFICATES[1] + 2);
 /// CertificateVerify with ECDSA over P-256 (RFC 8446 §4.4.3); the signature has up to 72 bytes.
 const CERTIFICATE_VERIFY: u64 = MESSAGE + 2 + 2 + 72;
@@ -78,7 +84,7 @@ const NEW_SESSION_TICKET: u64 = MESSAGE + 4 + 4 + (1 + 8) + (2 + TICKET) + 2;
 /// early_data in NewSessionTicket: how much may be sent.
 const TICKET_EARLY_DATA: u64 = EXTENSION + 4;
 
-/// A message of the handshake, as its reader knows it.
+/// A flight of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
     /// What the client begins with.
@@ -91,35 +97,35 @@ pub(super) enum Message {
     Tickets,
 }
 
-/// How far the handshake of a connection is, at both ends.
+/// Progress of the handshake at both ends.
 #[derive(Debug)]
 pub(super) struct Tls {
     opening: Opening,
     alpn: u64,
-    /// What each side writes next, in the order of [`Side::place`].
+    /// What each side writes next, in the order of [`Role::place`].
     next: [Option<Message>; 2],
     /// What each side may send as application data.
     may: [Allowance; 2],
 }
 
-/// What a side may send of application data.
+/// Application data that a side may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowance {
     Nothing,
-    /// So much of early data.
+    /// This many bytes of early data.
     Early(u64),
     All,
 }
 
 impl Tls {
-    /// A handshake that has not begun.
+    /// A handshake before its first message.
     pub(super) fn new(opening: Opening, http2: bool) -> Self {
         let alpn = if http2 { ALPN_H2 } else { ALPN_H1 };
         Self { opening, alpn, next: [Some(Message::ClientHello), None], may: [Allowance::Nothing; 2] }
     }
 
     /// The message that `side` writes now, and its bytes, records included.
-    pub(super) fn next(&mut self, side: Side) -> Option<(u64, Message)> {
+    pub(super) fn next(&mut self, side: Role) -> Option<(u64, Message)> {
         let message = self.next[side.place()].take()?;
         match message {
             Message::ClientHello if self.opening == Opening::EarlyData => {
@@ -143,10 +149,10 @@ impl Tls {
         }
     }
 
-    /// The most that `side` may put into a record of application data now.
-    pub(super) fn allowance(&self, side: Side) -> u64 {
+    /// Maximum application data that `side` may put into a record now.
+    pub(super) fn allowance(&self, side: Role) -> u64 {
         match self.may[side.place()] {
-            // Whatever the handshake has to say goes first; early data ends with the client's Finished.
+            // Handshake messages go first; early data ends with the client's Finished.
             _ if self.next[side.place()].is_some() => 0,
             Allowance::Nothing => 0,
             Allowance::Early(left) => left,
@@ -154,8 +160,8 @@ impl Tls {
         }
     }
 
-    /// Whether `side` can send a request as soon as it wants to.
-    pub(super) fn is_ready(&self, side: Side) -> bool {
+    /// Whether `side` can send a request now.
+    pub(super) fn is_ready(&self, side: Role) -> bool {
         match self.may[side.place()] {
             Allowance::Nothing => self.next[side.place()].is_some_and(|next| match next {
                 Message::ClientHello => self.opening == Opening::EarlyData,
@@ -166,8 +172,8 @@ impl Tls {
         }
     }
 
-    /// `side` has put `content` bytes into a record of application data.
-    pub(super) fn sent(&mut self, side: Side, content: u64) {
+    /// `side` has sent `content` bytes in a record of application data.
+    pub(super) fn sent(&mut self, side: Role, content: u64) {
         if let Allowance::Early(left) = &mut self.may[side.place()] {
             *left = left.saturating_sub(content);
         }
@@ -194,7 +200,8 @@ impl Tls {
     }
 }
 
-/// Bytes of ClientHello as a handshake message. One of 256 to 511 bytes is padded to 512 (RFC 7685).
+/// Bytes of ClientHello as a handshake message. One of 256 to 511 bytes is padded to 512 (RFC
+/// 7685).
 const fn client_hello(opening: Opening) -> u64 {
     let bytes = match opening {
         Opening::Full => CLIENT_HELLO + CLIENT_EXTENSIONS,
@@ -225,30 +232,30 @@ mod tests {
         for opening in [Opening::Full, Opening::Resumed, Opening::EarlyData] {
             let mut tls = Tls::new(opening, true);
             let early = opening == Opening::EarlyData;
-            assert_eq!(tls.is_ready(Side::Client), early);
-            assert!(tls.next(Side::Client).is_some());
-            assert_eq!(tls.allowance(Side::Client) > 0, early);
-            assert!(tls.next(Side::Server).is_none(), "the server speaks second");
+            assert_eq!(tls.is_ready(Role::Client), early);
+            assert!(tls.next(Role::Client).is_some());
+            assert_eq!(tls.allowance(Role::Client) > 0, early);
+            assert!(tls.next(Role::Server).is_none(), "the server speaks second");
             tls.read(Message::ClientHello);
-            assert!(tls.next(Side::Server).is_some());
-            assert_eq!(tls.allowance(Side::Server) > 0, early);
+            assert!(tls.next(Role::Server).is_some());
+            assert_eq!(tls.allowance(Role::Server) > 0, early);
             tls.read(Message::ServerFlight);
-            assert!(tls.is_ready(Side::Client) && tls.allowance(Side::Client) == 0);
-            assert!(tls.next(Side::Client).is_some());
-            assert_eq!(tls.allowance(Side::Client), RECORD_CONTENT);
+            assert!(tls.is_ready(Role::Client) && tls.allowance(Role::Client) == 0);
+            assert!(tls.next(Role::Client).is_some());
+            assert_eq!(tls.allowance(Role::Client), RECORD_CONTENT);
             tls.read(Message::ClientFinished);
-            assert_eq!(tls.next(Side::Server).map(|(_, message)| message), Some(Message::Tickets));
-            assert_eq!(tls.allowance(Side::Server), RECORD_CONTENT);
+            assert_eq!(tls.next(Role::Server).map(|(_, message)| message), Some(Message::Tickets));
+            assert_eq!(tls.allowance(Role::Server), RECORD_CONTENT);
         }
     }
 
     #[test]
     fn early_data_has_a_limit() {
         let mut tls = Tls::new(Opening::EarlyData, true);
-        tls.next(Side::Client);
-        tls.sent(Side::Client, EARLY_DATA - 10);
-        assert_eq!(tls.allowance(Side::Client), 10);
-        tls.sent(Side::Client, 11);
-        assert_eq!(tls.allowance(Side::Client), 0);
+        tls.next(Role::Client);
+        tls.sent(Role::Client, EARLY_DATA - 10);
+        assert_eq!(tls.allowance(Role::Client), 10);
+        tls.sent(Role::Client, 11);
+        assert_eq!(tls.allowance(Role::Client), 0);
     }
 }

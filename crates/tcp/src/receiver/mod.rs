@@ -1,57 +1,58 @@
-//! The receiver of a connection: what arrives is put in order, acknowledged in time, and let in as far as there is room.
+//! The receiver of a connection: reassembly, acknowledgements and the receive window.
 
+mod ack_timing;
 mod reassembly;
-mod timing;
 mod window;
 
 use crate::segment::Segment;
 use crate::settings::Settings;
+use ack_timing::AckTiming;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use reassembly::{Arrival, Reassembly};
-use timing::Timing;
-use window::Window;
+use window::ReceiveWindow;
 
-/// Position of the first byte of data: the SYN has 0.
+/// Position of the first byte of data; the SYN has 0.
 const FIRST: u64 = 1;
-/// Ranges beyond gaps that may always wait, however small the buffer.
+/// Minimum number of out-of-order ranges kept, however small the buffer.
 const RANGES: u64 = 64;
 
-/// One direction's receiving end.
+/// The receiving end of one direction.
 ///
-/// Order of calls: [`Self::open`] when the handshake is over; then for each segment [`Self::on_stamp`], [`Self::on_cwr`]
-/// where it has CWR, and [`Self::on_data`] where it has payload or FIN; [`Self::fill`] into each that leaves.
+/// Call order: [`Self::open`] after the handshake; then for each segment [`Self::on_timestamp`],
+/// [`Self::on_cwr`] if it has CWR, and [`Self::on_data`] if it has payload or FIN; [`Self::fill`]
+/// for each segment sent.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     open: bool,
     data: Reassembly,
-    timing: Timing,
-    window: Window,
+    ack_timing: AckTiming,
+    window: ReceiveWindow,
     consumed: u64,
-    /// Whether marks are believed and answered (RFC 3168).
+    /// Whether ECN is negotiated (RFC 3168).
     ecn: bool,
-    /// Whether a mark arrived that the peer has not answered.
+    /// Whether a CE mark is still to be echoed.
     marked: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     recent: Time,
     last_ack: u64,
-    /// The last echo that was a round-trip sample: each is one once.
+    /// The last echo used as a round-trip sample; each is used once.
     last_echo: Time,
-    /// What a silence is longer than after which the sender's timeout has passed, less the round trip.
+    /// Minimum retransmission timeout assumed of the sender.
     min_rto: Span,
     initial_rto: Span,
 }
 
 impl Receiver {
-    /// A receiver that waits for the handshake.
+    /// A receiver before the handshake.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let window = Window::new(settings);
+        let window = ReceiveWindow::new(settings);
         let segment = u64::from(settings.segment).max(1);
         let most = (window.largest_limit() / segment).max(RANGES);
         Self {
             open: false,
             data: Reassembly::new(FIRST, usize::try_from(most).unwrap_or(usize::MAX)),
-            timing: Timing::new(settings.ack, segment),
+            ack_timing: AckTiming::new(settings.ack, segment),
             window,
             consumed: 0,
             ecn: settings.ecn,
@@ -64,12 +65,12 @@ impl Receiver {
         }
     }
 
-    /// The shift of the window field, from the largest buffer (as Linux does it).
+    /// Window scale from the largest buffer (as in Linux).
     pub(crate) fn window_scale(settings: &Settings) -> u8 {
         window::scale(settings)
     }
 
-    /// The handshake is over: data starts at position 1.
+    /// The handshake is complete; data starts at position 1.
     pub(crate) fn open(&mut self, now: Time) {
         if !self.open {
             self.open = true;
@@ -78,12 +79,12 @@ impl Receiver {
         }
     }
 
-    /// Notes the timestamp to echo. For every segment that is acceptable, a SYN and a pure acknowledgement included: echoes in
-    /// what they let the peer send are what this side, or the other, measures round trips with.
-    pub(crate) fn on_stamp(&mut self, segment: &Segment) {
+    /// Records the timestamp to echo. Called for every acceptable segment, including SYNs and pure
+    /// acknowledgements: both sides measure round trips with these echoes.
+    pub(crate) fn on_timestamp(&mut self, segment: &Segment) {
         // RFC 7323 §4.3 (2): the oldest segment that the next acknowledgement covers counts.
-        if segment.seq <= self.last_ack && segment.stamp >= self.recent {
-            self.recent = segment.stamp;
+        if segment.seq <= self.last_ack && segment.timestamp >= self.recent {
+            self.recent = segment.timestamp;
         }
     }
 
@@ -92,59 +93,61 @@ impl Receiver {
         if !self.open || (segment.len == 0 && !segment.flags.fin) {
             return;
         }
-        self.on_stamp(segment);
+        self.on_timestamp(segment);
         self.measure(now, segment);
         if self.ecn && ecn == Ecn::Ce && !self.marked {
             self.marked = true;
-            self.timing.hurry();
+            self.ack_timing.ack_now();
         }
         let bytes = u64::from(segment.len);
         let idle = self.idle();
         let (had_gap, repeated) = (self.data.has_gap(), self.data.repeated());
         let edge = self.window.accepts_before();
         let arrival = self.data.take(segment.seq, bytes, segment.flags.fin, edge);
-        let twice = self.data.repeated() > repeated;
-        if twice {
-            // The sender has timed out, or believes in a loss: it is told at once for a while, as Linux does.
-            self.timing.begin_quick();
+        let duplicate = self.data.repeated() > repeated;
+        if duplicate {
+            // The sender has retransmitted: it gets quick acknowledgements for a while, as in
+            // Linux.
+            self.ack_timing.enter_quick_ack();
         }
-        if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !twice {
-            self.timing.on_arrival(now, bytes, idle);
+        if arrival == Arrival::InOrder && !segment.flags.fin && !had_gap && !duplicate {
+            self.ack_timing.on_arrival(now, bytes, idle);
         } else {
-            self.timing.on_urgent(now, bytes, idle);
+            self.ack_timing.on_urgent(now, bytes, idle);
         }
     }
 
-    /// The sender side's smoothed round trip, where there is one. It counts until an echo has told of one: a side that only
-    /// receives has no other sample than that of its handshake, which queues soon make too short.
+    /// Smoothed round-trip time of this side's sender, if it has one. Used until an echo has given
+    /// a sample: a side that only receives has no sample but that of the handshake, which queues
+    /// soon make too short.
     pub(crate) fn on_rtt(&mut self, rtt: Span) {
         if self.last_echo == Time::ZERO {
             self.window.seed_rtt(rtt);
         }
     }
 
-    /// The peer has reduced its window: marks up to now are answered (RFC 3168 §6.1.3). Before [`Self::on_data`] of the same segment,
-    /// which may bring a new mark.
+    /// The peer has reduced its congestion window: earlier CE marks are answered (RFC 3168 §6.1.3).
+    /// Call before [`Self::on_data`] of the same segment, which may carry a new mark.
     pub(crate) fn on_cwr(&mut self) {
         self.marked = false;
     }
 
-    /// RCV.NXT: position that is expected next; 0 before [`Self::open`].
+    /// RCV.NXT: the next expected position; 0 before [`Self::open`].
     pub(crate) fn next_expected(&self) -> u64 {
         if self.open { self.data.next() } else { 0 }
     }
 
-    /// Bytes of data that have arrived in order.
+    /// Bytes received in order.
     pub(crate) fn received(&self) -> u64 {
         self.data.next() - FIRST - u64::from(self.data.finished())
     }
 
-    /// Bytes of those that the application has taken.
+    /// Bytes that the application has read.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// The application takes `bytes`, no more than there are.
+    /// The application reads `bytes`, at most those available.
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         let bytes = bytes.min(self.received() - self.consumed);
         if bytes == 0 {
@@ -153,7 +156,7 @@ impl Receiver {
         self.consumed += bytes;
         self.window.on_consumed(now, self.consumed);
         if !self.data.finished() && self.window.wants_update(self.data.next(), FIRST + self.consumed) {
-            self.timing.hurry();
+            self.ack_timing.ack_now();
         }
     }
 
@@ -162,29 +165,29 @@ impl Receiver {
         self.data.finished()
     }
 
-    /// Segments of which something had arrived before.
+    /// Segments of which some bytes had arrived before.
     pub(crate) fn duplicates(&self) -> u64 {
         self.data.repeated()
     }
 
     /// Whether an acknowledgement is due now.
     pub(crate) fn wants_ack(&self, now: Time) -> bool {
-        self.timing.is_due(now)
+        self.ack_timing.is_due(now)
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// When to call [`Self::handle_timeout`].
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.timing.next_timeout()
+        self.ack_timing.next_timeout()
     }
 
-    /// Does what is due by `now`.
+    /// Handles timers that expired by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
-        self.timing.handle_timeout(now);
+        self.ack_timing.handle_timeout(now);
     }
 
-    /// Writes acknowledgement, window, echo, SACK blocks and ECE into a segment that leaves, which counts as the
-    /// acknowledgement. Before [`Self::open`] only the window, unscaled, and the echo, where there is one: the handshake is
-    /// its owner's.
+    /// Writes acknowledgement, window, echo, SACK blocks and ECE into a segment to be sent, which
+    /// counts as the acknowledgement. Before [`Self::open`] only the unscaled window and the echo,
+    /// if any: the handshake is the endpoint's.
     pub(crate) fn fill(&mut self, _now: Time, segment: &mut Segment) {
         if self.recent > Time::ZERO {
             segment.echo = self.recent;
@@ -198,18 +201,19 @@ impl Receiver {
         segment.flags.ece |= self.marked;
         self.data.tell(&mut segment.sack);
         self.last_ack = segment.ack;
-        self.timing.on_acknowledged();
+        self.ack_timing.on_acknowledged();
     }
 
-    /// A sender that has been silent for longer than its timeout may have begun anew. Linux's timeout is the round trip and
-    /// its smallest one, where round trips vary little.
+    /// Silence after which a sender may have restarted: its retransmission timeout. Linux's is the
+    /// round trip plus its minimum where round trips vary little.
     fn idle(&self) -> Span {
         self.window.rtt().map_or(self.initial_rto, |rtt| rtt + self.min_rto)
     }
 
-    /// Round trips from echoes, of full segments only: a short one may have waited for its application.
+    /// Measures the round trip from echoes of full segments; a short one may have waited for its
+    /// application.
     fn measure(&mut self, now: Time, segment: &Segment) {
-        let full = u64::from(segment.len) >= self.timing.full();
+        let full = u64::from(segment.len) >= self.ack_timing.full();
         if full && segment.echo > Time::ZERO && segment.echo != self.last_echo && segment.echo <= now {
             self.last_echo = segment.echo;
             self.window.on_rtt(now.since(segment.echo));

@@ -1,23 +1,24 @@
-//! Puts what arrives in order, and tells of what waits beyond a gap (RFC 2018) or came twice (RFC 2883).
+//! Reassembles data, and reports out-of-order ranges (SACK, RFC 2018) and duplicates (D-SACK, RFC
+//! 2883).
 
 use crate::segment::Sack;
 use std::collections::BTreeMap;
 
-/// Blocks that are remembered as the newest: as many as an option without timestamps could hold (RFC 2018 §3).
+/// Newest blocks kept: as many as an option without timestamps holds (RFC 2018 §3).
 const NEWEST: usize = 4;
 
-/// What a segment turned out to be.
+/// Classification of a received segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// The next bytes, and nothing waits.
+    /// In order, with no gap.
     InOrder,
-    /// The next bytes, while others wait or waited.
+    /// The next expected bytes, with others out of order.
     FilledGap,
     /// Bytes beyond a gap.
     BeyondGap,
     /// Nothing new.
     Duplicate,
-    /// Bytes for which there is no place.
+    /// Outside the window, or too many ranges.
     Refused,
 }
 
@@ -26,30 +27,30 @@ pub(super) enum Arrival {
 pub(super) struct Reassembly {
     /// RCV.NXT.
     next: u64,
-    /// What waits beyond `next`: start to end, apart from each other and from `next`.
+    /// Ranges received beyond `next`, start to end, disjoint.
     waiting: BTreeMap<u64, u64>,
-    /// Most ranges that may wait. Segments of a usual size never need more than a window has of them; a peer that sends
-    /// every second byte has the others refused, as if they had been lost.
-    most: usize,
-    /// The newest of `waiting`, the newest first; `(0, 0)` where there is none.
+    /// Maximum number of out-of-order ranges. Normal segments in a window never need more; if a
+    /// peer sends every second byte, the excess is refused as if lost.
+    max_ranges: usize,
+    /// The newest ranges of `waiting`, newest first; `(0, 0)` if unused.
     newest: [(u64, u64); NEWEST],
-    /// What came twice and has not been told of.
-    twice: Option<(u64, u64)>,
-    /// Segments of which something had come before.
+    /// Duplicate range not yet reported.
+    duplicate: Option<(u64, u64)>,
+    /// Segments of which some bytes had arrived before.
     repeated: u64,
-    /// Where the peer's FIN stands, once it is known.
+    /// Position of the peer's FIN, once known.
     fin: Option<u64>,
 }
 
 impl Reassembly {
-    /// Waits for the byte at `next`; at most `most` ranges wait.
-    pub(super) fn new(next: u64, most: usize) -> Self {
+    /// Expects the byte at `next`; keeps at most `max_ranges` ranges.
+    pub(super) fn new(next: u64, max_ranges: usize) -> Self {
         Self {
             next,
             waiting: BTreeMap::new(),
-            most: most.max(NEWEST),
+            max_ranges: max_ranges.max(NEWEST),
             newest: [(0, 0); NEWEST],
-            twice: None,
+            duplicate: None,
             repeated: 0,
             fin: None,
         }
@@ -65,18 +66,19 @@ impl Reassembly {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// Whether something waits beyond a gap.
+    /// Whether there is a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Segments of which something had come before.
+    /// Segments of which some bytes had arrived before.
     pub(super) fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// Takes `len` bytes from `start`, and the FIN after them where there is one, as far as they lie before `edge`. A FIN needs no
-    /// room: it may stand at the edge. Like any position it waits beyond a gap and is told of.
+    /// Takes `len` bytes from `start`, and a FIN after them if `fin`, as far as they lie before
+    /// `edge`. A FIN needs no buffer: it may stand at the edge. Beyond a gap it waits and is
+    /// reported like any position.
     pub(super) fn take(&mut self, start: u64, len: u64, fin: bool, edge: u64) -> Arrival {
         let mut end = start.saturating_add(len);
         if fin && self.fin.is_none() {
@@ -91,7 +93,7 @@ impl Reassembly {
         }
         let below = (start, end.min(self.next));
         if end <= self.next {
-            self.note_twice(below, (0, 0));
+            self.note_duplicate(below, (0, 0));
             return if below.0 < below.1 { Arrival::Duplicate } else { Arrival::Refused };
         }
         let start = start.max(self.next);
@@ -99,13 +101,14 @@ impl Reassembly {
             return Arrival::Refused;
         }
         if start == self.next && self.waiting.is_empty() {
-            self.note_twice(below, (0, 0));
+            self.note_duplicate(below, (0, 0));
             self.next = end;
             return Arrival::InOrder;
         }
         let (mut low, mut high) = (start, end);
         let (mut merged, mut again) = (false, (0, 0));
-        // From the last that it can touch downwards: each is passed over once in its life, then it is a part of another.
+        // From the last that it can touch downwards: each is passed over once in its life, then it
+        // is a part of another.
         while let Some((&from, &to)) = self.waiting.range(..=end).next_back() {
             if to < start {
                 break;
@@ -115,19 +118,19 @@ impl Reassembly {
                 again = common;
             }
             if from <= start && end <= to {
-                self.note_twice(below, again);
+                self.note_duplicate(below, again);
                 self.note_newest(from, to);
                 return Arrival::Duplicate;
             }
             self.waiting.remove(&from);
             (low, high, merged) = (low.min(from), high.max(to), true);
         }
-        self.note_twice(below, again);
+        self.note_duplicate(below, again);
         if low == self.next {
             self.advance(high);
             return Arrival::FilledGap;
         }
-        if !merged && self.waiting.len() >= self.most {
+        if !merged && self.waiting.len() >= self.max_ranges {
             return Arrival::Refused;
         }
         self.waiting.insert(low, high);
@@ -135,11 +138,11 @@ impl Reassembly {
         Arrival::BeyondGap
     }
 
-    /// Writes what waits, and what came twice, which is told of once.
+    /// Writes out-of-order ranges, and the duplicate, which is reported once.
     pub(super) fn tell(&mut self, sack: &mut Sack) {
         *sack = Sack::default();
-        let twice = self.twice.take();
-        if let Some((start, end)) = twice {
+        let duplicate = self.duplicate.take();
+        if let Some((start, end)) = duplicate {
             sack.push(start, end);
         }
         if self.waiting.is_empty() {
@@ -151,7 +154,8 @@ impl Reassembly {
                 return;
             }
         }
-        // The newest have been filled in meanwhile: others take their places (RFC 2018 §4: as many as there is room for).
+        // The newest have been filled in meanwhile: others take their places (RFC 2018 §4: as many
+        // as there is room for).
         for (&start, &end) in &self.waiting {
             if !self.newest.contains(&(start, end)) && !sack.push(start, end) {
                 return;
@@ -178,12 +182,13 @@ impl Reassembly {
         self.newest = kept;
     }
 
-    /// Notes the first piece of a segment that came twice (RFC 2883 §4), unless one of an earlier segment waits to be told of.
-    fn note_twice(&mut self, below: (u64, u64), beyond: (u64, u64)) {
+    /// Records the first duplicate part of a segment (RFC 2883 §4), unless an earlier one is
+    /// unreported.
+    fn note_duplicate(&mut self, below: (u64, u64), beyond: (u64, u64)) {
         let piece = if below.0 < below.1 { below } else { beyond };
         if piece.0 < piece.1 {
             self.repeated += 1;
-            self.twice.get_or_insert(piece);
+            self.duplicate.get_or_insert(piece);
         }
     }
 }
@@ -193,7 +198,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(reassembly: &mut Reassembly) -> Vec<(u64, u64)> {
+    fn summary(reassembly: &mut Reassembly) -> Vec<(u64, u64)> {
         let mut sack = Sack::default();
         reassembly.tell(&mut sack);
         sack.blocks(reassembly.next()).collect()
@@ -209,14 +214,14 @@ mod tests {
         assert_eq!(take(&mut data, 1, 101), Arrival::InOrder);
         assert_eq!(take(&mut data, 201, 301), Arrival::BeyondGap);
         assert_eq!(take(&mut data, 401, 501), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(401, 501), (201, 301)]);
+        assert_eq!(summary(&mut data), [(401, 501), (201, 301)]);
         assert_eq!(take(&mut data, 301, 351), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(201, 351), (401, 501)]);
+        assert_eq!(summary(&mut data), [(201, 351), (401, 501)]);
         assert_eq!(take(&mut data, 351, 401), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(201, 501)]);
+        assert_eq!(summary(&mut data), [(201, 501)]);
         assert_eq!(take(&mut data, 101, 201), Arrival::FilledGap);
         assert_eq!((data.next(), data.has_gap()), (501, false));
-        assert!(told(&mut data).is_empty());
+        assert!(summary(&mut data).is_empty());
     }
 
     #[test]
@@ -225,11 +230,12 @@ mod tests {
         for start in [11, 31, 51, 71, 91, 111] {
             take(&mut data, start, start + 10);
         }
-        assert_eq!(told(&mut data), [(111, 121), (91, 101), (71, 81)]);
-        // Four of the ranges become one, of which the newest were a part; two of them came again, of which the first is told of.
+        assert_eq!(summary(&mut data), [(111, 121), (91, 101), (71, 81)]);
+        // Four of the ranges become one, of which the newest were a part; two of them came again,
+        // of which the first is told of.
         take(&mut data, 61, 111);
-        assert_eq!(told(&mut data), [(71, 81), (51, 121), (11, 21)]);
-        assert_eq!(told(&mut data), [(51, 121), (11, 21), (31, 41)]);
+        assert_eq!(summary(&mut data), [(71, 81), (51, 121), (11, 21)]);
+        assert_eq!(summary(&mut data), [(51, 121), (11, 21), (31, 41)]);
     }
 
     #[test]
@@ -239,22 +245,22 @@ mod tests {
         take(&mut data, 201, 301);
         // RFC 2883 §4.1: below the acknowledgement.
         assert_eq!(take(&mut data, 51, 101), Arrival::Duplicate);
-        assert_eq!(told(&mut data), [(51, 101), (201, 301)]);
-        assert_eq!(told(&mut data), [(201, 301)]);
+        assert_eq!(summary(&mut data), [(51, 101), (201, 301)]);
+        assert_eq!(summary(&mut data), [(201, 301)]);
         // §4.2: within a block beyond it, which stands second.
         take(&mut data, 401, 501);
         assert_eq!(take(&mut data, 211, 221), Arrival::Duplicate);
-        assert_eq!(told(&mut data), [(211, 221), (201, 301), (401, 501)]);
+        assert_eq!(summary(&mut data), [(211, 221), (201, 301), (401, 501)]);
         // A part of a segment is new.
         assert_eq!(take(&mut data, 251, 351), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(251, 301), (201, 351), (401, 501)]);
+        assert_eq!(summary(&mut data), [(251, 301), (201, 351), (401, 501)]);
     }
 
     #[test]
     fn bytes_beyond_the_edge_are_refused_and_those_before_it_kept() {
         let mut data = Reassembly::new(1, 100);
         assert_eq!(data.take(51, 100, false, 101), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(51, 101)]);
+        assert_eq!(summary(&mut data), [(51, 101)]);
         assert_eq!(data.take(101, 50, false, 101), Arrival::Refused);
         assert_eq!(data.take(u64::MAX - 1, 10, false, 101), Arrival::Refused);
         assert_eq!(data.take(1, 100, false, 101), Arrival::FilledGap);
@@ -274,9 +280,9 @@ mod tests {
     fn a_fin_counts_after_the_last_byte_and_only_once() {
         let mut data = Reassembly::new(1, 100);
         assert_eq!(data.take(151, 50, true, 1000), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(151, 202)], "a FIN is told of as if it were a byte");
+        assert_eq!(summary(&mut data), [(151, 202)], "a FIN is told of as if it were a byte");
         assert_eq!(take(&mut data, 101, 301), Arrival::BeyondGap);
-        assert_eq!(told(&mut data), [(151, 201), (101, 202)], "nothing stands beyond a FIN");
+        assert_eq!(summary(&mut data), [(151, 201), (101, 202)], "nothing stands beyond a FIN");
         assert_eq!((take(&mut data, 1, 51), data.finished()), (Arrival::FilledGap, false));
         assert_eq!((take(&mut data, 51, 101), data.finished()), (Arrival::FilledGap, true));
         assert_eq!(data.next(), 202);

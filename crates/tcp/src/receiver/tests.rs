@@ -132,7 +132,7 @@ fn marks_are_told_of_until_the_peer_has_reduced() {
 fn the_echo_is_of_the_oldest_segment_that_is_acknowledged() {
     // RFC 7323 §4.3: (1) delayed acknowledgements, (2) a hole, (3) a hole that is filled.
     let mut receiver = opened(&settled());
-    let at = |millis, seq| Segment { stamp: Time::from_millis(millis), ..data(seq, FULL) };
+    let at = |millis, seq| Segment { timestamp: Time::from_millis(millis), ..data(seq, FULL) };
     let now = Time::from_millis(100);
     receiver.on_data(now, &at(10, 1), Ecn::NotEct);
     receiver.on_data(now, &at(11, 1449), Ecn::NotEct);
@@ -182,9 +182,9 @@ fn before_the_handshake_nothing_is_taken_and_windows_are_not_scaled() {
     assert_eq!((syn.window, syn.ack), (65_535, 1));
 }
 
-/// A sender that doubles what it has on its way in each round trip of 600 ms, as far as it is let, beginning with ten
-/// segments, over a link of 1 Gbps, for `flights` doublings. Returns the most that it had on its way, and how many segments
-/// had to wait for the window alone.
+/// A sender that doubles what it has on its way in each round trip of 600 ms, as far as it is let,
+/// beginning with ten segments, over a link of 1 Gbps, for `flights` doublings. Returns the most
+/// that it had on its way, and how many segments had to wait for the window alone.
 fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
     let full = u64::from(FULL);
     let (way, apart) = (Span::from_millis(300), Span::from_micros(12));
@@ -202,7 +202,7 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
                 break;
             }
             free = free.max(now) + apart;
-            data_on_way.push_back((free + way, Segment { stamp: now, echo, ..data(sent, FULL) }));
+            data_on_way.push_back((free + way, Segment { timestamp: now, echo, ..data(sent, FULL) }));
             sent += full;
             most = most.max(sent - acked);
         }
@@ -216,7 +216,7 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
         if now == answered {
             let (_, ack) = acks_on_way.pop_front().unwrap();
             window += ack.ack - acked;
-            (acked, edge, echo) = (ack.ack, ack.ack + ack.window, ack.stamp);
+            (acked, edge, echo) = (ack.ack, ack.ack + ack.window, ack.timestamp);
             continue;
         }
         if now == arrives {
@@ -227,7 +227,7 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
             receiver.handle_timeout(now);
         }
         if let Some(ack) = acknowledgement(&mut receiver, now) {
-            acks_on_way.push_back((now + way, Segment { stamp: now, ..ack }));
+            acks_on_way.push_back((now + way, Segment { timestamp: now, ..ack }));
         }
     }
 }
@@ -236,7 +236,8 @@ fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
 fn a_sender_in_slow_start_is_not_held_back_by_the_window_until_the_largest_buffer() {
     for coalesce in [None, Some(Span::from_micros(100))] {
         let ack = AckPolicy { coalesce, ..AckPolicy::default() };
-        // 10 segments doubled seven times are 1.9 MB; once more, and they are more than half of 6 MiB.
+        // 10 segments doubled seven times are 1.9 MB; once more, and they are more than half of 6
+        // MiB.
         let (most, held) = slow_start(&Settings { ack, ..Settings::default() }, 7);
         assert_eq!((most, held), ((10 * 1448) << 7, 0), "{coalesce:?}");
         let larger = Settings { ack, receive_buffer: Bytes::new(64 << 20), ..Settings::default() };
@@ -253,8 +254,8 @@ fn without_growth_the_same_sender_is_held_back() {
 }
 
 proptest! {
-    /// Segments of a stream in any order, some twice, some cut otherwise the second time, into a window that holds them: every
-    /// byte once, and the acknowledgement is exactly the prefix.
+    /// Segments of a stream in any order, some twice, some cut otherwise the second time, into a
+    /// window that holds them: every byte once, and the acknowledgement is exactly the prefix.
     #[test]
     fn whatever_the_order_every_byte_arrives_once(
         order in proptest::collection::vec((0u64..60, 1u32..4, 0u32..3), 0..200),
@@ -297,13 +298,13 @@ proptest! {
     ) {
         let mut receiver = opened(&Settings { ecn: true, ..fixed(50_000) });
         let mut now = Time::ZERO;
-        for (far, near, len, fin, close, stamp) in segments {
+        for (far, near, len, fin, close, timestamp) in segments {
             now += Span::from_millis(1);
             let seq = if close { near } else { far };
             let len = if close { len % 3000 } else { len };
             let flags = Flags { fin, ack: true, ..Flags::default() };
-            let stamp = Time::from_nanos(stamp);
-            receiver.on_data(now, &Segment { seq, len, flags, stamp, echo: stamp, ..Segment::default() }, Ecn::Ce);
+            let timestamp = Time::from_nanos(timestamp);
+            receiver.on_data(now, &Segment { seq, len, flags, timestamp, echo: timestamp, ..Segment::default() }, Ecn::Ce);
             receiver.handle_timeout(now);
             let promised = receiver.consumed() + 50_000;
             prop_assert!(receiver.received() <= promised);

@@ -1,4 +1,4 @@
-//! How much the peer may send: the window, its right edge, and how the buffer behind it grows.
+//! The receive window: its size, its right edge, and autotuning of the buffer behind it.
 
 use crate::settings::Settings;
 use bentpipe_units::{Span, Time};
@@ -7,13 +7,13 @@ use bentpipe_units::{Span, Time};
 const FIELD: u64 = 65_535;
 /// Largest shift (RFC 7323 §2.3).
 const MOST_SCALE: u32 = 14;
-/// Segments of a sender's first flight that the growth begins from and leaves room for (RFC 6928).
+/// Initial window assumed of the sender, in segments (RFC 6928).
 const FIRST_FLIGHT: u64 = 10;
-/// Segments of room above twice what was taken (as Linux has it).
+/// Extra segments above twice the bytes read per round trip (as in Linux).
 const ROOM: u64 = 16;
 
-/// The window's scale for a buffer that may grow to `settings.receive_buffer`: the smallest that can say nearly all of it
-/// (as Linux chooses it, from the whole buffer and not from the share that is advertised).
+/// Window scale for a buffer of up to `settings.receive_buffer`: the smallest that can express
+/// nearly all of it (as Linux chooses it, from the whole buffer and not the advertised share).
 pub(super) fn scale(settings: &Settings) -> u8 {
     let scale = settings.receive_buffer.get().checked_ilog2().unwrap_or(0).saturating_sub(15).min(MOST_SCALE);
     u8::try_from(scale).unwrap_or(0)
@@ -21,32 +21,34 @@ pub(super) fn scale(settings: &Settings) -> u8 {
 
 /// The window of one direction. Positions as in [`crate::Segment`].
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct ReceiveWindow {
     scale: u8,
-    /// Per thousand of the buffer.
+    /// Advertised share of the buffer, in thousandths.
     share: u64,
-    /// Payload of a full segment.
+    /// Payload of a full segment, in bytes.
     segment: u64,
-    /// The buffer now, and at its largest.
+    /// Current and maximum buffer, in bytes.
     buffer: u64,
     largest: u64,
-    /// The most that the present buffer lets the peer have on its way, in bytes.
+    /// Maximum window with the current buffer, in bytes.
     limit: u64,
     autotune: bool,
-    /// What has been promised: the peer may send until before it. Never moves back (RFC 9293 §3.8.6).
+    /// Right edge advertised: the peer may send positions below it. Never moves back (RFC 9293
+    /// §3.8.6).
     edge: u64,
-    /// What the peer may have understood, its window field being rounded up: less than one unit of the field beyond `edge`.
+    /// Right edge as the peer may have understood it, because the window field rounds up: less than
+    /// one unit beyond `edge`.
     shown: u64,
-    /// The round trip as this side sees it.
+    /// The round-trip time measured by this side.
     rtt: Option<Span>,
-    /// When the present round of the growth began, and what the application had taken then.
+    /// When the current autotuning round began, and the bytes read by then.
     round_began: Time,
     round_consumed: u64,
-    /// The most that the application has taken in a round.
+    /// Most bytes read in a round.
     taken: u64,
 }
 
-impl Window {
+impl ReceiveWindow {
     pub(super) fn new(settings: &Settings) -> Self {
         let largest = settings.receive_buffer.get();
         let buffer = if settings.autotune { settings.receive_buffer_start.get().min(largest) } else { largest };
@@ -71,43 +73,45 @@ impl Window {
         window
     }
 
-    /// The handshake is over; data starts at `first`. The windows of SYN segments were not scaled (RFC 7323 §2.2).
+    /// The handshake is over; data starts at `first`. The windows of SYN segments were not scaled
+    /// (RFC 7323 §2.2).
     pub(super) fn open(&mut self, now: Time, first: u64) {
         self.edge = first + self.unscaled();
         self.shown = self.edge;
         self.round_began = now;
     }
 
-    /// What a SYN says.
+    /// The window field of a SYN.
     pub(super) fn unscaled(&self) -> u64 {
         self.limit.min(FIELD)
     }
 
-    /// The most that it can ever be, in bytes.
+    /// Maximum window with the maximum buffer, in bytes.
     pub(super) fn largest_limit(&self) -> u64 {
         self.of(self.largest)
     }
 
-    /// The window that is made of a buffer.
+    /// The window for a buffer size.
     fn of(&self, buffer: u64) -> u64 {
         (buffer.saturating_mul(self.share) / 1000).min(FIELD << self.scale)
     }
 
-    /// Position before which arriving data has its place.
+    /// Positions below this are accepted.
     pub(super) fn accepts_before(&self) -> u64 {
         self.shown
     }
 
-    /// The window to write beside the acknowledgement of everything before `next`, while the application waits for the
-    /// byte at `consumed`.
+    /// The window to advertise with acknowledgement `next`, when the application has read up to
+    /// `consumed`.
     pub(super) fn advertise(&mut self, next: u64, consumed: u64) -> u64 {
         let target = consumed.saturating_add(self.limit);
-        // RFC 1122 §4.2.3.3: the edge stays where it is until it can move by a segment or half the buffer.
+        // RFC 1122 §4.2.3.3: the edge stays where it is until it can move by a segment or half the
+        // buffer.
         if target.saturating_sub(self.edge) >= (self.limit / 2).min(self.segment).max(1) {
             self.edge = target;
         }
-        // RFC 7323 §2.4: the field's unit makes a choice between saying too much and taking back. Less than a unit too much
-        // is said, and, since the promise itself stays, never more.
+        // RFC 7323 §2.4: the field's unit makes a choice between saying too much and taking back.
+        // Less than a unit too much is said, and, since the promise itself stays, never more.
         let left = self.edge.saturating_sub(next);
         let units = left.saturating_add((1 << self.scale) - 1) >> self.scale;
         let window = units.min(FIELD) << self.scale;
@@ -115,8 +119,8 @@ impl Window {
         window
     }
 
-    /// Whether the peer has to be told that the window has opened: it had shrunk to half of what it may be or less, and
-    /// what can be said now is twice as much, two segments more at least or half the buffer.
+    /// Whether a window update is due: the window had shrunk to half of its maximum or less, and
+    /// has since doubled, by at least two segments or half the buffer.
     pub(super) fn wants_update(&self, next: u64, consumed: u64) -> bool {
         let limit = self.limit;
         let left = self.edge.saturating_sub(next);
@@ -127,13 +131,13 @@ impl Window {
             && target.saturating_sub(next) >= left.saturating_mul(2)
     }
 
-    /// What the round trip is taken for until [`Self::on_rtt`].
+    /// Assumed round-trip time until [`Self::on_rtt`].
     pub(super) fn seed_rtt(&mut self, rtt: Span) {
         self.rtt = Some(rtt);
     }
 
-    /// A round trip has been seen. A shorter one counts at once, a longer one by an eighth: waiting for the application makes
-    /// them longer, nothing makes them shorter.
+    /// Adds a round-trip sample. A shorter one replaces the estimate, a longer one raises it by an
+    /// eighth of the difference: waiting for the application only lengthens samples.
     pub(super) fn on_rtt(&mut self, sample: Span) {
         self.rtt = Some(match self.rtt {
             Some(rtt) if sample > rtt => rtt + sample.saturating_sub(rtt) / 8,
@@ -141,14 +145,14 @@ impl Window {
         });
     }
 
-    /// The round trip, where one was seen.
+    /// The round-trip time, if measured.
     pub(super) fn rtt(&self) -> Option<Span> {
         self.rtt
     }
 
-    /// The application has taken `consumed` bytes so far. Once each round trip the buffer is made large enough for a sender
-    /// that doubles (dynamic right-sizing, with Linux's measures): twice what was taken, and as much more as the taking has
-    /// itself grown.
+    /// The application has read `consumed` bytes so far. Once per round trip the buffer grows to
+    /// suit a sender that doubles (dynamic right-sizing, with Linux's parameters): twice the bytes
+    /// read, plus as much again as that has grown.
     pub(super) fn on_consumed(&mut self, now: Time, consumed: u64) {
         let Some(rtt) = self.rtt else { return };
         if !self.autotune || now.since(self.round_began) < rtt {
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn data_that_is_not_taken_closes_the_window_and_taking_it_opens_it_again() {
-        let mut window = Window::new(&fixed(64_000));
+        let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         assert_eq!(window.advertise(1, 1), 64_000);
         assert_eq!(window.advertise(10_001, 1), 54_000);
@@ -203,7 +207,7 @@ mod tests {
 
     #[test]
     fn an_edge_that_could_move_by_less_than_a_segment_stays() {
-        let mut window = Window::new(&fixed(64_000));
+        let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         window.advertise(1, 1);
         assert_eq!(window.advertise(10_001, 1448), 54_000);
@@ -212,7 +216,7 @@ mod tests {
 
     #[test]
     fn no_update_is_sent_while_the_window_is_wide() {
-        let mut window = Window::new(&fixed(64_000));
+        let mut window = ReceiveWindow::new(&fixed(64_000));
         window.open(Time::ZERO, 1);
         window.advertise(1, 1);
         assert!(!window.wants_update(20_001, 20_001));
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_buffer_smaller_than_a_segment_still_opens() {
-        let mut window = Window::new(&fixed(100));
+        let mut window = ReceiveWindow::new(&fixed(100));
         window.open(Time::ZERO, 1);
         assert_eq!(window.advertise(101, 1), 0);
         assert!(!window.wants_update(101, 50));
@@ -232,14 +236,15 @@ mod tests {
     #[test]
     fn the_buffer_grows_ahead_of_a_sender_that_doubles_and_no_further_than_its_largest() {
         let settings = Settings::default();
-        let mut window = Window::new(&settings);
+        let mut window = ReceiveWindow::new(&settings);
         let rtt = Span::from_millis(600);
         window.open(Time::ZERO, 1);
         window.on_rtt(rtt);
         let (mut sent, mut now) = (0u64, Time::ZERO + rtt);
         for round in 0..12 {
             let flight = (10 * 1448) << round;
-            // The sender may send this flight only where the window had been opened by the acknowledgements of the one before.
+            // The sender may send this flight only where the window had been opened by the
+            // acknowledgements of the one before.
             let allowed = window.advertise(1 + sent, 1 + sent);
             if flight <= 3 << 20 {
                 assert!(flight <= allowed, "round {round}: {flight} > {allowed}");
@@ -256,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_buffer_stays_where_the_application_takes_little() {
-        let mut window = Window::new(&Settings::default());
+        let mut window = ReceiveWindow::new(&Settings::default());
         window.open(Time::ZERO, 1);
         window.on_rtt(Span::from_millis(100));
         for n in 1..1000u64 {
@@ -266,13 +271,14 @@ mod tests {
     }
 
     proptest! {
-        /// What a peer has been promised it can send whatever comes, and it is never promised more than fits.
+        /// What a peer has been promised it can send whatever comes, and it is never promised more
+        /// than fits.
         #[test]
         fn the_edge_never_moves_back_and_never_beyond_the_buffer(
             bytes in 100u64..10_000_000,
             steps in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), 1..60),
         ) {
-            let mut window = Window::new(&fixed(bytes));
+            let mut window = ReceiveWindow::new(&fixed(bytes));
             let unit = 1 << window.scale;
             window.open(Time::ZERO, 1);
             let (mut next, mut consumed, mut promised) = (1u64, 1u64, window.edge);

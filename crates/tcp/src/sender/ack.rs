@@ -1,42 +1,45 @@
-//! What an acknowledgement tells.
+//! Processing of acknowledgements.
 
 use super::scoreboard::{Sent, State};
-use super::{Limit, Sender};
+use super::{SendLimit, Sender};
 use crate::segment::Segment;
 use bentpipe_congestion::Mark;
 use bentpipe_units::{Span, Time};
 
-/// What one acknowledgement has told so far.
+/// Summary of one acknowledgement.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
-    /// Bytes that it newly covers.
+struct AckSummary {
+    /// Bytes newly acknowledged.
     delivered: u64,
     /// A segment that had been sent again is among them.
     ambiguous: bool,
-    /// Round trip of the first segment acknowledged in order, of those sent once: a delay of the acknowledgement is in it.
+    /// Round trip of the first segment acknowledged in order, of those sent once: a delay of the
+    /// acknowledgement is in it.
     in_order: Option<Span>,
     /// Round trip of the last one acknowledged selectively.
     selective: Option<Span>,
-    /// The original of a segment that was sent again has arrived, by the stamp that came back.
-    needless: bool,
-    /// A probe has repaired a loss.
+    /// The original of a retransmitted segment has arrived, according to the echoed timestamp.
+    spurious: bool,
+    /// A tail loss probe has repaired a loss.
     repaired: bool,
 }
 
 /// How an acknowledgement covers a segment.
 #[derive(Debug, Clone, Copy)]
-struct Cover {
-    /// The segment at SND.UNA, acknowledged in order: the stamp that came back is the one it arrived with (RFC 7323 §4.3).
+struct Coverage {
+    /// The segment at SND.UNA, acknowledged in order: the stamp that came back is the one it
+    /// arrived with (RFC 7323 §4.3).
     exact: bool,
     /// By SND.UNA, not by a block.
     in_order: bool,
     echo: Time,
-    /// What the peer says it got twice.
-    twice: Option<(u64, u64)>,
+    /// Range that the peer reports as duplicate.
+    duplicate: Option<(u64, u64)>,
 }
 
 impl Sender {
-    /// Takes the acknowledgement that a segment carries. False where it acknowledges what was never sent.
+    /// Processes the acknowledgement of a segment. Returns false if it acknowledges data that was
+    /// never sent.
     pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment) -> bool {
         let ack = segment.ack;
         if ack > self.nxt {
@@ -50,20 +53,20 @@ impl Sender {
             return true;
         }
         self.settled = false;
-        let mut told = Told::default();
-        let twice = duplicate(segment);
-        if let Some((start, end)) = twice {
+        let mut summary = AckSummary::default();
+        let duplicate = duplicate(segment);
+        if let Some((start, end)) = duplicate {
             self.on_duplicate(start, end);
         }
         let before = self.una;
-        let mut cover = Cover { exact: true, in_order: true, echo: segment.echo, twice };
+        let mut coverage = Coverage { exact: true, in_order: true, echo: segment.echo, duplicate };
         while let Some((index, sent)) = self.board.pop(ack) {
-            self.deliver(now, index, &sent, cover, &mut told);
-            cover.exact = false;
+            self.deliver(now, index, &sent, coverage, &mut summary);
+            coverage.exact = false;
         }
         self.una = self.una.max(ack);
         let advanced = self.una > before;
-        self.take_blocks(now, segment, &mut told);
+        self.take_blocks(now, segment, &mut summary);
         self.take_window(segment, advanced);
         if advanced {
             self.board.forget_before(self.una);
@@ -75,39 +78,41 @@ impl Sender {
             !self.board.is_empty() || self.in_flight().is_zero(),
             "nothing is outstanding, and the ledger has more"
         );
-        if told.delivered > 0 {
-            self.take_sample(now, advanced, segment.echo, &told);
-            self.tell_ack(now);
+        if summary.delivered > 0 {
+            self.take_sample(now, advanced, segment.echo, &summary);
+            self.notify_ack(now);
         }
         if self.ecn && segment.flags.ece {
-            self.on_echo(now, told.delivered);
+            self.on_echo(now, summary.delivered);
         }
-        self.conclude(now, advanced, twice.is_some(), segment.echo, &told);
+        self.conclude(now, advanced, duplicate.is_some(), segment.echo, &summary);
         true
     }
 
-    /// After everything is accounted for: losses, recoveries, what may be sent next.
-    fn conclude(&mut self, now: Time, advanced: bool, twice: bool, echo: Time, told: &Told) {
-        if (told.needless && self.is_needless(echo)) || (twice && self.undo.is_some_and(|undo| undo.is_complete())) {
-            self.take_back(now);
+    /// Final step: losses, recovery, and what can be sent next.
+    fn conclude(&mut self, now: Time, advanced: bool, duplicate: bool, echo: Time, summary: &AckSummary) {
+        if (summary.spurious && self.is_spurious(echo))
+            || (duplicate && self.undo.is_some_and(|undo| undo.is_complete()))
+        {
+            self.revert_recovery(now);
         }
-        let lost = (told.delivered > 0 && self.detect_losses(now)) || told.repaired;
+        let lost = (summary.delivered > 0 && self.detect_losses(now)) || summary.repaired;
         if lost {
-            self.on_losses(now, told.delivered);
+            self.on_losses(now, summary.delivered);
         }
-        if told.repaired {
+        if summary.repaired {
             // Nothing will come back that could tell the repair to have been needless.
             self.undo = None;
         }
         self.end_recovery(now);
         let in_flight = self.in_flight().get();
         if let Some(prr) = &mut self.prr {
-            prr.on_ack(told.delivered, in_flight, advanced && !lost);
+            prr.on_ack(summary.delivered, in_flight, advanced && !lost);
         }
     }
 
     /// Each block newly tells of some segments, or of none.
-    fn take_blocks(&mut self, now: Time, segment: &Segment, told: &mut Told) {
+    fn take_blocks(&mut self, now: Time, segment: &Segment, summary: &mut AckSummary) {
         if segment.sack.is_empty() {
             return;
         }
@@ -118,52 +123,52 @@ impl Sender {
                 self.board.sack(start, end, &mut newly);
             }
         }
-        let cover = Cover { exact: false, in_order: false, echo: segment.echo, twice: duplicate(segment) };
+        let coverage = Coverage { exact: false, in_order: false, echo: segment.echo, duplicate: duplicate(segment) };
         for (index, sent) in newly.drain(..) {
-            self.deliver(now, index, &sent, cover, told);
+            self.deliver(now, index, &sent, coverage, summary);
         }
         self.newly = newly;
     }
 
     /// Accounts for a segment that is newly acknowledged.
-    fn deliver(&mut self, now: Time, index: u64, sent: &Sent, cover: Cover, told: &mut Told) {
+    fn deliver(&mut self, now: Time, index: u64, sent: &Sent, coverage: Coverage, summary: &mut AckSummary) {
         if sent.state == State::Sacked {
             return;
         }
-        told.delivered += sent.bytes().get();
+        summary.delivered += sent.bytes().get();
         let rtt = now.since(sent.sent_at);
         if sent.state == State::InFlight && !sent.retransmitted {
             self.ledger.acknowledge(now, sent.number);
             self.rack.arrived(sent.number, rtt);
             self.rack.reached(sent.end(), false);
-            if cover.in_order {
-                told.in_order.get_or_insert(rtt);
+            if coverage.in_order {
+                summary.in_order.get_or_insert(rtt);
             } else {
-                told.selective = Some(rtt);
+                summary.selective = Some(rtt);
             }
             return;
         }
-        told.ambiguous = true;
+        summary.ambiguous = true;
         self.rack.reached(sent.end(), sent.retransmitted);
-        let stamped = cover.exact && cover.echo > Time::ZERO;
+        let stamped = coverage.exact && coverage.echo > Time::ZERO;
         let original = self.board.take_original(index);
         if sent.state == State::Lost {
-            told.needless |= stamped;
+            summary.spurious |= stamped;
             if let Some(packet) = original {
                 self.ledger.acknowledge_late(now, packet);
             }
             return;
         }
-        let twice = cover.twice.is_some_and(|(start, end)| start <= sent.seq && end >= sent.end());
+        let duplicate = coverage.duplicate.is_some_and(|(start, end)| start <= sent.seq && end >= sent.end());
         let is_original = if stamped {
-            cover.echo < sent.sent_at
+            coverage.echo < sent.sent_at
         } else {
             // Too early for the retransmission (RFC 8985 §6.2 step 1).
             self.rto.min_rtt().is_some_and(|min_rtt| rtt < min_rtt)
         };
-        told.needless |= stamped && is_original;
+        summary.spurious |= stamped && is_original;
         match original {
-            Some(packet) if is_original || twice => {
+            Some(packet) if is_original || duplicate => {
                 self.ledger.withdraw(sent.number);
                 if !self.ledger.acknowledge(now, packet.number) {
                     self.ledger.acknowledge_late(now, packet);
@@ -172,11 +177,12 @@ impl Sender {
             original => {
                 self.ledger.acknowledge(now, sent.number);
                 self.rack.arrived(sent.number, rtt);
-                // A probe's original was in flight all the time: it is the loss that the probe has repaired (RFC 8985 §7.4).
+                // A probe's original was in flight all the time: it is the loss that the probe has
+                // repaired (RFC 8985 §7.4).
                 if let Some(packet) = original
                     && self.ledger.lose(packet.number)
                 {
-                    told.repaired = true;
+                    summary.repaired = true;
                     if let Some(probe) = &self.probe {
                         probe.lost(now, &packet);
                     }
@@ -185,17 +191,18 @@ impl Sender {
         }
     }
 
-    /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323 §4.1), never ambiguous (Karn).
-    fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, told: &Told) {
+    /// A sample for the timeout: of segments sent once, or by the stamp that came back (RFC 7323
+    /// §4.1), never ambiguous (Karn).
+    fn take_sample(&mut self, now: Time, advanced: bool, echo: Time, summary: &AckSummary) {
         let stamped = (advanced && echo > Time::ZERO && echo <= now).then(|| now.since(echo));
-        let sample = if told.ambiguous { stamped } else { told.in_order.or(told.selective) };
+        let sample = if summary.ambiguous { stamped } else { summary.in_order.or(summary.selective) };
         if let Some(rtt) = sample {
             self.rto.sample(now, rtt, self.una, self.nxt);
         }
     }
 
-    fn tell_ack(&mut self, now: Time) {
-        let app_limited = matches!(self.limit, Limit::Application | Limit::Peer);
+    fn notify_ack(&mut self, now: Time) {
+        let app_limited = matches!(self.limit, SendLimit::Application | SendLimit::Peer);
         let Self { ledger, controller, probe, .. } = self;
         ledger.ack(now, app_limited, |ack| {
             controller.on_ack(ack);
@@ -206,7 +213,7 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Segments that the peer got twice: RACK learns of it, and a recovery may have been for nothing.
+    /// Segments that the peer received twice: input for RACK, and evidence of a spurious recovery.
     fn on_duplicate(&mut self, start: u64, end: u64) {
         if self.tlp.repeated(end) {
             return;
@@ -217,7 +224,7 @@ impl Sender {
         }
     }
 
-    /// The peer has seen congestion: answered once a round trip (RFC 3168 §6.1.2).
+    /// The peer echoes CE: answered once per round trip (RFC 3168 §6.1.2).
     fn on_echo(&mut self, now: Time, delivered: u64) {
         let newest = self.rack.newest().map_or(0, |(number, _)| number);
         if newest < self.marked {
@@ -238,7 +245,8 @@ impl Sender {
         self.reduce_proportionally(before, delivered);
     }
 
-    /// RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2; a larger window is taken from a repetition, too, as Linux does.
+    /// RFC 9293 §3.10.7.4, SND.WL1 and SND.WL2; a larger window is taken from a repetition, too, as
+    /// Linux does.
     fn take_window(&mut self, segment: &Segment, advanced: bool) {
         let newer = segment.seq > self.window_from
             || (segment.seq == self.window_from && segment.window > self.window)
@@ -255,7 +263,7 @@ impl Sender {
     }
 }
 
-/// What a first block tells that came twice (RFC 2883 §4).
+/// The duplicate range that a first block reports (RFC 2883 §4).
 fn duplicate(segment: &Segment) -> Option<(u64, u64)> {
     let mut blocks = segment.sack.blocks(segment.ack);
     let (start, end) = blocks.next()?;

@@ -1,9 +1,9 @@
-//! The sender of a connection: what may be sent, what was lost, when to try again.
+//! The sender of a connection: transmission, loss recovery and timers.
 //!
-//! - `send`: what goes out next, and what holds it back;
-//! - `ack`: what an acknowledgement tells;
-//! - `recovery`: losses, timeouts, and taking both back;
-//! - `scoreboard`, `ranges`: what is outstanding;
+//! - `send`: what is sent next, and what limits it;
+//! - `ack`: processing of acknowledgements;
+//! - `recovery`: losses, timeouts, and undoing spurious recoveries;
+//! - `scoreboard`, `ranges`: outstanding segments;
 //! - `rack`, `tlp`, `prr`, `rto`, `pacing`: one mechanism each.
 
 mod ack;
@@ -30,7 +30,7 @@ use scoreboard::{Scoreboard, Sent};
 use std::sync::Arc;
 use tlp::Tlp;
 
-/// What a sender puts into a segment.
+/// The part of a segment that the sender decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     /// Position of the first byte, or of the FIN.
@@ -45,9 +45,9 @@ pub(crate) struct Outgoing {
     pub(crate) ecn_capable: bool,
 }
 
-/// What keeps the next segment from leaving.
+/// What limits transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
+enum SendLimit {
     /// The congestion window.
     Congestion,
     /// The pacer.
@@ -61,15 +61,15 @@ enum Limit {
 /// What has been counted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
-    /// Segments with payload sent, again or not.
+    /// Segments with payload sent, retransmissions included.
     pub(crate) data_segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) retransmitted: u64,
     /// Retransmission timeouts.
     pub(crate) timeouts: u64,
 }
 
-/// The sender.
+/// The sending end of one direction.
 #[derive(Debug)]
 pub(crate) struct Sender {
     settings: Arc<Settings>,
@@ -96,12 +96,12 @@ pub(crate) struct Sender {
     end: u64,
     /// A FIN follows.
     finishing: bool,
-    limit: Limit,
+    limit: SendLimit,
     /// Whether the peer's window alone held data back when the probe was last told.
     held_back: bool,
     /// Whether something was sent or acknowledged since sending last stopped.
     changed: bool,
-    /// Whether nothing has happened since then that could let more go.
+    /// Whether nothing has happened since that could allow more.
     settled: bool,
     /// When data was last sent, again or not.
     last_sent: Option<Time>,
@@ -109,7 +109,7 @@ pub(crate) struct Sender {
     rto_due: Option<Time>,
     /// When the persist timer does (RFC 9293 §3.8.6.1).
     persist_due: Option<Time>,
-    /// How often it has in a row.
+    /// Number of expirations in a row.
     persist_backoff: u32,
     /// Window probes that nothing has answered.
     window_probes: u32,
@@ -123,7 +123,7 @@ pub(crate) struct Sender {
     marked: u64,
     gave_up: bool,
     counts: Counts,
-    /// Kept for its memory.
+    /// Buffer kept to avoid allocation.
     newly: Vec<(u64, Sent)>,
 }
 
@@ -177,7 +177,7 @@ impl Sender {
             window_from: opening.seq,
             end: 1,
             finishing: false,
-            limit: Limit::Application,
+            limit: SendLimit::Application,
             held_back: false,
             changed: false,
             settled: false,
@@ -194,11 +194,11 @@ impl Sender {
             counts: Counts::default(),
             newly: Vec::new(),
         };
-        sender.tell(now);
+        sender.report(now);
         sender
     }
 
-    /// In all, `bytes` were written, and nothing follows where `finishing`.
+    /// `bytes` in total were written; the FIN follows if `finishing`.
     pub(crate) fn written(&mut self, bytes: u64, finishing: bool) {
         self.end = bytes.saturating_add(1);
         self.finishing = finishing;
@@ -215,7 +215,7 @@ impl Sender {
         self.nxt
     }
 
-    /// Whether it has said that nothing can go, and nothing has happened since.
+    /// Whether nothing can be sent until something happens.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
@@ -226,12 +226,12 @@ impl Sender {
         self.finishing && self.una > self.end
     }
 
-    /// Whether the peer has not answered for too long.
+    /// Whether the retransmission limit is reached.
     pub(crate) fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Smoothed round trip, once there is one.
+    /// Smoothed round-trip time, once measured.
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.rto.srtt()
     }
@@ -245,8 +245,8 @@ impl Sender {
         self.ledger.bytes_in_flight()
     }
 
-    /// Tells the probe how things stand.
-    fn tell(&self, now: Time) {
+    /// Reports the current state to the probe.
+    fn report(&self, now: Time) {
         if let Some(probe) = &self.probe {
             probe.state(now, self.controller.as_ref(), self.in_flight());
         }

@@ -1,4 +1,4 @@
-//! Spreads segments in time, where the controller asks for it.
+//! Pacing, if the controller sets a rate.
 
 use bentpipe_units::{Bytes, Rate, Time};
 
@@ -22,7 +22,8 @@ impl Pacer {
         (self.release > now).then_some(self.release)
     }
 
-    /// So many bytes left at `now`. Once `quantum` has left together, the next waits as long as `rate` takes for it.
+    /// `bytes` were sent at `now`. After each `quantum`, the next segment waits for its time at
+    /// `rate`.
     pub(crate) fn sent(&mut self, now: Time, bytes: Bytes, rate: Option<Rate>, quantum: Option<Bytes>) {
         if self.unpaced > 0 {
             self.unpaced -= 1;

@@ -1,4 +1,5 @@
-//! Proportional rate reduction (RFC 9937): how much may be sent while the flight falls to the reduced window.
+//! Proportional rate reduction (RFC 9937): how much may be sent while the flight falls to the
+//! reduced window.
 
 /// One reduction. Everything in bytes.
 #[derive(Debug, Clone)]
@@ -18,8 +19,9 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// A reduction to `ssthresh` that ends when `until` is acknowledged. `recover`: bytes outstanding when it began, and neither acknowledged
-    /// nor selectively acknowledged before the acknowledgement that began it.
+    /// A reduction to `ssthresh` that ends when `until` is acknowledged. `recover`: bytes
+    /// outstanding when it began, and neither acknowledged nor selectively acknowledged before the
+    /// acknowledgement that began it.
     pub(crate) fn new(ssthresh: u64, recover: u64, segment: u64, until: u64) -> Self {
         Self { ssthresh, recover: recover.max(1), delivered: 0, out: 0, count: 0, segment, until }
     }
@@ -29,7 +31,8 @@ impl Prr {
         self.until
     }
 
-    /// An acknowledgement delivered so many bytes. `safe` (SafeACK): it has moved SND.UNA and told of no further loss.
+    /// An acknowledgement delivered so many bytes. `safe` (SafeACK): it has moved SND.UNA and told
+    /// of no further loss.
     pub(crate) fn on_ack(&mut self, delivered: u64, in_flight: u64, safe: bool) {
         if delivered == 0 {
             return;
@@ -69,7 +72,8 @@ mod tests {
 
     #[test]
     fn every_second_delivery_lets_a_segment_go_when_the_window_is_halved() {
-        // A flight of 40, one lost: 39 acknowledgements to come, and a flight that each takes one from.
+        // A flight of 40, one lost: 39 acknowledgements to come, and a flight that each takes one
+        // from.
         let mut prr = Prr::new(20_000, 40_000, 1000, 100_000);
         let (mut in_flight, mut sent) = (38_000, 0);
         for _ in 0..38 {

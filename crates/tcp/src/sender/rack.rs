@@ -2,15 +2,17 @@
 
 use bentpipe_units::{Span, Time};
 
-/// Segments beyond a gap that make one likely even where nothing has ever been reordered (RFC 8985 §3, DupThresh).
+/// Segments beyond a gap that make one likely even where nothing has ever been reordered (RFC 8985
+/// §3, DupThresh).
 const DUP_THRESH: u64 = 3;
 /// Recoveries that a grown reordering window lasts (RFC 8985 §6.2).
 const PERSIST: u32 = 16;
 
-/// What is known of the order in which segments arrive.
+/// State of RACK.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// Number and round trip of the most recently sent segment that arrived (RACK.xmit_ts, RACK.rtt).
+    /// Number and round trip of the most recently sent segment that arrived (RACK.xmit_ts,
+    /// RACK.rtt).
     newest: Option<(u64, Span)>,
     /// The highest position that arrived (RACK.fack).
     fack: u64,
@@ -26,7 +28,7 @@ pub(crate) struct Rack {
 
 /// What the reordering window depends on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub(crate) struct ReorderingInputs {
     /// Smallest round trip.
     pub(crate) min_rtt: Span,
     /// Smoothed round trip.
@@ -57,7 +59,8 @@ impl Rack {
         }
     }
 
-    /// Notes up to where the segment that arrived goes. One that was sent once and lies below another that has arrived is reordered (§6.2 step 3).
+    /// Notes up to where the segment that arrived goes. One that was sent once and lies below
+    /// another that has arrived is reordered (§6.2 step 3).
     pub(crate) fn reached(&mut self, end: u64, retransmitted: bool) {
         if end > self.fack {
             self.fack = end;
@@ -66,12 +69,13 @@ impl Rack {
         }
     }
 
-    /// A recovery was for nothing: things are reordered.
+    /// A recovery was spurious: the path reorders.
     pub(crate) fn reordered(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The peer got something twice: the reordering window was too small. It grows once a round trip.
+    /// The peer reports a duplicate: the reordering window was too small. It grows once per round
+    /// trip.
     pub(crate) fn duplicated(&mut self, una: u64, nxt: u64) {
         if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(nxt);
@@ -89,7 +93,7 @@ impl Rack {
     }
 
     /// How much later than another a segment may arrive that was sent before it (RACK.reo_wnd).
-    pub(crate) fn reordering_window(&self, now: &Circumstances) -> Span {
+    pub(crate) fn reordering_window(&self, now: &ReorderingInputs) -> Span {
         if !self.reordering_seen && (now.in_recovery || now.sacked >= DUP_THRESH) {
             return Span::ZERO;
         }
@@ -106,20 +110,24 @@ impl Rack {
 mod tests {
     use super::*;
 
-    const QUIET: Circumstances =
-        Circumstances { min_rtt: Span::from_millis(400), srtt: Span::from_millis(500), in_recovery: false, sacked: 1 };
+    const QUIET: ReorderingInputs = ReorderingInputs {
+        min_rtt: Span::from_millis(400),
+        srtt: Span::from_millis(500),
+        in_recovery: false,
+        sacked: 1,
+    };
 
     #[test]
     fn three_segments_beyond_a_gap_or_a_recovery_end_the_wait_where_nothing_was_ever_reordered() {
         let mut rack = Rack::new();
         assert_eq!(rack.reordering_window(&QUIET), Span::from_millis(100));
-        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::ZERO);
-        assert_eq!(rack.reordering_window(&Circumstances { in_recovery: true, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&ReorderingInputs { in_recovery: true, ..QUIET }), Span::ZERO);
         rack.reached(3000, false);
         rack.reached(2000, true);
-        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::ZERO);
+        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::ZERO);
         rack.reached(2000, false);
-        assert_eq!(rack.reordering_window(&Circumstances { sacked: 3, ..QUIET }), Span::from_millis(100));
+        assert_eq!(rack.reordering_window(&ReorderingInputs { sacked: 3, ..QUIET }), Span::from_millis(100));
     }
 
     #[test]

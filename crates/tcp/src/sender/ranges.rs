@@ -12,8 +12,9 @@ impl Ranges {
         self.0.range(..=start).next_back().is_some_and(|(_, &last)| last >= end)
     }
 
-    /// Adds a range, joined with those it overlaps or touches. Tells `new` of each part that was not there before, and returns the range as
-    /// it stands afterwards. Costs the logarithm of the number of ranges, and each range is joined once.
+    /// Adds a range, joined with those it overlaps or touches. Tells `new` of each part that was
+    /// not there before, and returns the range as it stands afterwards. Costs the logarithm of the
+    /// number of ranges, and each range is joined once.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         let (mut first, mut last, mut at) = (start, end, start);
         if let Some((&before, &until)) = self.0.range(..=start).next_back()
@@ -43,7 +44,7 @@ impl Ranges {
         (first, last)
     }
 
-    /// Forgets everything before `position`.
+    /// Removes everything before `position`.
     pub(crate) fn forget_before(&mut self, position: u64) {
         while let Some(range) = self.0.first_entry().filter(|range| *range.key() < position) {
             let last = range.remove();
@@ -53,7 +54,7 @@ impl Ranges {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all ranges.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -74,10 +75,10 @@ mod tests {
             let mut floor = 0;
             for (start, length, forget) in steps {
                 let (start, end) = (floor + start, floor + start + length);
-                let mut told = BTreeSet::new();
-                let joined = ranges.insert(start, end, |a, b| told.extend(a..b));
+                let mut summary = BTreeSet::new();
+                let joined = ranges.insert(start, end, |a, b| summary.extend(a..b));
                 let expected: BTreeSet<u64> = (start..end).filter(|at| !model.contains(at)).collect();
-                prop_assert_eq!(&told, &expected);
+                prop_assert_eq!(&summary, &expected);
                 model.extend(start..end);
                 prop_assert!((joined.0..joined.1).all(|at| model.contains(&at)) && joined.0 <= start && joined.1 >= end);
                 prop_assert!(!model.contains(&joined.1) && (joined.0 == 0 || !model.contains(&(joined.0 - 1))));

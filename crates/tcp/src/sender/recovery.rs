@@ -1,8 +1,8 @@
-//! Losses, timeouts, and taking back what was done about them in error.
+//! Loss recovery, timeouts, and undoing spurious ones.
 
 use super::Sender;
 use super::prr::Prr;
-use super::rack::Circumstances;
+use super::rack::ReorderingInputs;
 use super::scoreboard::State;
 use bentpipe_congestion::Adjust;
 use bentpipe_units::{Bytes, Span, Time};
@@ -16,7 +16,7 @@ pub(crate) struct Recovery {
     pub(crate) timeout: bool,
 }
 
-/// What it takes to find out that a recovery was for nothing, and to take it back.
+/// State to detect a spurious recovery and undo it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo {
     /// When the first retransmission was sent.
@@ -50,7 +50,8 @@ impl Undo {
         self.open == 0 && self.first.is_some()
     }
 
-    /// Whether what was acknowledged had been sent before the first retransmission, `echo` being its stamp (RFC 3522).
+    /// Whether what was acknowledged had been sent before the first retransmission, `echo` being
+    /// its stamp (RFC 3522).
     pub(crate) fn is_answered_by(&self, echo: Time) -> bool {
         self.first.is_some_and(|first| echo < first)
     }
@@ -62,7 +63,7 @@ impl Undo {
 }
 
 impl Sender {
-    /// Does what is due by `now`.
+    /// Handles timers that expired by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
         self.settled = false;
@@ -72,7 +73,8 @@ impl Sender {
         if is_due(self.tlp.due) {
             self.tlp.due = None;
             self.tlp.wanted = true;
-            // Where the retransmission timer is due at the same time, the probe takes its place (RFC 8985 §7.2).
+            // Where the retransmission timer is due at the same time, the probe takes its place
+            // (RFC 8985 §7.2).
             self.rto_due = Some(now + self.rto.timeout());
             self.controller.on_timeout(now);
         } else if is_due(self.rto_due) {
@@ -89,8 +91,8 @@ impl Sender {
         }
     }
 
-    /// RACK_detect_loss (RFC 8985 §6.2 step 5): whether anything was. Each segment is lost at its own deadline, where the RFC waits for the last
-    /// one of those that are due.
+    /// RACK_detect_loss (RFC 8985 §6.2 step 5): whether anything was. Each segment is lost at its
+    /// own deadline, where the RFC waits for the last one of those that are due.
     pub(super) fn detect_losses(&mut self, now: Time) -> bool {
         self.rack.due = None;
         let Some((newest, rtt)) = self.rack.newest() else { return false };
@@ -102,14 +104,14 @@ impl Sender {
                 self.rack.due = Some(deadline);
                 break;
             }
-            self.lose(now, index);
+            self.mark_lost(now, index);
             any = true;
         }
         any
     }
 
     fn reordering_window(&self) -> Span {
-        self.rack.reordering_window(&Circumstances {
+        self.rack.reordering_window(&ReorderingInputs {
             min_rtt: self.rto.min_rtt().unwrap_or_default(),
             srtt: self.rto.srtt().unwrap_or_default(),
             in_recovery: self.recovery.is_some(),
@@ -118,7 +120,7 @@ impl Sender {
     }
 
     /// Declares a segment lost, in the ledger too.
-    fn lose(&mut self, now: Time, index: u64) {
+    fn mark_lost(&mut self, now: Time, index: u64) {
         let Some(segment) = self.board.get(index).copied() else { return };
         // A probe that sent the segment again left the original in flight.
         let original = self.board.original(index).map(|packet| packet.number);
@@ -131,15 +133,15 @@ impl Sender {
                 }
             }
         }
-        self.board.lose(index);
+        self.board.mark_lost(index);
     }
 
-    /// Tells the controller of what was declared lost, and begins to repair it. `delivered`: bytes that the acknowledgement newly covers which
-    /// led to it.
+    /// Tells the controller of what was declared lost, and begins to repair it. `delivered`: bytes
+    /// that the acknowledgement newly covers which led to it.
     pub(super) fn on_losses(&mut self, now: Time, delivered: u64) {
         let undo = self.undo(false);
         let before = self.controller.window();
-        self.tell_losses(now, false);
+        self.notify_losses(now, false);
         self.tlp.cancel();
         if self.recovery.is_none() {
             self.recovery = Some(Recovery { until: self.nxt, timeout: false });
@@ -148,13 +150,13 @@ impl Sender {
         self.reduce_proportionally(before, delivered);
     }
 
-    /// How things stand before a reduction.
+    /// State saved before a reduction.
     fn undo(&self, timeout: bool) -> Undo {
         let (window, ssthresh) = (self.controller.window(), self.controller.ssthresh());
         Undo { first: None, open: 0, timeout, from: self.una, until: self.nxt, window, ssthresh }
     }
 
-    fn tell_losses(&mut self, now: Time, persistent: bool) {
+    fn notify_losses(&mut self, now: Time, persistent: bool) {
         let Self { ledger, controller, probe, .. } = self;
         ledger.loss(now, persistent, |loss| {
             controller.on_loss(loss);
@@ -165,8 +167,9 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Where the controller has just reduced its window from `before` as RFC 5681 does, to its threshold, the flight falls to it proportionally
-    /// (RFC 9937). Controllers that model the path, and Careful Resume in retreat, say themselves what may be in flight.
+    /// Where the controller has just reduced its window from `before` as RFC 5681 does, to its
+    /// threshold, the flight falls to it proportionally (RFC 9937). Controllers that model the
+    /// path, and Careful Resume in retreat, say themselves what may be in flight.
     pub(super) fn reduce_proportionally(&mut self, before: Bytes, delivered: u64) {
         let window = self.controller.window();
         if window >= before {
@@ -205,16 +208,16 @@ impl Sender {
         while let Some((index, segment)) = self.board.oldest()
             && segment.sent_at + patience <= now
         {
-            self.lose(now, index);
+            self.mark_lost(now, index);
         }
-        self.lose(now, first);
+        self.mark_lost(now, first);
         self.tlp.cancel();
         self.rack.due = None;
         self.prr = None;
         self.recovery = Some(Recovery { until: self.nxt, timeout: true });
         self.controller.on_timeout(now);
         if timeouts == 1 {
-            self.tell_losses(now, true);
+            self.notify_losses(now, true);
             self.cwr = true;
         } else {
             // The same segment, timed out again: window and threshold stay (RFC 5681 §3.1).
@@ -230,15 +233,15 @@ impl Sender {
         if self.recovery.is_some_and(|recovery| self.una >= recovery.until) {
             // What was declared lost has arrived before it could be sent again.
             if self.undo.is_some_and(|undo| undo.is_idle()) {
-                self.take_back(now);
+                self.revert_recovery(now);
             }
             self.recovery = None;
             self.rack.recovered();
         }
     }
 
-    /// The last recovery was for nothing.
-    pub(super) fn take_back(&mut self, now: Time) {
+    /// Undoes the last recovery, which was spurious.
+    pub(super) fn revert_recovery(&mut self, now: Time) {
         let Some(undo) = self.undo.take() else { return };
         while let Some(index) = self.board.first_lost() {
             match self.board.take_original(index) {
@@ -266,8 +269,9 @@ impl Sender {
         self.changed = true;
     }
 
-    /// Whether a recovery can still be taken back, and the acknowledgement of a segment sent again does so.
-    pub(super) fn is_needless(&self, echo: Time) -> bool {
+    /// Whether a recovery can still be taken back, and the acknowledgement of a segment sent again
+    /// does so.
+    pub(super) fn is_spurious(&self, echo: Time) -> bool {
         echo > Time::ZERO && self.undo.is_some_and(|undo| undo.is_answered_by(echo))
     }
 }

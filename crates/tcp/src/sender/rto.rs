@@ -18,8 +18,9 @@ pub(crate) struct Rto {
     deviation: Span,
     /// The largest it was in the round trip that began at `round`.
     largest: Span,
-    /// What counts: at least `min`; rises at once, and falls by a quarter of the difference each round trip, since samples come with every
-    /// acknowledgement and not once a round trip as RFC 6298 §2.3 assumes.
+    /// What counts: at least `min`; rises at once, and falls by a quarter of the difference each
+    /// round trip, since samples come with every acknowledgement and not once a round trip as RFC
+    /// 6298 §2.3 assumes.
     rttvar: Span,
     /// Position that ends the round trip when it is acknowledged.
     round: u64,
@@ -44,7 +45,8 @@ impl Rto {
         }
     }
 
-    /// Takes a sample that came with the acknowledgement of `una`, while everything before `nxt` had been sent.
+    /// Takes a sample that came with the acknowledgement of `una`, while everything before `nxt`
+    /// had been sent.
     pub(crate) fn sample(&mut self, now: Time, rtt: Span, una: u64, nxt: u64) {
         self.min_rtt.update(now, MIN_RTT_WINDOW, rtt);
         let Some(srtt) = self.srtt else {
@@ -68,7 +70,7 @@ impl Rto {
         }
     }
 
-    /// Smoothed round trip, once there is one.
+    /// Smoothed round-trip time, once measured.
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.srtt
     }
@@ -78,8 +80,9 @@ impl Rto {
         self.min_rtt.get()
     }
 
-    /// The timeout without backoff. The variance's part is never below the smallest timeout (Linux), so that a long path without jitter does
-    /// not time out whenever an acknowledgement is a little late.
+    /// The timeout without backoff. The variance's part is never below the smallest timeout
+    /// (Linux), so that a long path without jitter does not time out whenever an acknowledgement is
+    /// a little late.
     pub(crate) fn base(&self) -> Span {
         self.srtt.map_or(self.initial, |srtt| srtt + self.rttvar).clamp(self.min, self.max)
     }

@@ -1,19 +1,20 @@
-//! What was sent and is not yet acknowledged, in order of sequence.
+//! Outstanding segments in order of sequence.
 //!
-//! Segments keep their boundaries: a retransmission carries exactly what the first transmission did. What an acknowledgement costs depends on what
-//! it newly covers, never on how much is outstanding.
+//! Segments keep their boundaries: a retransmission carries exactly the bytes of the first
+//! transmission. The cost of an acknowledgement depends on what it newly covers, not on how much is
+//! outstanding.
 
 use super::ranges::Ranges;
 use bentpipe_congestion::Packet;
 use bentpipe_units::{Bytes, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// It is on its way.
     InFlight,
-    /// The peer has it, beyond a gap.
+    /// Selectively acknowledged.
     Sacked,
     /// Its last transmission is lost, and it waits for another.
     Lost,
@@ -164,8 +165,8 @@ impl Scoreboard {
         self.sacked.forget_before(una);
     }
 
-    /// Marks what the peer says to have from `start` until before `end`, and adds to `newly` the segments, as they were, that it had not said so
-    /// of.
+    /// Marks what the peer says to have from `start` until before `end`, and adds to `newly` the
+    /// segments, as they were, that it had not said so of.
     pub(crate) fn sack(&mut self, start: u64, end: u64, newly: &mut Vec<(u64, Sent)>) {
         if self.sacked.covers(start, end) {
             return;
@@ -208,7 +209,7 @@ impl Scoreboard {
     }
 
     /// Notes that the segment's last transmission is lost.
-    pub(crate) fn lose(&mut self, index: u64) {
+    pub(crate) fn mark_lost(&mut self, index: u64) {
         if let Some(segment) = self.get_mut(index) {
             segment.state = State::Lost;
             self.lost.insert(index);
@@ -220,7 +221,8 @@ impl Scoreboard {
         self.originals.entry(index).or_insert(packet);
     }
 
-    /// Keeps a transmission that is still in flight, beside the one that repeats it. Returns what was kept before.
+    /// Keeps a transmission that is still in flight, beside the one that repeats it. Returns what
+    /// was kept before.
     pub(crate) fn keep_in_flight(&mut self, index: u64, packet: Packet) -> Option<Packet> {
         self.originals.insert(index, packet)
     }
@@ -284,7 +286,7 @@ mod tests {
         for _ in 0..3 {
             ledger.send(Time::ZERO, Bytes::new(100));
         }
-        board.lose(0);
+        board.mark_lost(0);
         assert_eq!(board.oldest().map(|(index, _)| index), Some(1));
         board.sent_again(0, &ledger.send(Time::from_millis(9), Bytes::new(100)));
         board.pop(201);

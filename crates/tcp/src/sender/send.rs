@@ -1,7 +1,7 @@
 //! What goes out next, and what holds it back.
 
 use super::tlp::Tlp;
-use super::{Limit, Outgoing, Sender};
+use super::{Outgoing, SendLimit, Sender};
 use bentpipe_congestion::{Adjust, Packet};
 use bentpipe_units::{Bytes, Time};
 
@@ -29,13 +29,13 @@ impl Sender {
             return Time::MAX;
         }
         let never = Time::MAX;
-        let release = if self.limit == Limit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
+        let release = if self.limit == SendLimit::Pacing { self.pacer.blocked(now).unwrap_or(never) } else { never };
         let loss = self.tlp.due.unwrap_or(never).min(self.rack.due.unwrap_or(never));
         let silence = self.rto_due.unwrap_or(never).min(self.persist_due.unwrap_or(never));
         release.min(loss).min(silence)
     }
 
-    fn next(&mut self, now: Time) -> Result<Outgoing, Limit> {
+    fn next(&mut self, now: Time) -> Result<Outgoing, SendLimit> {
         if self.tlp.wanted
             && let Some(outgoing) = self.send_probe(now)
         {
@@ -44,26 +44,26 @@ impl Sender {
         if let Some(index) = self.board.first_lost() {
             let bytes = self.board.get(index).map_or(Bytes::ZERO, |segment| segment.bytes());
             if self.is_full(bytes) {
-                return Err(Limit::Congestion);
+                return Err(SendLimit::Congestion);
             }
             if self.pacer.blocked(now).is_some() {
-                return Err(Limit::Pacing);
+                return Err(SendLimit::Pacing);
             }
-            return self.send_again(now, index).ok_or(Limit::Application);
+            return self.send_again(now, index).ok_or(SendLimit::Application);
         }
         let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
         let Some((len, fin)) = self.unsent() else {
             // A window that is full was in use, whatever the application does next.
-            return Err(if self.is_full(segment) { Limit::Congestion } else { Limit::Application });
+            return Err(if self.is_full(segment) { SendLimit::Congestion } else { SendLimit::Application });
         };
         self.restart_after_idleness(now);
         let bytes = Bytes::new(u64::from(len.max(1)));
         if self.is_full(bytes) {
-            return Err(Limit::Congestion);
+            return Err(SendLimit::Congestion);
         }
-        let (len, fin) = self.within_window(len, fin).ok_or(Limit::Peer)?;
+        let (len, fin) = self.within_window(len, fin).ok_or(SendLimit::Peer)?;
         if self.pacer.blocked(now).is_some() {
-            return Err(Limit::Pacing);
+            return Err(SendLimit::Pacing);
         }
         Ok(self.send_new(now, len, fin))
     }
@@ -76,8 +76,9 @@ impl Sender {
         (len > 0 || fin).then_some((len as u32, fin))
     }
 
-    /// What of a new segment the peer's window takes now. Not less than all of it, unless that is half of the largest window there ever was:
-    /// small windows beget small segments (RFC 9293 §3.8.6.2.1).
+    /// What of a new segment the peer's window takes now. Not less than all of it, unless that is
+    /// half of the largest window there ever was: small windows beget small segments (RFC 9293
+    /// §3.8.6.2.1).
     fn within_window(&self, len: u32, fin: bool) -> Option<(u32, bool)> {
         let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if u64::from(len) + u64::from(fin) <= usable {
@@ -135,8 +136,8 @@ impl Sender {
         Some(Outgoing { seq: segment.seq, len: segment.len, fin: segment.fin, cwr: false, ecn_capable: false })
     }
 
-    /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes, otherwise the last segment again. It may exceed the
-    /// congestion window.
+    /// A tail loss probe (RFC 8985 §7.3): new data where there is some that the peer takes,
+    /// otherwise the last segment again. It may exceed the congestion window.
     fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
         self.tlp.wanted = false;
         let new = self.unsent().and_then(|(len, fin)| self.within_window(len, fin));
@@ -163,8 +164,9 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// What the persist timer sends: as much as the window takes, however little, or a segment before everything that the peer expects, which it
-    /// answers with its window and takes nothing of (as Linux does).
+    /// What the persist timer sends: as much as the window takes, however little, or a segment
+    /// before everything that the peer expects, which it answers with its window and takes nothing
+    /// of (as Linux does).
     fn probe_window(&mut self, now: Time) -> Outgoing {
         let usable = self.una.saturating_add(self.window).saturating_sub(self.nxt);
         if let Some((len, _)) = self.unsent().filter(|(len, _)| usable > 0 && *len > 0) {
@@ -190,7 +192,8 @@ impl Sender {
         packet
     }
 
-    /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing (RFC 8985 §7.2).
+    /// Starts the probe timer anew, where a probe would be of use: nothing is known to be missing
+    /// (RFC 8985 §7.2).
     fn schedule_probe(&mut self, now: Time) {
         self.tlp.due = None;
         let quiet = self.recovery.is_none() && self.board.sacked_segments() == 0 && !self.tlp.is_outstanding();
@@ -203,8 +206,9 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 §4.1 as Linux does it: half the window for each retransmission timeout of idleness, down to the initial one; three quarters of it
-    /// are remembered. Controllers that model the path know better.
+    /// RFC 5681 §4.1 as Linux does it: half the window for each retransmission timeout of idleness,
+    /// down to the initial one; three quarters of it are remembered. Controllers that model the
+    /// path know better.
     fn restart_after_idleness(&mut self, now: Time) {
         let Some(last_sent) = self.last_sent else { return };
         if !self.settings.idle_restart || self.rate_based || !self.board.is_empty() {
@@ -232,28 +236,28 @@ impl Sender {
     }
 
     /// Nothing more goes out for now.
-    fn stop(&mut self, now: Time, limit: Limit) {
+    fn stop(&mut self, now: Time, limit: SendLimit) {
         self.limit = limit;
         // The pacer alone lets more go by itself.
-        self.settled = limit != Limit::Pacing;
-        if matches!(limit, Limit::Application | Limit::Peer) && self.in_flight() < self.controller.window() {
+        self.settled = limit != SendLimit::Pacing;
+        if matches!(limit, SendLimit::Application | SendLimit::Peer) && self.in_flight() < self.controller.window() {
             self.ledger.run_dry();
         }
-        if limit != Limit::Peer || !self.board.is_empty() {
+        if limit != SendLimit::Peer || !self.board.is_empty() {
             self.persist_due = None;
         } else if self.persist_due.is_none() {
             self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
         }
         if let Some(probe) = &self.probe
-            && (self.held_back || limit == Limit::Peer)
+            && (self.held_back || limit == SendLimit::Peer)
         {
             // Also while it lasts, so that what is counted is never far behind.
-            self.held_back = limit == Limit::Peer;
+            self.held_back = limit == SendLimit::Peer;
             probe.held_back(self.held_back, now);
         }
         if std::mem::take(&mut self.changed) {
             self.schedule_probe(now);
-            self.tell(now);
+            self.report(now);
         }
     }
 }

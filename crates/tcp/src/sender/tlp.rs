@@ -1,8 +1,10 @@
-//! Tail loss probes (RFC 8985 §7): a segment more after two round trips of silence, so that a lost tail is found out.
+//! Tail loss probes (RFC 8985 §7): a segment more after two round trips of silence, so that a lost
+//! tail is found out.
 
 use bentpipe_units::{Span, Time};
 
-/// Longest that a receiver is thought to delay an acknowledgement of a lone segment (RFC 8985 §7.2, WCDelAckT).
+/// Longest that a receiver is thought to delay an acknowledgement of a lone segment (RFC 8985 §7.2,
+/// WCDelAckT).
 const ACK_DELAY: Span = Span::from_millis(200);
 
 /// A probe that went out.
@@ -52,7 +54,8 @@ impl Tlp {
         self.repeated == Some(end)
     }
 
-    /// Everything before `una` is acknowledged. What that says of the original of a repeated segment is found out where it is accounted for.
+    /// Everything before `una` is acknowledged. What that says of the original of a repeated
+    /// segment is found out where it is accounted for.
     pub(crate) fn acknowledged(&mut self, una: u64) {
         let Some(probe) = self.outstanding else { return };
         if una >= probe.end {

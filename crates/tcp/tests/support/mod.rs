@@ -73,8 +73,8 @@ pub fn direction(rate: Rate, delay: Span, loss: LossConfig) -> DirectionConfig {
 }
 
 impl Pair {
-    /// A client that connects and a server that listens. The server has the controller `name`; `directions` are from the client and from the
-    /// server.
+    /// A client that connects and a server that listens. The server has the controller `name`;
+    /// `directions` are from the client and from the server.
     pub fn new(settings: [Settings; 2], name: &str, directions: &[DirectionConfig; 2], seed: u64) -> Self {
         Self::probed(settings, name, directions, seed, None)
     }
@@ -231,7 +231,7 @@ impl Pair {
     pub fn finish(&mut self, until: Time) -> bool {
         let over = |pair: &Self| pair.ends.iter().all(|end| end.end().is_some());
         while !over(self) && self.step(until) {}
-        self.ends.iter().all(|end| end.end() == Some(bentpipe_tcp::End::Closed))
+        self.ends.iter().all(|end| end.end() == Some(bentpipe_tcp::CloseReason::Closed))
     }
 
     /// Data that the server sent, in order.

@@ -8,9 +8,11 @@ const FRAME: u64 = 9;
 #[test]
 fn a_download_over_http2_has_the_bytes_of_its_records() {
     let played = play(settings(Version::H2), Opening::Full, false, vec![object(100_000)]);
-    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, request.
+    // ClientHello, Finished, preface with SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged,
+    // request.
     let client = 517 + 64 + (RECORD + 24 + FRAME + 24 + FRAME + 4) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280);
-    // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA frames.
+    // The flight, tickets, SETTINGS and WINDOW_UPDATE, SETTINGS acknowledged, response, seven DATA
+    // frames.
     let server = 2474
         + 478
         + (RECORD + FRAME + 18 + FRAME + 4)
@@ -30,14 +32,15 @@ fn a_second_request_over_http2_is_smaller() {
 
 #[test]
 fn windows_are_given_back_by_frames_and_not_to_streams_that_ended() {
-    let rfc = *"rfc".parse::<WindowsName>().unwrap().preset();
+    let rfc = *"rfc".parse::<FlowControlPresetName>().unwrap().preset();
     let settings = Settings {
         stream_window: rfc.stream_window,
         connection_window: rfc.connection_window,
         ..settings(Version::H2)
     };
     let written = |bytes| play(settings, Opening::Full, false, vec![object(bytes)]).written[0];
-    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case the stream ends with it.
+    // Frames of 16,375 bytes; more than half of 65,535 is used up with the third. In the first case
+    // the stream ends with it.
     let update = RECORD + FRAME + 4;
     // Nor does one raise a window that is to stay what it is.
     assert_eq!(written(1), 517 + 64 + (RECORD + 24 + FRAME + 24) + (RECORD + FRAME) + (RECORD + FRAME + 5 + 280));
@@ -71,30 +74,30 @@ fn bare_exchanges_are_a_request_and_content() {
 fn bare_content_is_there_as_soon_as_it_comes() {
     let mut exchange = Exchange::new(&settings(Version::Raw), Opening::Full, false, vec![object(10_000)]);
     assert_eq!(exchange.poll_open(Time::ZERO), Some(0));
-    exchange.on_open(Time::ZERO, 0, Side::Client);
-    exchange.on_open(Time::ZERO, 0, Side::Server);
-    assert_eq!(exchange.to_write(Time::ZERO, 0, Side::Client, 1000), 17);
-    exchange.on_received(Time::ZERO, 0, Side::Server, 17);
-    assert_eq!(exchange.to_write(Time::ZERO, 0, Side::Server, 5000), 5000);
-    exchange.on_received(Time::ZERO, 0, Side::Client, 1448);
-    let notes: Vec<Note> = std::iter::from_fn(|| exchange.poll_note()).collect();
-    assert_eq!(notes, [Note::Ready, Note::Started(0), Note::Received(0, 1448)]);
+    exchange.on_open(Time::ZERO, 0, Role::Client);
+    exchange.on_open(Time::ZERO, 0, Role::Server);
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Role::Client, 1000), 17);
+    exchange.on_received(Time::ZERO, 0, Role::Server, 17);
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Role::Server, 5000), 5000);
+    exchange.on_received(Time::ZERO, 0, Role::Client, 1448);
+    let events: Vec<ExchangeEvent> = std::iter::from_fn(|| exchange.poll_event()).collect();
+    assert_eq!(events, [ExchangeEvent::Ready, ExchangeEvent::Started(0), ExchangeEvent::Received(0, 1448)]);
 }
 
 #[test]
 fn content_in_a_record_is_there_with_its_last_byte() {
     let mut exchange = Exchange::new(&settings(Version::H1), Opening::EarlyData, false, vec![object(1000)]);
     exchange.poll_open(Time::ZERO);
-    exchange.on_open(Time::ZERO, 0, Side::Client);
-    exchange.on_open(Time::ZERO, 0, Side::Server);
-    let request = exchange.to_write(Time::ZERO, 0, Side::Client, u64::MAX);
-    exchange.on_received(Time::ZERO, 0, Side::Server, request);
-    let all = exchange.to_write(Time::ZERO, 0, Side::Server, u64::MAX);
-    exchange.on_received(Time::ZERO, 0, Side::Client, all - 1);
+    exchange.on_open(Time::ZERO, 0, Role::Client);
+    exchange.on_open(Time::ZERO, 0, Role::Server);
+    let request = exchange.to_write(Time::ZERO, 0, Role::Client, u64::MAX);
+    exchange.on_received(Time::ZERO, 0, Role::Server, request);
+    let all = exchange.to_write(Time::ZERO, 0, Role::Server, u64::MAX);
+    exchange.on_received(Time::ZERO, 0, Role::Client, all - 1);
     let received = |exchange: &mut Exchange| {
-        std::iter::from_fn(|| exchange.poll_note()).any(|note| note == Note::Received(0, 1000))
+        std::iter::from_fn(|| exchange.poll_event()).any(|event| event == ExchangeEvent::Received(0, 1000))
     };
     assert!(!received(&mut exchange));
-    exchange.on_received(Time::ZERO, 0, Side::Client, all);
+    exchange.on_received(Time::ZERO, 0, Role::Client, all);
     assert!(received(&mut exchange));
 }

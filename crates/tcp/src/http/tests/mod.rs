@@ -1,8 +1,9 @@
-//! Whole exchanges over a loopback that delivers what is written after a delay, in pieces of any size.
+//! Whole exchanges over a loopback that delivers what is written after a delay, in pieces of any
+//! size.
 
 mod bytes;
+mod flow_control;
 mod pages;
-mod windows;
 
 use super::*;
 use std::collections::BTreeMap;
@@ -15,9 +16,9 @@ const WIDE: Bytes = Bytes::new((1 << 31) - 1);
 /// What the loopback will do.
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    Open(usize, Side),
+    Open(usize, Role),
     /// Bytes that the reader at that side gets.
-    Arrive(usize, Side, u64),
+    Arrive(usize, Role, u64),
 }
 
 /// Two hosts, a link without a limit, and what went over it.
@@ -34,8 +35,8 @@ struct Loopback {
     /// Bytes written by each side.
     written: [u64; 2],
     /// Bytes that one side wrote at one time.
-    bursts: Vec<(Time, Side, u64)>,
-    notes: Vec<(Time, Note)>,
+    bursts: Vec<(Time, Role, u64)>,
+    noted: Vec<(Time, ExchangeEvent)>,
     blocked: Vec<Time>,
 }
 
@@ -51,7 +52,7 @@ impl Loopback {
             arrived: Vec::new(),
             written: [0; 2],
             bursts: Vec::new(),
-            notes: Vec::new(),
+            noted: Vec::new(),
             blocked: Vec::new(),
         }
     }
@@ -101,11 +102,11 @@ impl Loopback {
             assert_eq!(connection, self.opened, "connections are numbered in turn");
             self.opened += 1;
             self.arrived.push([0; 2]);
-            self.after(DELAY * 2, Event::Open(connection, Side::Client));
-            self.after(DELAY * 3, Event::Open(connection, Side::Server));
+            self.after(DELAY * 2, Event::Open(connection, Role::Client));
+            self.after(DELAY * 3, Event::Open(connection, Role::Server));
         }
         for connection in 0..self.opened {
-            for side in [Side::Client, Side::Server] {
+            for side in [Role::Client, Role::Server] {
                 let mut burst = 0;
                 loop {
                     let bytes = self.exchange.to_write(self.now, connection, side, self.piece);
@@ -125,15 +126,15 @@ impl Loopback {
                 }
             }
         }
-        while let Some(note) = self.exchange.poll_note() {
-            self.notes.push((self.now, note));
+        while let Some(event) = self.exchange.poll_event() {
+            self.noted.push((self.now, event));
         }
     }
 
     /// When something was noted.
-    fn when(&self, wanted: Note) -> Time {
-        let mut found = self.notes.iter().filter(|(_, note)| *note == wanted);
-        let (time, _) = found.next().unwrap_or_else(|| panic!("{wanted:?} is not in {:?}", self.notes));
+    fn when(&self, wanted: ExchangeEvent) -> Time {
+        let mut found = self.noted.iter().filter(|(_, event)| *event == wanted);
+        let (time, _) = found.next().unwrap_or_else(|| panic!("{wanted:?} is not in {:?}", self.noted));
         assert!(found.next().is_none(), "{wanted:?} more than once");
         *time
     }
@@ -141,12 +142,12 @@ impl Loopback {
     /// How often or how much of what was noted when, whatever the order within a point in time.
     fn summary(&self) -> BTreeMap<(Time, char, usize), u64> {
         let mut summary = BTreeMap::new();
-        for (time, note) in &self.notes {
-            let (kind, object, count) = match *note {
-                Note::Ready => ('r', 0, 1),
-                Note::Started(object) => ('s', object, 1),
-                Note::Received(object, bytes) => ('b', object, bytes),
-                Note::Ended(object) => ('e', object, 1),
+        for (time, event) in &self.noted {
+            let (kind, object, count) = match *event {
+                ExchangeEvent::Ready => ('r', 0, 1),
+                ExchangeEvent::Started(object) => ('s', object, 1),
+                ExchangeEvent::Received(object, bytes) => ('b', object, bytes),
+                ExchangeEvent::Ended(object) => ('e', object, 1),
             };
             *summary.entry((*time, kind, object)).or_default() += count;
         }
@@ -155,8 +156,8 @@ impl Loopback {
 
     /// Bytes noted as received of an object.
     fn received(&self, object: usize) -> u64 {
-        let of_object = self.notes.iter().map(|(_, note)| match note {
-            Note::Received(other, bytes) if *other == object => *bytes,
+        let of_object = self.noted.iter().map(|(_, event)| match event {
+            ExchangeEvent::Received(other, bytes) if *other == object => *bytes,
             _ => 0,
         });
         of_object.sum()
@@ -185,7 +186,8 @@ const OPENINGS: [Opening; 3] = [Opening::Full, Opening::Resumed, Opening::EarlyD
 
 #[test]
 fn each_opening_takes_the_round_trips_that_it_must() {
-    // TCP is open at the client after one round trip, TLS after another, and content comes a round trip after the request.
+    // TCP is open at the client after one round trip, TLS after another, and content comes a round
+    // trip after the request.
     for (version, opening, ready, ended) in [
         (Version::H1, Opening::Full, 4, 6),
         (Version::H1, Opening::Resumed, 4, 6),
@@ -196,9 +198,9 @@ fn each_opening_takes_the_round_trips_that_it_must() {
         (Version::Raw, Opening::Full, 2, 4),
     ] {
         let played = play(settings(version), opening, false, vec![object(10_000)]);
-        assert_eq!(played.when(Note::Ready), halves(ready), "{version:?} {opening:?}");
-        assert_eq!(played.when(Note::Ended(0)), halves(ended), "{version:?} {opening:?}");
-        assert_eq!(played.when(Note::Started(0)), halves(ended - 2), "{version:?} {opening:?}");
+        assert_eq!(played.when(ExchangeEvent::Ready), halves(ready), "{version:?} {opening:?}");
+        assert_eq!(played.when(ExchangeEvent::Ended(0)), halves(ended), "{version:?} {opening:?}");
+        assert_eq!(played.when(ExchangeEvent::Started(0)), halves(ended - 2), "{version:?} {opening:?}");
     }
 }
 
@@ -209,8 +211,8 @@ fn uploads_end_with_the_response() {
         for (opening, ended) in [(Opening::Full, 6), (Opening::EarlyData, 4)] {
             let played = play(settings(version), opening, true, vec![object(10_000)]);
             let ended = if version == Version::Raw { 4 } else { ended };
-            assert_eq!(played.when(Note::Ended(0)), halves(ended), "{version:?} {opening:?}");
-            assert_eq!(played.when(Note::Received(0, 10_000)), halves(ended - 1), "{version:?} {opening:?}");
+            assert_eq!(played.when(ExchangeEvent::Ended(0)), halves(ended), "{version:?} {opening:?}");
+            assert_eq!(played.when(ExchangeEvent::Received(0, 10_000)), halves(ended - 1), "{version:?} {opening:?}");
         }
     }
 }
@@ -219,7 +221,7 @@ fn uploads_end_with_the_response() {
 fn what_early_data_does_not_take_waits_for_the_handshake() {
     for version in [Version::H1, Version::H2] {
         let played = play(settings(version), Opening::EarlyData, true, vec![object(50_000)]);
-        assert_eq!(played.when(Note::Ended(0)), halves(6), "{version:?}");
+        assert_eq!(played.when(ExchangeEvent::Ended(0)), halves(6), "{version:?}");
         let (_, _, first) = played.bursts[0];
         // ClientHello and at most 16,384 bytes in up to four records.
         assert!(first <= 547 + 12 + 16_384 + 4 * 22 && first > 16_384, "{version:?} {first}");
@@ -231,8 +233,8 @@ fn empty_objects_end_too() {
     for version in VERSIONS {
         for upload in [false, true] {
             let played = play(settings(version), Opening::Full, upload, vec![object(0), object(0)]);
-            played.when(Note::Ended(0));
-            played.when(Note::Ended(1));
+            played.when(ExchangeEvent::Ended(0));
+            played.when(ExchangeEvent::Ended(1));
         }
     }
 }
@@ -241,21 +243,21 @@ fn empty_objects_end_too() {
 fn nothing_to_do_opens_a_connection_and_is_ready() {
     for version in VERSIONS {
         let played = play(settings(version), Opening::Full, false, Vec::new());
-        assert_eq!((played.opened, played.notes.len()), (1, 1));
-        played.when(Note::Ready);
+        assert_eq!((played.opened, played.events.len()), (1, 1));
+        played.when(ExchangeEvent::Ready);
     }
 }
 
 #[test]
 fn calls_for_what_does_not_exist_change_nothing() {
     let mut exchange = Exchange::new(&settings(Version::H2), Opening::Full, false, vec![object(1)]);
-    exchange.on_open(Time::ZERO, 7, Side::Client);
-    exchange.on_received(Time::ZERO, 7, Side::Client, 100);
-    exchange.on_received(Time::ZERO, 0, Side::Client, u64::MAX);
-    assert_eq!(exchange.to_write(Time::ZERO, 7, Side::Server, 100), 0);
-    assert_eq!(exchange.to_write(Time::ZERO, 0, Side::Client, 100), 0, "TCP is not open");
-    assert!(!exchange.is_blocked(7, Side::Server));
-    assert_eq!(exchange.poll_note(), None);
+    exchange.on_open(Time::ZERO, 7, Role::Client);
+    exchange.on_received(Time::ZERO, 7, Role::Client, 100);
+    exchange.on_received(Time::ZERO, 0, Role::Client, u64::MAX);
+    assert_eq!(exchange.to_write(Time::ZERO, 7, Role::Server, 100), 0);
+    assert_eq!(exchange.to_write(Time::ZERO, 0, Role::Client, 100), 0, "TCP is not open");
+    assert!(!exchange.is_blocked(7, Role::Server));
+    assert_eq!(exchange.poll_event(), None);
 }
 
 #[test]
@@ -264,28 +266,28 @@ fn content_queued_ahead_follows_the_room_and_not_the_object() {
         let exchange = Exchange::new(&settings(version), Opening::EarlyData, false, vec![object(1 << 40)]);
         let mut loopback = Loopback::new(exchange, 100_000);
         loopback.settle();
-        for (half, side) in [(2, Side::Client), (3, Side::Server)] {
+        for (half, side) in [(2, Role::Client), (3, Role::Server)] {
             loopback.now = halves(half);
             loopback.exchange.on_open(loopback.now, 0, side);
         }
         let mut request = 0;
         loop {
-            let bytes = loopback.exchange.to_write(loopback.now, 0, Side::Client, 100_000);
+            let bytes = loopback.exchange.to_write(loopback.now, 0, Role::Client, 100_000);
             if bytes == 0 {
                 break;
             }
             request += bytes;
         }
-        loopback.exchange.on_received(loopback.now, 0, Side::Server, request);
+        loopback.exchange.on_received(loopback.now, 0, Role::Server, request);
         let mut sent = 0;
         for _ in 0..100 {
-            assert_eq!(loopback.exchange.to_write(loopback.now, 0, Side::Server, 100_000), 100_000);
+            assert_eq!(loopback.exchange.to_write(loopback.now, 0, Role::Server, 100_000), 100_000);
             sent += 100_000;
             // Ten records of room, and no more than a handful beside them.
             assert!(loopback.exchange.messages_underway() <= 20, "{}", loopback.exchange.messages_underway());
-            loopback.exchange.on_received(loopback.now, 0, Side::Client, sent);
+            loopback.exchange.on_received(loopback.now, 0, Role::Client, sent);
         }
-        assert!(loopback.exchange.poll_note().is_some());
+        assert!(loopback.exchange.poll_event().is_some());
     }
 }
 
@@ -329,7 +331,7 @@ proptest::proptest! {
         let list: Vec<Object> =
             objects.iter().map(|(bytes, after)| Object { after: after.clone(), ..object(*bytes) }).collect();
         let mut exchange = Exchange::new(&settings, opening, upload, list);
-        let side = |client| if client { Side::Client } else { Side::Server };
+        let side = |client| if client { Role::Client } else { Role::Server };
         for (step, call) in calls.into_iter().enumerate() {
             let now = Time::from_millis(step as u64);
             match call {
@@ -347,11 +349,11 @@ proptest::proptest! {
             }
         }
         let mut got = vec![0; objects.len()];
-        while let Some(note) = exchange.poll_note() {
-            match note {
-                Note::Received(object, bytes) => got[object] += bytes,
-                Note::Ended(object) => assert_eq!(got[object], objects[object].0),
-                Note::Ready | Note::Started(_) => {}
+        while let Some(event) = exchange.poll_event() {
+            match event {
+                ExchangeEvent::Received(object, bytes) => got[object] += bytes,
+                ExchangeEvent::Ended(object) => assert_eq!(got[object], objects[object].0),
+                ExchangeEvent::Ready | ExchangeEvent::Started(_) => {}
             }
         }
         assert!(got.iter().zip(&objects).all(|(got, (bytes, _))| got <= bytes));
@@ -378,7 +380,7 @@ proptest::proptest! {
         proptest::prop_assert_eq!(whole.written, pieces.written);
         for (index, bytes) in sizes.iter().enumerate() {
             proptest::prop_assert_eq!(pieces.received(index), *bytes);
-            pieces.when(Note::Ended(index));
+            pieces.when(ExchangeEvent::Ended(index));
         }
     }
 }

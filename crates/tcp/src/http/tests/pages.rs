@@ -6,15 +6,16 @@ fn objects(count: usize) -> Vec<Object> {
     page(count, 7).into_iter().map(|entry| entry.object).collect()
 }
 
-/// That each object ended, had its bytes, and was asked for when what it depends on had ended and its delay was over.
+/// That each object ended, had its bytes, and was asked for when what it depends on had ended and
+/// its delay was over.
 fn check(played: &Loopback, objects: &[Object]) {
-    played.when(Note::Ready);
+    played.when(ExchangeEvent::Ready);
     for (index, object) in objects.iter().enumerate() {
-        let started = played.when(Note::Started(index));
-        assert!(played.when(Note::Ended(index)) > started, "{index}");
+        let started = played.when(ExchangeEvent::Started(index));
+        assert!(played.when(ExchangeEvent::Ended(index)) > started, "{index}");
         assert_eq!(played.received(index), object.bytes.get(), "{index}");
         for other in &object.after {
-            assert!(started >= played.when(Note::Ended(*other)) + object.delay, "{index} after {other}");
+            assert!(started >= played.when(ExchangeEvent::Ended(*other)) + object.delay, "{index} after {other}");
         }
     }
 }
@@ -26,11 +27,11 @@ fn a_page_over_http1_uses_six_connections_one_exchange_each() {
     check(&played, &objects);
     assert_eq!(played.opened, 6);
     let mut open = 0_i32;
-    for (_, note) in &played.notes {
-        match note {
-            Note::Started(_) => open += 1,
-            Note::Ended(_) => open -= 1,
-            Note::Ready | Note::Received(..) => {}
+    for (_, event) in &played.noted {
+        match event {
+            ExchangeEvent::Started(_) => open += 1,
+            ExchangeEvent::Ended(_) => open -= 1,
+            ExchangeEvent::Ready | ExchangeEvent::Received(..) => {}
         }
         assert!(open <= 6);
     }
@@ -60,12 +61,13 @@ fn connections_are_opened_as_requests_wait_for_them() {
     let after_root = || Object { after: vec![0], ..object(1000) };
     let list = vec![object(1000), after_root(), after_root(), after_root()];
     let played = play(settings(Version::H1), Opening::Full, false, list);
-    // The first request that follows takes the connection that there is; the other two open one each.
+    // The first request that follows takes the connection that there is; the other two open one
+    // each.
     assert_eq!(played.opened, 3);
-    assert_eq!(played.when(Note::Started(1)), played.when(Note::Ended(0)));
+    assert_eq!(played.when(ExchangeEvent::Started(1)), played.when(ExchangeEvent::Ended(0)));
     // It is free again before the others are open, and takes the next.
-    assert_eq!(played.when(Note::Started(2)), played.when(Note::Ended(1)));
-    assert_eq!(played.when(Note::Started(3)).since(played.when(Note::Ended(0))), DELAY * 4);
+    assert_eq!(played.when(ExchangeEvent::Started(2)), played.when(ExchangeEvent::Ended(1)));
+    assert_eq!(played.when(ExchangeEvent::Started(3)).since(played.when(ExchangeEvent::Ended(0))), DELAY * 4);
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn requests_after_a_delay_leave_when_it_is_over() {
         let delay = Span::from_millis(1234);
         let list = vec![object(1000), Object { after: vec![0], delay, ..object(1000) }];
         let played = play(settings(version), Opening::Full, false, list);
-        assert_eq!(played.when(Note::Started(1)), played.when(Note::Ended(0)) + delay, "{version:?}");
+        assert_eq!(played.when(ExchangeEvent::Started(1)), played.when(ExchangeEvent::Ended(0)) + delay, "{version:?}");
     }
 }
 
@@ -93,15 +95,15 @@ fn what_is_due_waits_for_the_client_and_not_for_the_server() {
     let list = vec![Object { delay, ..object(1000) }, object(1000)];
     let mut exchange = Exchange::new(&settings(Version::H2), Opening::EarlyData, false, list);
     assert_eq!(exchange.poll_open(Time::ZERO), Some(0));
-    exchange.on_open(Time::ZERO, 0, Side::Client);
-    let request = exchange.to_write(Time::ZERO, 0, Side::Client, u64::MAX);
+    exchange.on_open(Time::ZERO, 0, Role::Client);
+    let request = exchange.to_write(Time::ZERO, 0, Role::Client, u64::MAX);
     let due = Time::ZERO + delay;
-    exchange.on_open(due, 0, Side::Server);
-    exchange.on_received(due, 0, Side::Server, request);
+    exchange.on_open(due, 0, Role::Server);
+    exchange.on_received(due, 0, Role::Server, request);
     assert_eq!(exchange.poll_open(due), None);
-    assert!(exchange.to_write(due, 0, Side::Server, u64::MAX) > 1000);
+    assert!(exchange.to_write(due, 0, Role::Server, u64::MAX) > 1000);
     assert_eq!(exchange.next_timeout(), Some(due));
-    assert_eq!(exchange.to_write(due, 0, Side::Client, u64::MAX), 0);
+    assert_eq!(exchange.to_write(due, 0, Role::Client, u64::MAX), 0);
     exchange.handle_timeout(due);
-    assert!(exchange.to_write(due, 0, Side::Client, u64::MAX) > 0);
+    assert!(exchange.to_write(due, 0, Role::Client, u64::MAX) > 0);
 }

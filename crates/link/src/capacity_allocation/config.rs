@@ -1,0 +1,276 @@
+//! Configuration of capacity allocation.
+
+use crate::ConfigError;
+use crate::capacity_allocation::presets::CapacityAllocationPreset;
+use crate::multi_format::{MultiFormat, read_multi_format};
+use bentpipe_units::{Bytes, Rate, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+
+/// How terminals share the capacity of a carrier: `"none"`, the name of a preset, or a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CapacityAllocation {
+    /// One queue and one transmitter for all terminals, first come, first served.
+    #[default]
+    None,
+    /// A controller allocates the capacity of each frame, in part on demand.
+    Dama(Dama),
+}
+
+/// Demand-assigned multiple access (DAMA) in the terms of DVB-RCS2 (ETSI EN 301 545-2). All
+/// terminals have the same contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dama {
+    /// Length of a frame.
+    pub frame: Span,
+    /// Constant rate assignment: rate that each terminal gets in every frame without a request.
+    pub cra: Rate,
+    /// Rate-based dynamic capacity: the highest rate that a terminal may request in addition to its
+    /// constant rate; zero for none.
+    pub rbdc: Rate,
+    /// Volume-based dynamic capacity: the largest volume that a terminal may have outstanding; zero
+    /// for none.
+    pub vbdc: Bytes,
+    /// Free capacity assignment: unrequested capacity is divided evenly among all terminals.
+    pub fca: bool,
+    /// Interval between a terminal's opportunities to send a request; rounded up to whole frames.
+    pub sync: Span,
+    /// Propagation delay of a request from terminal to controller.
+    pub request_delay: Span,
+    /// Time that the controller takes to include a request in a plan.
+    pub processing: Span,
+    /// Propagation delay of a plan (TBTP) from controller to terminal.
+    pub plan_delay: Span,
+    /// A requested rate expires after this time unless it is requested again; rounded up to whole
+    /// frames.
+    pub timeout: Span,
+    /// Minimum scheduling latency: the time within which a rate request aims to empty the
+    /// terminal's queue.
+    pub msl: Span,
+}
+
+/// Longest frame or delay: beyond it the arithmetic of frames would overflow, and no real system
+/// comes close.
+const LONGEST: Span = Span::from_secs(3600);
+
+/// A capacity allocation as a table.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "AllocationTable")]
+pub(crate) struct Table {
+    /// Preset that supplies the keys not given here. Default: the timing of "dama" without any
+    /// capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preset: Option<String>,
+    /// Length of a frame. Default: "26.5 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<Span>,
+    /// Rate that each terminal gets in every frame without a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cra: Option<Rate>,
+    /// Highest rate that a terminal may request in addition to `cra`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rbdc: Option<Rate>,
+    /// Largest volume that a terminal may have outstanding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vbdc: Option<Bytes>,
+    /// Unrequested capacity is divided evenly among all terminals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fca: Option<bool>,
+    /// Interval between a terminal's opportunities to send a request. Default: "1 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync: Option<Span>,
+    /// Delay from terminal to controller. Default: "250 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_delay: Option<Span>,
+    /// Processing time of the controller. Default: one frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processing: Option<Span>,
+    /// Delay from controller to terminal. Default: "250 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan_delay: Option<Span>,
+    /// A requested rate expires after this time. Default: `sync` plus one frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<Span>,
+    /// Time within which a rate request aims to empty the queue. Default: the frames that a request
+    /// takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    msl: Option<Span>,
+}
+
+impl CapacityAllocation {
+    /// True if no capacity is allocated.
+    pub const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// The allocation, if there is one.
+    pub const fn dama(&self) -> Option<&Dama> {
+        match self {
+            Self::None => None,
+            Self::Dama(dama) => Some(dama),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        self.dama().map_or(Ok(()), Dama::check)
+    }
+}
+
+impl Dama {
+    /// `span` in whole frames, rounded up; at least one.
+    pub(crate) fn frames(&self, span: Span) -> u64 {
+        span.as_nanos().div_ceil(self.frame.as_nanos().max(1)).max(1)
+    }
+
+    /// Frames from the one in which a terminal sends a request to the first one planned with it:
+    /// request, processing and plan.
+    pub fn scheduling_frames(&self) -> u64 {
+        self.frames(self.request_delay + self.processing + self.plan_delay)
+    }
+
+    /// Checks all values.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let refused = |key: &str, value: &dyn fmt::Display, problem: &str, allowed: &str| {
+            Err(ConfigError::refused(format!("{key} = {value}"), problem, allowed))
+        };
+        for (key, span) in
+            [("request_delay", self.request_delay), ("processing", self.processing), ("plan_delay", self.plan_delay)]
+        {
+            if span > LONGEST {
+                return refused(key, &span, "is too long", "0 s to 1 h");
+            }
+        }
+        for (key, span) in [("frame", self.frame), ("sync", self.sync), ("timeout", self.timeout), ("msl", self.msl)] {
+            if span.is_zero() || span > LONGEST {
+                return refused(key, &span, "is no time for an allocation", "above 0 s, up to 1 h");
+            }
+        }
+        if self.frame < Span::from_micros(100) {
+            return refused("frame", &self.frame, "is too short for a frame", "100 us or more");
+        }
+        if self.cra.is_zero() && self.rbdc.is_zero() && self.vbdc.is_zero() && !self.fca {
+            let allowed = "`cra`, `rbdc` or `vbdc` above zero, or fca = true";
+            return Err(ConfigError::refused("allocation", "gives no terminal anything", allowed));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for CapacityAllocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Dama(dama) = self else { return f.write_str("none") };
+        write!(f, "frames of {}", dama.frame)?;
+        if !dama.cra.is_zero() {
+            write!(f, ", CRA {}", dama.cra)?;
+        }
+        if !dama.rbdc.is_zero() {
+            write!(f, ", RBDC up to {}", dama.rbdc)?;
+        }
+        if !dama.vbdc.is_zero() {
+            write!(f, ", VBDC up to {}", dama.vbdc)?;
+        }
+        f.write_str(if dama.fca { ", FCA" } else { "" })
+    }
+}
+
+impl MultiFormat for CapacityAllocation {
+    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table { cra = \"100 kbps\", rbdc = \"2 Mbps\", sync = \"1 s\", … }";
+    type Table = Table;
+    type List = IgnoredAny;
+
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        match text.trim() {
+            "none" => Ok(Self::None),
+            name => Ok(Self::Dama(preset(name)?.dama)),
+        }
+    }
+    fn from_table(table: Table) -> Result<Self, ConfigError> {
+        let base = match &table.preset {
+            Some(name) => preset(name)?.dama,
+            None => Dama::timing(),
+        };
+        let frame = table.frame.unwrap_or(base.frame);
+        if frame.is_zero() {
+            return Err(ConfigError::refused("frame = 0 s", "is no time for an allocation", "above 0 s, up to 1 h"));
+        }
+        // Without a preset, values that are not given follow from those that are.
+        let derived = table.preset.is_none();
+        let mut dama = Dama {
+            frame,
+            cra: table.cra.unwrap_or(base.cra),
+            rbdc: table.rbdc.unwrap_or(base.rbdc),
+            vbdc: table.vbdc.unwrap_or(base.vbdc),
+            fca: table.fca.unwrap_or(base.fca),
+            sync: table.sync.unwrap_or(base.sync),
+            request_delay: table.request_delay.unwrap_or(base.request_delay),
+            processing: table.processing.unwrap_or(if derived { frame } else { base.processing }),
+            plan_delay: table.plan_delay.unwrap_or(base.plan_delay),
+            timeout: base.timeout,
+            msl: base.msl,
+        };
+        // With a preset, a time that was not given follows if what it depends on was given.
+        let moved = table.frame.is_some() || table.sync.is_some();
+        dama.timeout = match table.timeout {
+            Some(timeout) => timeout,
+            None if derived || moved => frame * (dama.frames(dama.sync) + 1),
+            None => base.timeout,
+        };
+        let moved = table.frame.is_some()
+            || table.request_delay.is_some()
+            || table.processing.is_some()
+            || table.plan_delay.is_some();
+        dama.msl = match table.msl {
+            Some(msl) => msl,
+            None if derived || moved => frame * dama.scheduling_frames(),
+            None => base.msl,
+        };
+        dama.check().map(|()| Self::Dama(dama))
+    }
+}
+read_multi_format!(CapacityAllocation);
+
+fn preset(name: &str) -> Result<CapacityAllocationPreset, ConfigError> {
+    CapacityAllocationPreset::find(name).ok_or_else(|| {
+        let allowed = format!("none, {}, or a table", CapacityAllocationPreset::names());
+        ConfigError::refused(name, "is no allocation", allowed)
+    })
+}
+
+impl Serialize for CapacityAllocation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self::Dama(dama) = self else { return serializer.serialize_str("none") };
+        Table {
+            preset: None,
+            frame: Some(dama.frame),
+            cra: Some(dama.cra),
+            rbdc: Some(dama.rbdc),
+            vbdc: Some(dama.vbdc),
+            fca: Some(dama.fca),
+            sync: Some(dama.sync),
+            request_delay: Some(dama.request_delay),
+            processing: Some(dama.processing),
+            plan_delay: Some(dama.plan_delay),
+            timeout: Some(dama.timeout),
+            msl: Some(dama.msl),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl JsonSchema for CapacityAllocation {
+    fn schema_name() -> Cow<'static, str> {
+        "AllocationConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> =
+            CapacityAllocationPreset::all().iter().map(|preset| preset.name).chain(["none"]).collect();
+        json_schema!({
+            "description": "How the capacity of a carrier is given to the terminals that share it: a preset, a table, or \"none\"",
+            "anyOf": [generator.subschema_for::<Table>(), { "type": "string", "enum": names }],
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! Frames of a carrier with capacity allocation.
+
+use super::config::Dama;
+use super::controller::{Controller, Grant};
+use super::requests::Requests;
+use crate::counters::PacketTotals;
+use crate::model::DirectionModel;
+use crate::queue::fifo::{Accepted, Queue};
+use crate::random::Stream;
+use crate::rate::model::RateModel;
+use bentpipe_units::{Bytes, Span, Time};
+
+use std::collections::VecDeque;
+
+/// One terminal's share of one frame, from
+/// [`Link::take_frame_shares`](crate::Link::take_frame_shares).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameShare {
+    /// Start of the frame.
+    pub begin: Time,
+    /// Length of the frame.
+    pub length: Span,
+    /// The terminal.
+    pub port: usize,
+    /// What the terminal is entitled to or has requested, as known to the controller when it plans
+    /// the frame: its constant rate, the rate it has requested, and its outstanding volume.
+    pub requested: Bytes,
+    /// What the plan grants.
+    pub allocated: Bytes,
+    /// What the terminal has sent.
+    pub used: Bytes,
+}
+
+/// Limit of recorded shares that nobody has taken yet. The oldest are dropped.
+const MAX_RECORDED: usize = 1 << 16;
+
+/// A terminal's queue and requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Terminal<P> {
+    pub queue: Queue<P>,
+    /// Bytes not yet sent of the packet at the front of the queue, once its transmission has begun.
+    ///
+    /// A packet may take several frames, like fragments of RLE (ETSI TS 103 179), here without
+    /// their headers.
+    pub left: Option<u32>,
+    requests: Requests,
+}
+
+/// The state that a link needs only if its capacity is allocated.
+#[derive(Debug, Clone)]
+pub(crate) struct Allocation<P> {
+    dama: Dama,
+    rate: RateModel,
+    /// When frame 0 begins.
+    phase: Span,
+    /// Number of the next frame.
+    next: u64,
+    pub terminals: Vec<Terminal<P>>,
+    /// Totals over the queues of all terminals.
+    pub waiting: PacketTotals,
+    controller: Controller,
+    /// The current plan, by terminal.
+    pub grants: Vec<Grant>,
+    recorded: Option<VecDeque<FrameShare>>,
+}
+
+impl<P> Allocation<P> {
+    /// Allocation of `dama` to `ports` terminals. `phase` draws when frames begin, and `turns` in
+    /// which frames each terminal may send a request.
+    pub fn new(
+        model: &DirectionModel,
+        dama: &Dama,
+        rtt: Span,
+        ports: usize,
+        mut phase: Stream,
+        mut turns: Stream,
+    ) -> Self {
+        let every = dama.frames(dama.sync);
+        let terminal = |_| Terminal {
+            queue: Queue::new(model.queue_limit(rtt), model.codel()),
+            left: None,
+            requests: Requests::new(turns.below(every)),
+        };
+        Self {
+            phase: Span::from_nanos(phase.below(dama.frame.as_nanos())),
+            rate: model.rate.clone(),
+            next: 0,
+            terminals: (0..ports).map(terminal).collect(),
+            waiting: PacketTotals::default(),
+            controller: Controller::new(ports),
+            grants: vec![Grant::default(); ports],
+            recorded: None,
+            dama: dama.clone(),
+        }
+    }
+
+    /// Start of the next frame.
+    pub fn due(&self) -> Time {
+        Time::ZERO + self.phase + self.dama.frame * self.next
+    }
+
+    /// Number of the next frame.
+    pub fn frame(&self) -> u64 {
+        self.next
+    }
+
+    /// Packets at terminals, including those that are partly sent.
+    pub fn held(&self) -> u64 {
+        self.terminals.iter().map(|terminal| terminal.queue.held()).sum()
+    }
+
+    /// Appends a packet to the queue of its terminal.
+    pub fn arrive(&mut self, held: Accepted<P>) {
+        let bytes = held.packet.bytes;
+        self.waiting.add(bytes);
+        let terminal = &mut self.terminals[held.port as usize];
+        terminal.requests.arrived(bytes);
+        terminal.queue.push(held);
+    }
+
+    /// Plans the next frame, which begins at `begin`.
+    pub fn plan(&mut self, begin: Time) {
+        // Rounded down: frames never carry more than the rate allows over any interval.
+        let capacity = self.rate.capacity(begin, begin + self.dama.frame).get();
+        self.controller.plan(&self.dama, self.next, capacity, &mut self.grants);
+        for (terminal, grant) in self.terminals.iter_mut().zip(&self.grants) {
+            terminal.requests.granted(grant.volume);
+        }
+    }
+
+    /// Completes the start of a frame after its packets have left: terminals whose turn it is send
+    /// their requests.
+    pub fn close(&mut self, begin: Time) {
+        let effective = self.next + self.dama.scheduling_frames();
+        for (port, terminal) in self.terminals.iter_mut().enumerate() {
+            let backlog = terminal.queue.waiting().bytes + terminal.left.map_or(0, u64::from);
+            if let Some(request) = terminal.requests.next_request(&self.dama, self.next, backlog) {
+                self.controller.receive(effective, port, request);
+            }
+        }
+        if let Some(recorded) = &mut self.recorded {
+            let length = self.dama.frame;
+            recorded.extend(self.grants.iter().enumerate().map(|(port, grant)| FrameShare {
+                begin,
+                length,
+                port,
+                requested: Bytes::new(grant.requested),
+                allocated: Bytes::new(grant.allocated),
+                used: Bytes::new(grant.used),
+            }));
+            recorded.drain(..recorded.len().saturating_sub(MAX_RECORDED));
+        }
+        self.next += 1;
+    }
+
+    /// Skips the frames that begin by `now` if nothing is queued, requested or recorded. Returns
+    /// true if it did.
+    pub fn skip(&mut self, now: Time) -> bool {
+        let quiet = self.recorded.is_none()
+            && self.controller.is_idle(self.next)
+            && self.terminals.iter().all(|terminal| terminal.requests.is_idle(&self.dama, self.next));
+        if quiet {
+            let first = self.due();
+            let frames = now.since(first).as_nanos() / self.dama.frame.as_nanos() + u64::from(now >= first);
+            self.controller.skip(&self.dama, frames);
+            self.next += frames;
+        }
+        quiet
+    }
+
+    /// Records the shares of all frames from now on.
+    pub fn start_recording(&mut self) {
+        self.recorded.get_or_insert_default();
+    }
+
+    /// Takes the recorded shares.
+    pub fn take_recorded(&mut self) -> impl Iterator<Item = FrameShare> {
+        self.recorded.iter_mut().flat_map(|recorded| recorded.drain(..))
+    }
+}

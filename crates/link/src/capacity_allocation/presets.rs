@@ -1,0 +1,82 @@
+//! Capacity allocations by name.
+
+use super::config::Dama;
+use bentpipe_units::{Bytes, Rate, Span};
+
+/// A capacity allocation that scenarios select by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapacityAllocationPreset {
+    /// Name in scenarios.
+    pub name: &'static str,
+    /// One-line description.
+    pub about: &'static str,
+    /// Source of the figures.
+    pub source: &'static str,
+    /// The parameters.
+    pub dama: Dama,
+}
+
+/// Frame of the return link in OpenSAND's sample configuration.
+const FRAME: Span = Span::from_micros(26_500);
+
+const SAMPLE: &str = "OpenSAND, sample configuration: frame 26.5 ms, synchronisation period 1000 ms, 250 ms a hop, minimum scheduling latency 23 frames";
+
+impl Dama {
+    /// The timing of OpenSAND's sample configuration, without any capacity.
+    ///
+    /// The minimum scheduling latency is the sample's own figure, 23 frames; its delays add up to
+    /// 20.
+    pub(crate) const fn timing() -> Self {
+        Self {
+            frame: FRAME,
+            cra: Rate::ZERO,
+            rbdc: Rate::ZERO,
+            vbdc: Bytes::ZERO,
+            fca: false,
+            sync: Span::from_secs(1),
+            request_delay: Span::from_millis(250),
+            processing: FRAME,
+            plan_delay: Span::from_millis(250),
+            // The synchronisation period in frames, 38, plus one.
+            timeout: Span::from_nanos(39 * FRAME.as_nanos()),
+            msl: Span::from_nanos(23 * FRAME.as_nanos()),
+        }
+    }
+}
+
+impl CapacityAllocationPreset {
+    /// Every allocation that scenarios may name.
+    pub fn all() -> [Self; 3] {
+        let kbps = |kbps: u64| Rate::from_bps(kbps * 1000);
+        [
+            Self {
+                name: "dama",
+                about: "100 kbps constant, up to 1024 kbps on demand by rate",
+                source: "OpenSAND, sample configurations: timing of the newer ones, CRA and RBDC of a terminal of the older ones",
+                dama: Dama { cra: kbps(100), rbdc: kbps(1024), ..Dama::timing() },
+            },
+            Self {
+                name: "dama-free",
+                about: "as dama, and what is left given to all",
+                source: "as dama; free capacity is our addition",
+                dama: Dama { cra: kbps(100), rbdc: kbps(1024), fca: true, ..Dama::timing() },
+            },
+            Self {
+                name: "cra",
+                about: "3 Mbps constant for each terminal, nothing on demand",
+                source: SAMPLE,
+                dama: Dama { cra: kbps(3000), ..Dama::timing() },
+            },
+        ]
+    }
+
+    /// The preset called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|preset| preset.name == name)
+    }
+
+    /// All names, for error messages.
+    pub fn names() -> String {
+        Self::all().map(|preset| preset.name).join(", ")
+    }
+}

@@ -1,0 +1,191 @@
+//! Configuration of propagation delay.
+
+use crate::ConfigError;
+use crate::multi_format::{MultiFormat, read_multi_format};
+use crate::schedule::{DelayStep, check_starts};
+use bentpipe_units::Span;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+
+/// Propagation delay: `"300 ms"`, a table with `base` and `jitter`, or a table with `schedule`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DelayConfig {
+    /// Constant.
+    Constant(Span),
+    /// Random for each packet.
+    Jitter {
+        /// Centre of the distribution.
+        base: Span,
+        /// Half the width of the uniform distribution, or the standard deviation of the normal one,
+        /// as in netem. At most `base`.
+        jitter: Span,
+        /// Distribution of the draws. A normal draw below zero counts as zero.
+        distribution: Distribution,
+        /// True if packets never overtake: each arrives no earlier than the one before it.
+        keep_order: bool,
+    },
+    /// Steps in time. The time at which a packet leaves the transmitter selects its step.
+    Schedule {
+        /// The steps in ascending time, the first at zero.
+        schedule: Vec<DelayStep>,
+        /// True if the delay changes linearly from step to step (and back to the first one, if it
+        /// repeats).
+        interpolate: bool,
+        /// Period of repetition.
+        repeat: Option<Span>,
+        /// True if packets never overtake those sent before a step down.
+        keep_order: bool,
+    },
+}
+
+/// Distribution of jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Uniform from base - jitter to base + jitter.
+    #[default]
+    Uniform,
+    /// Normal, with the jitter as its standard deviation.
+    Normal,
+}
+
+/// A delay as a table: either `base` with `jitter`, or `schedule`.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "DelayTable")]
+pub(crate) struct Table {
+    /// Centre of the delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<Span>,
+    /// Half the width (uniform) or the standard deviation (normal).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jitter: Option<Span>,
+    /// Distribution of jitter. Default: uniform.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distribution: Option<Distribution>,
+    /// Packets arrive in the order in which they were sent. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_order: Option<bool>,
+    /// Steps in ascending time, the first at "0 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<Vec<DelayStep>>,
+    /// The delay changes linearly between steps. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpolate: Option<bool>,
+    /// Period of repetition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<Span>,
+}
+
+const FORMATS: &str = "a delay such as \"300 ms\", a table { base = \"300 ms\", jitter = \"5 ms\" } or \
+                         { schedule = [{ at = \"0 s\", delay = \"300 ms\" }, …] }";
+
+impl DelayConfig {
+    /// Checks all values.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Constant(_) => Ok(()),
+            Self::Jitter { base, jitter, .. } if jitter > base => {
+                let problem =
+                    format!("is more than the base delay of {base}, and no packet arrives before it was sent");
+                Err(ConfigError::refused(format!("jitter = {jitter}"), problem, format!("0 s to {base}")))
+            }
+            Self::Jitter { .. } => Ok(()),
+            Self::Schedule { schedule, repeat, .. } => {
+                check_starts("delay", schedule.iter().map(|step| step.at), *repeat)
+            }
+        }
+    }
+
+    fn checked(self) -> Result<Self, ConfigError> {
+        self.check().map(|()| self)
+    }
+}
+
+impl MultiFormat for DelayConfig {
+    const EXPECTED: &'static str = FORMATS;
+    type Table = Table;
+    type List = IgnoredAny;
+
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        Ok(Self::Constant(text.parse()?))
+    }
+    fn from_table(table: Table) -> Result<Self, ConfigError> {
+        let keep_order = table.keep_order.unwrap_or(true);
+        match table {
+            Table {
+                base: Some(base), schedule: None, interpolate: None, repeat: None, jitter, distribution, ..
+            } => {
+                let jitter = jitter.unwrap_or_default();
+                Self::Jitter { base, jitter, distribution: distribution.unwrap_or_default(), keep_order }.checked()
+            }
+            Table {
+                schedule: Some(schedule),
+                base: None,
+                jitter: None,
+                distribution: None,
+                interpolate,
+                repeat,
+                ..
+            } => Self::Schedule { schedule, interpolate: interpolate.unwrap_or(false), repeat, keep_order }.checked(),
+            Table { base: None, schedule: None, .. } => {
+                Err(ConfigError::refused("delay", "has neither `base` nor `schedule`", FORMATS))
+            }
+            Table { base: Some(base), .. } => {
+                let problem = "stands beside fields of a schedule";
+                Err(ConfigError::refused(
+                    format!("base = {base}"),
+                    problem,
+                    "`base`, `jitter`, `distribution` and `keep_order` together",
+                ))
+            }
+            Table { .. } => {
+                let problem = "stands beside fields of jitter";
+                Err(ConfigError::refused(
+                    "schedule",
+                    problem,
+                    "`schedule`, `interpolate`, `repeat` and `keep_order` together",
+                ))
+            }
+        }
+    }
+}
+read_multi_format!(DelayConfig);
+
+impl Serialize for DelayConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.clone() {
+            Self::Constant(delay) => delay.serialize(serializer),
+            Self::Jitter { base, jitter, distribution, keep_order } => Table {
+                base: Some(base),
+                jitter: Some(jitter),
+                distribution: Some(distribution),
+                keep_order: Some(keep_order),
+                ..Table::default()
+            }
+            .serialize(serializer),
+            Self::Schedule { schedule, interpolate, repeat, keep_order } => Table {
+                schedule: Some(schedule),
+                interpolate: Some(interpolate),
+                repeat,
+                keep_order: Some(keep_order),
+                ..Table::default()
+            }
+            .serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for DelayConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "DelayConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "How long a packet is on the way: a delay, one with jitter, or steps in time",
+            "anyOf": [generator.subschema_for::<Span>(), generator.subschema_for::<Table>()],
+        })
+    }
+}

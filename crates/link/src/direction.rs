@@ -1,0 +1,139 @@
+//! Configuration of one direction of one hop.
+//!
+//! Impossible values are refused while they are read, so that the error carries the line.
+//! [`DirectionConfig::load`] checks what is built in code.
+
+use crate::ConfigError;
+use crate::capacity_allocation::config::CapacityAllocation;
+use crate::delay::config::DelayConfig;
+use crate::loss::config::LossConfig;
+use crate::policer::PolicerConfig;
+use crate::queue::config::QueueConfig;
+use crate::rate::config::RateConfig;
+use bentpipe_units::{Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One direction of one hop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionConfig {
+    /// Transmission rate.
+    pub rate: RateConfig,
+    /// Configuration of propagation delay.
+    pub delay: DelayConfig,
+    /// Which packets are lost on the way. Default: none.
+    #[serde(default)]
+    pub loss: LossConfig,
+    /// Queue of packets that wait for the transmitter. Default: one bandwidth-delay product.
+    #[serde(default)]
+    pub queue: QueueConfig,
+    /// Policer in front of the queue. Default: none.
+    #[serde(default, skip_serializing_if = "PolicerConfig::is_none")]
+    pub policer: PolicerConfig,
+    /// Frame length: packets whose transmission ends within a frame leave together at its end.
+    ///
+    /// The phase of the frames is random for each run. `None` or zero for a link without frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Span>,
+    /// How terminals share the capacity. Default: first come, first served.
+    #[serde(default, skip_serializing_if = "CapacityAllocation::is_none")]
+    pub allocation: CapacityAllocation,
+}
+
+impl DirectionConfig {
+    /// A direction of constant rate and delay, without loss, with a drop-tail queue of one
+    /// bandwidth-delay product.
+    pub fn new(rate: Rate, delay: Span) -> Self {
+        Self {
+            rate: RateConfig::Constant(rate),
+            delay: DelayConfig::Constant(delay),
+            loss: LossConfig::none(),
+            queue: QueueConfig::default(),
+            policer: PolicerConfig::None,
+            frame: None,
+            allocation: CapacityAllocation::None,
+        }
+    }
+
+    /// Checks all values.
+    ///
+    /// # Errors
+    /// The first impossible value, and what is allowed.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.rate.check()?;
+        self.delay.check()?;
+        self.loss.check()?;
+        self.queue.check()?;
+        self.policer.check()?;
+        self.allocation.check()?;
+        let CapacityAllocation::Dama(dama) = &self.allocation else { return Ok(()) };
+        if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
+            let problem = "stands beside `allocation`, which has frames of its own";
+            return Err(ConfigError::refused(format!("frame = {frame}"), problem, "frame = \"0 s\""));
+        }
+        let Some(rate) = self.rate.highest() else {
+            let problem = "cannot be allocated: it has no capacity that a plan could count on";
+            return Err(ConfigError::refused("a rate trace", problem, "a rate, a schedule or `acm`"));
+        };
+        if u32::try_from(rate.bytes_in(dama.frame).get()).is_err() {
+            let problem = format!("holds more than a plan can count at {rate}");
+            return Err(ConfigError::refused(format!("frame = {}", dama.frame), problem, "frames of up to 4.29 GB"));
+        }
+        Ok(())
+    }
+}
+
+/// Overrides of a [`DirectionConfig`], field by field.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionPatch {
+    /// Transmission rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateConfig>,
+    /// Configuration of propagation delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DelayConfig>,
+    /// Which packets are lost on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossConfig>,
+    /// Queue of packets that wait for the transmitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueConfig>,
+    /// Policer in front of the queue; "none" for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<PolicerConfig>,
+    /// Frame length; "0 s" for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Span>,
+    /// How terminals share the capacity; "none" for first come, first served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<CapacityAllocation>,
+}
+
+impl DirectionPatch {
+    /// Writes the fields that are set into `config`.
+    pub fn apply_to(&self, config: &mut DirectionConfig) {
+        if let Some(rate) = &self.rate {
+            config.rate = rate.clone();
+        }
+        if let Some(delay) = &self.delay {
+            config.delay = delay.clone();
+        }
+        if let Some(loss) = &self.loss {
+            config.loss = loss.clone();
+        }
+        if let Some(queue) = &self.queue {
+            config.queue = queue.clone();
+        }
+        if let Some(policer) = self.policer {
+            config.policer = policer;
+        }
+        if let Some(frame) = self.frame {
+            config.frame = Some(frame).filter(|frame| !frame.is_zero());
+        }
+        if let Some(allocation) = &self.allocation {
+            config.allocation = allocation.clone();
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The keys of a loss model's table, and their values.
+//!
+//! One map serves all models. A serde enum would lose the line of a wrong value, because serde
+//! buffers the contents of tagged variants and forgets where they stood.
+
+use crate::ConfigError;
+use bentpipe_units::{Ratio, Span};
+use schemars::{Schema, SchemaGenerator};
+use serde::de::MapAccess;
+use serde::{Serialize, Serializer};
+use std::path::PathBuf;
+
+/// A key of a loss model's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// The key.
+    pub name: &'static str,
+    /// The type of its value.
+    pub kind: Kind,
+    /// One sentence for the schema, with the default if there is one.
+    pub about: &'static str,
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A fraction of 0 to 1.
+    Ratio,
+    /// Any number.
+    Number,
+    /// A whole number, zero or more.
+    Count,
+    /// A span of time.
+    Span,
+    /// A file, relative to the scenario.
+    Path,
+}
+
+/// A value, with its type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A fraction of 0 to 1.
+    Ratio(Ratio),
+    /// Any number.
+    Number(f64),
+    /// A whole number.
+    Count(u64),
+    /// A span of time.
+    Span(Span),
+    /// A file.
+    Path(PathBuf),
+}
+
+/// The keys that a table sets, in the order of the models' lists of keys.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fields {
+    model: &'static str,
+    set: Vec<(&'static str, Value)>,
+}
+
+impl Kind {
+    /// Reads the value that follows a key.
+    pub(super) fn read<'de, A: MapAccess<'de>>(self, map: &mut A) -> Result<Value, A::Error> {
+        Ok(match self {
+            Self::Ratio => Value::Ratio(map.next_value()?),
+            Self::Number => Value::Number(map.next_value()?),
+            Self::Count => Value::Count(map.next_value()?),
+            Self::Span => Value::Span(map.next_value()?),
+            Self::Path => Value::Path(map.next_value()?),
+        })
+    }
+
+    /// The JSON Schema of an optional value.
+    pub(super) fn schema(self, generator: &mut SchemaGenerator) -> Schema {
+        match self {
+            Self::Ratio => generator.subschema_for::<Option<Ratio>>(),
+            Self::Number => generator.subschema_for::<Option<f64>>(),
+            Self::Count => generator.subschema_for::<Option<u64>>(),
+            Self::Span => generator.subschema_for::<Option<Span>>(),
+            Self::Path => generator.subschema_for::<Option<PathBuf>>(),
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ratio(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Count(value) => value.fmt(f),
+            Self::Span(value) => value.fmt(f),
+            Self::Path(value) => value.display().fmt(f),
+        }
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ratio(value) => value.serialize(serializer),
+            Self::Number(value) => value.serialize(serializer),
+            Self::Count(value) => value.serialize(serializer),
+            Self::Span(value) => value.serialize(serializer),
+            Self::Path(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl Fields {
+    /// No key set, for the model of that name.
+    pub fn new(model: &'static str) -> Self {
+        Self { model, set: Vec::new() }
+    }
+
+    /// Sets a key.
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.set.push((name, value.into()));
+        self
+    }
+
+    /// The value of the `model` key.
+    pub fn model(&self) -> &'static str {
+        self.model
+    }
+
+    /// The keys that are set, with their values.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &(&'static str, Value)> {
+        self.set.iter()
+    }
+
+    /// Whether a key is set.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Refuses keys that are neither `required` nor `optional`, and missing required ones.
+    ///
+    /// # Errors
+    /// The first such key, with the allowed ones.
+    pub fn expect(&self, required: &[&str], optional: &[&str]) -> Result<(), ConfigError> {
+        let allowed = || match (required, optional) {
+            ([], []) => "no field but windows and repeat".to_owned(),
+            (required, []) => required.join(", "),
+            (required, optional) => format!("{}, optional {}", required.join(", "), optional.join(", ")),
+        };
+        let is_known = |name: &str| required.contains(&name) || optional.contains(&name);
+        if let Some((name, value)) = self.set.iter().find(|(name, _)| !is_known(name)) {
+            let problem = format!("is no field of model {}", self.model);
+            return Err(ConfigError::refused(format!("{name} = {value}"), problem, allowed()));
+        }
+        match required.iter().find(|name| !self.has(name)) {
+            Some(name) => Err(ConfigError::refused(self.model, format!("lacks `{name}`"), allowed())),
+            None => Ok(()),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.set.iter().find(|(set, _)| *set == name).map(|(_, value)| value)
+    }
+}
+
+/// Typed access to values; `None` if the key is not set.
+macro_rules! values {
+    ($($method:ident: $variant:ident($type:ty), $doc:literal;)*) => {
+        impl Fields {$(
+            #[doc = $doc]
+            pub fn $method(&self, name: &str) -> Option<$type> {
+                match self.get(name)? {
+                    Value::$variant(value) => Some(value.clone()),
+                    _ => None,
+                }
+            }
+        )*}
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        })*
+    };
+}
+
+values! {
+    ratio: Ratio(Ratio), "The fraction that `name` is set to.";
+    number: Number(f64), "The number that `name` is set to.";
+    count: Count(u64), "The whole number that `name` is set to.";
+    span: Span(Span), "The span of time that `name` is set to.";
+    path: Path(PathBuf), "The file that `name` is set to.";
+}

@@ -1,0 +1,30 @@
+//! Which packets a link loses on the way: one file per loss model.
+//!
+//! To add a model, write its file after the pattern of the others, declare and list it here, and
+//! describe it in the book. `model.rs` says what a model implements.
+
+mod bernoulli;
+mod blockage;
+pub mod bursts;
+pub mod config;
+mod fields;
+mod gilbert_elliott;
+mod long_burst;
+mod model;
+mod periodic;
+pub mod preset;
+pub(crate) mod process;
+mod registry;
+mod table;
+#[cfg(test)]
+mod testing;
+mod trace;
+
+registry::loss_models! {
+    bernoulli::Bernoulli,
+    blockage::Blockage,
+    gilbert_elliott::GilbertElliott,
+    long_burst::LongBurst,
+    periodic::Periodic,
+    trace::Trace,
+}

@@ -1,0 +1,56 @@
+//! A loss process at work on one link.
+
+use super::ModelProcess;
+use super::bernoulli::BernoulliProcess;
+use crate::random::Stream;
+use crate::schedule::Window;
+use bentpipe_units::{Ratio, Span, Time};
+use std::sync::Arc;
+
+/// A loss process with its files read: what links are built from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoadedLoss {
+    pub process: ModelProcess,
+    pub windows: Arc<[Window]>,
+    pub repeat: Option<Span>,
+}
+
+impl LoadedLoss {
+    /// Independent losses with probability `ratio` in these windows.
+    pub fn bernoulli(ratio: Ratio, windows: Arc<[Window]>) -> Self {
+        Self { process: ModelProcess::Bernoulli(BernoulliProcess::new(ratio)), windows, repeat: None }
+    }
+}
+
+/// A loss process at work on one link.
+#[derive(Debug, Clone)]
+pub(crate) struct LossProcess {
+    process: ModelProcess,
+    random: Stream,
+    windows: Arc<[Window]>,
+    repeat: Option<Span>,
+}
+
+impl LossProcess {
+    /// Starts in a state drawn from the long-run distribution.
+    pub fn new(loaded: &LoadedLoss, mut random: Stream) -> Self {
+        let LoadedLoss { mut process, windows, repeat } = loaded.clone();
+        process.start(&mut random);
+        Self { process, random, windows, repeat }
+    }
+
+    /// Whether the next packet is lost, which leaves the transmitter at `at`.
+    #[inline]
+    pub fn loses(&mut self, at: Time) -> bool {
+        (self.windows.is_empty() || self.is_active(at)) && self.process.loses(at, &mut self.random)
+    }
+
+    fn is_active(&self, at: Time) -> bool {
+        let mut within = at.since_start();
+        if let Some(period) = self.repeat {
+            within = Span::from_nanos(within.as_nanos() % period.as_nanos());
+        }
+        let after = self.windows.partition_point(|window| window.from <= within);
+        after > 0 && within < self.windows[after - 1].to
+    }
+}

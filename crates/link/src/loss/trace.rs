@@ -1,0 +1,110 @@
+//! Losses as a file lists them.
+
+use super::fields::{Field, Fields, Kind};
+use super::model::{Model, Process};
+use crate::random::Stream;
+use crate::trace_file;
+use crate::{ConfigError, LinkError};
+use bentpipe_units::Time;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Losses as a file lists them: one `0` (received) or `1` (lost) per packet.
+///
+/// Spaces and line ends may stand anywhere, and `#` begins a comment. The file starts over at its
+/// end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// The file, relative to the scenario.
+    pub file: PathBuf,
+}
+
+impl Model for Trace {
+    const NAME: &'static str = "trace";
+    const FIELDS: &'static [Field] = &[Field {
+        name: "file",
+        kind: Kind::Path,
+        about: "trace: a file with one 0 (received) or 1 (lost) per packet.",
+    }];
+    type Process = TraceProcess;
+
+    fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
+        fields.expect(&["file"], &[])?;
+        Ok(Self { file: fields.path("file").unwrap_or_default() })
+    }
+
+    fn to_fields(&self) -> Fields {
+        Fields::new(Self::NAME).with("file", self.file.clone())
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    fn load(&self, base_dir: &Path) -> Result<TraceProcess, LinkError> {
+        let lost = trace_file::read(&base_dir.join(&self.file), parse)?;
+        Ok(TraceProcess { lost: lost.into(), next: 0 })
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<bool>, (usize, ConfigError)> {
+    let mut lost = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let content = line.split('#').next().unwrap_or_default();
+        for fate in content.chars().filter(|c| !c.is_whitespace()) {
+            lost.push(match fate {
+                '0' => false,
+                '1' => true,
+                other => {
+                    let allowed = "0 for a packet received, 1 for one lost, # before a comment";
+                    return Err((index + 1, ConfigError::refused(other, "is no fate of a packet", allowed)));
+                }
+            });
+        }
+    }
+    if lost.is_empty() {
+        return Err((1, ConfigError::refused("", "holds no packet", "at least one 0 or 1")));
+    }
+    Ok(lost)
+}
+
+/// [`Trace`] at work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceProcess {
+    lost: Arc<[bool]>,
+    next: usize,
+}
+
+impl Process for TraceProcess {
+    fn start(&mut self, _: &mut Stream) {}
+
+    #[inline]
+    fn loses(&mut self, _: Time, _: &mut Stream) -> bool {
+        let lost = self.lost[self.next];
+        self.next = if self.next + 1 == self.lost.len() { 0 } else { self.next + 1 };
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::testing::lost;
+
+    #[test]
+    fn a_file_is_zeros_and_ones() {
+        assert_eq!(parse("01 # two\n1\n").unwrap(), [false, true, true]);
+        assert_eq!(parse("0\n2").unwrap_err().0, 2);
+        assert!(parse("# nothing\n").is_err());
+    }
+
+    #[test]
+    fn packets_are_lost_as_the_file_says_and_it_starts_over() {
+        let trace = "{ model = \"trace\", file = \"tests/data/loss.trace\" }";
+        assert_eq!(lost(trace, 55), [5, 6, 19, 30, 31, 44]);
+    }
+}

@@ -1,0 +1,163 @@
+//! Configuration of a transmission rate.
+
+use crate::ConfigError;
+use crate::acm::config::AcmConfig;
+use crate::multi_format::{MultiFormat, read_multi_format};
+use crate::schedule::{RateStep, check_starts};
+use bentpipe_units::{Rate, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+/// Transmission rate: `"50 Mbps"`, or a table with `schedule`, `acm` or `trace`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RateConfig {
+    /// Constant, above zero.
+    Constant(Rate),
+    /// Steps in time.
+    Schedule {
+        /// The steps in ascending time, the first at zero. A rate of zero is an outage; not all
+        /// rates may be zero.
+        schedule: Vec<RateStep>,
+        /// Period of repetition.
+        repeat: Option<Span>,
+    },
+    /// Steps that follow from adaptive coding over a fade, with losses if the fade is faster than
+    /// the control loop.
+    Acm(Box<AcmConfig>),
+    /// Delivery opportunities in mahimahi's format: one line per opportunity, its time in whole
+    /// milliseconds.
+    ///
+    /// [`DirectionConfig::load`](crate::DirectionConfig::load) describes how packets use them.
+    Trace {
+        /// The file, relative to the scenario.
+        file: PathBuf,
+    },
+}
+
+/// A rate as a table: `schedule`, `acm` or `trace`.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "RateTable")]
+pub(crate) struct Table {
+    /// Steps in ascending time, the first at "0 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<Vec<RateStep>>,
+    /// Period of repetition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<Span>,
+    /// Adaptive coding and modulation over a fade.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acm: Option<Box<AcmConfig>>,
+    /// A mahimahi trace: a file with one line per delivery opportunity of 1504 bytes, its time in
+    /// milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<PathBuf>,
+}
+
+const FORMATS: &str = "a rate such as \"50 Mbps\", a table { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } } or { trace = \"file\" }";
+
+impl RateConfig {
+    /// Refuses rates that never send anything, and invalid schedules.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Constant(rate) if rate.is_zero() => {
+                Err(ConfigError::refused(format!("rate = {rate}"), "sends nothing", "a rate above zero"))
+            }
+            Self::Schedule { schedule, repeat } => {
+                check_starts("rate", schedule.iter().map(|step| step.at), *repeat)?;
+                if schedule.iter().all(|step| step.rate.is_zero()) {
+                    let problem = "is the rate of every step in the schedule, so that nothing is ever sent";
+                    return Err(ConfigError::refused("rate = 0 bps", problem, "at least one step above zero"));
+                }
+                Ok(())
+            }
+            Self::Acm(acm) => acm.check(),
+            Self::Constant(_) | Self::Trace { .. } => Ok(()),
+        }
+    }
+
+    /// The rate, or the highest rate of a schedule. `None` for a trace, which has not been read
+    /// yet.
+    pub fn highest(&self) -> Option<Rate> {
+        match self {
+            Self::Constant(rate) => Some(*rate),
+            Self::Schedule { schedule, .. } => schedule.iter().map(|step| step.rate).max(),
+            Self::Acm(acm) => acm.timeline().steps.iter().map(|step| step.rate).max(),
+            Self::Trace { .. } => None,
+        }
+    }
+
+    fn checked(self) -> Result<Self, ConfigError> {
+        self.check().map(|()| self)
+    }
+}
+
+impl MultiFormat for RateConfig {
+    const EXPECTED: &'static str = FORMATS;
+    type Table = Table;
+    type List = IgnoredAny;
+
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        match text.parse::<Rate>()? {
+            rate if rate.is_zero() => Err(ConfigError::refused(text, "sends nothing", "a rate above zero")),
+            rate => Ok(Self::Constant(rate)),
+        }
+    }
+    fn from_table(table: Table) -> Result<Self, ConfigError> {
+        match table {
+            Table { schedule: Some(schedule), repeat, acm: None, trace: None } => {
+                Self::Schedule { schedule, repeat }.checked()
+            }
+            Table { schedule: None, repeat: None, acm: Some(acm), trace: None } => Self::Acm(acm).checked(),
+            Table { schedule: None, repeat: None, acm: None, trace: Some(file) } => Ok(Self::Trace { file }),
+            Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_) } => Err(ConfigError::refused(
+                format!("repeat = {repeat}"),
+                "stands beside `trace`, which repeats anyway",
+                "no `repeat`",
+            )),
+            Table { acm: Some(_), repeat: Some(repeat), .. } => {
+                Err(ConfigError::refused(format!("repeat = {repeat}"), "stands beside `acm`", "no `repeat`"))
+            }
+            Table { acm: Some(acm), .. } => {
+                let value = format!("acm with symbol_rate = {}", acm.symbol_rate);
+                Err(ConfigError::refused(value, "stands beside `schedule` or `trace`", "one of the three"))
+            }
+            Table { schedule: Some(_), trace: Some(file), .. } => {
+                let value = format!("trace = {}", file.display());
+                Err(ConfigError::refused(value, "stands beside `schedule`", "one of the two"))
+            }
+            Table { schedule: None, acm: None, trace: None, .. } => {
+                Err(ConfigError::refused("rate", "has neither `schedule`, `acm` nor `trace`", FORMATS))
+            }
+        }
+    }
+}
+read_multi_format!(RateConfig);
+
+impl Serialize for RateConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.clone() {
+            Self::Constant(rate) => rate.serialize(serializer),
+            Self::Schedule { schedule, repeat } => {
+                Table { schedule: Some(schedule), repeat, ..Table::default() }.serialize(serializer)
+            }
+            Self::Acm(acm) => Table { acm: Some(acm), ..Table::default() }.serialize(serializer),
+            Self::Trace { file } => Table { trace: Some(file), ..Table::default() }.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for RateConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "RateConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "How fast a link sends: a rate, steps in time, adaptive coding over a fade, or a trace",
+            "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
+        })
+    }
+}

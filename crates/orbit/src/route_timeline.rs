@@ -1,0 +1,176 @@
+//! Topology and routes over time.
+
+use crate::{Network, Node, OrbitError, Path, Routes, SPEED_OF_LIGHT, Topology};
+use bentpipe_units::{LinearDelay, Span, Time};
+use std::sync::Arc;
+
+mod changes;
+mod event_driven;
+mod forecast;
+
+use event_driven::WatchedPaths;
+
+/// When routes are recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteUpdates {
+    /// At multiples of this interval.
+    Stepped(Span),
+    /// When a link appears or disappears or a shorter path exists: checked at multiples of this
+    /// interval, then located between two of them to the millisecond.
+    EventDriven(Span),
+    /// Never: satellites stay where they are at time zero.
+    Static,
+}
+
+/// What has changed since the previous step.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// True if any next hop has changed.
+    pub routes: bool,
+    /// Links that have ended: between a station and a satellite it has left, or between satellites
+    /// that are too far apart.
+    pub removed_links: Vec<(Node, Node)>,
+    /// Indices of stations that have been handed over to another satellite or have lost theirs.
+    pub handovers: Vec<usize>,
+}
+
+/// A future change of a path, known in advance from the orbits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathChange {
+    /// Time of the change.
+    pub at: Time,
+    /// The path until then; `None` if there is none.
+    pub before: Option<Path>,
+    /// The path from then on; `None` if the ends are disconnected.
+    pub after: Option<Path>,
+    /// Outage at the change, during a handover of an end.
+    pub handover_outage: Span,
+}
+
+/// Topology and routes at the current time, advanced step by step.
+///
+/// [`RouteTimeline::new`] starts at time zero. [`RouteTimeline::next`] returns when to call
+/// [`RouteTimeline::advance`]. Between two such times, routes and [`RouteTimeline::link_delay`]s
+/// hold.
+#[derive(Debug, Clone)]
+pub struct RouteTimeline {
+    network: Arc<Network>,
+    step: RouteUpdates,
+    watched: WatchedPaths,
+    current: Topology,
+    routes: Routes,
+    /// The topology at the next step; `None` if there is none.
+    next_topology: Option<Topology>,
+}
+
+impl RouteTimeline {
+    /// The network at time zero, with routes to `destinations`.
+    ///
+    /// With [`RouteUpdates::EventDriven`], the paths between any two destinations are watched: see
+    /// [`RouteTimeline::watching_pairs`].
+    ///
+    /// # Errors
+    /// A satellite cannot be propagated, or the step is zero.
+    pub fn new(network: Arc<Network>, step: RouteUpdates, destinations: &[Node]) -> Result<Self, OrbitError> {
+        let all = 0..destinations.len();
+        let pairs: Vec<_> = destinations.iter().flat_map(|from| all.clone().map(|to| (*from, to))).collect();
+        Self::watching_pairs(network, step, destinations, &pairs)
+    }
+
+    /// Like [`RouteTimeline::new`], but watches only the paths of `pairs`: a node and the index of
+    /// a destination.
+    ///
+    /// [`RouteUpdates::EventDriven`] finds when their next hops change and when one of their ends
+    /// is handed over. Everything else changes along with them, or at the step.
+    ///
+    /// # Errors
+    /// A satellite cannot be propagated, or the step is zero.
+    pub fn watching_pairs(
+        network: Arc<Network>,
+        step: RouteUpdates,
+        destinations: &[Node],
+        pairs: &[(Node, usize)],
+    ) -> Result<Self, OrbitError> {
+        if let RouteUpdates::Stepped(Span::ZERO) | RouteUpdates::EventDriven(Span::ZERO) = step {
+            return Err(OrbitError::Value {
+                what: "a step".into(),
+                value: Span::ZERO.to_string(),
+                allowed: "more than 0, such as 100 ms".into(),
+            });
+        }
+        let current = Topology::new(&network, Time::ZERO)?;
+        let routes = Routes::new(&network, &current, destinations);
+        let watched = WatchedPaths::new(&network, destinations, pairs);
+        let mut made = Self { network, step, watched, current, routes, next_topology: None };
+        made.find_next()?;
+        Ok(made)
+    }
+
+    /// When to call [`RouteTimeline::advance`] next; [`Time::MAX`] if nothing ever changes.
+    pub fn next(&self) -> Time {
+        self.next_topology.as_ref().map_or(Time::MAX, Topology::at)
+    }
+
+    /// Advances to [`RouteTimeline::next`]. Does not advance if it returns an error.
+    ///
+    /// # Errors
+    /// A satellite cannot be propagated to that time, or to the step after it.
+    pub fn advance(&mut self) -> Result<Changes, OrbitError> {
+        let Some(next_topology) = self.next_topology.take() else { return Ok(Changes::default()) };
+        let mut changes = changes::between(&self.network, &self.current, &next_topology);
+        self.current = next_topology;
+        changes.routes = self.routes.update(&self.network, &self.current);
+        self.find_next()?;
+        Ok(changes)
+    }
+
+    /// Finds the next step and its topology.
+    fn find_next(&mut self) -> Result<(), OrbitError> {
+        let step = match self.step {
+            RouteUpdates::Stepped(step) | RouteUpdates::EventDriven(step) => step,
+            RouteUpdates::Static => return Ok(()),
+        };
+        let passed = self.current.at().as_nanos() / step.as_nanos();
+        let at = Time::from_nanos((passed + 1).saturating_mul(step.as_nanos()));
+        let mut topology = self.current.clone();
+        topology.advance(&self.network, at)?;
+        if let RouteUpdates::EventDriven(_) = self.step {
+            topology = self.watched.first_change(&self.network, &self.current, &self.routes, topology)?;
+        }
+        self.next_topology = Some(topology);
+        Ok(())
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The topology at the current time.
+    pub fn topology(&self) -> &Topology {
+        &self.current
+    }
+
+    /// The routes at the current time.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// The delay between two nodes from now until the next step.
+    pub fn link_delay(&self, a: Node, b: Node) -> LinearDelay {
+        let (from, delay) = (self.current.at(), self.current.delay(&self.network, a, b));
+        let on_ground = self.network.station_of(a).is_some() && self.network.station_of(b).is_some();
+        let drift = match &self.next_topology {
+            Some(next_topology) if !on_ground => {
+                let change_m = next_topology.position(a).distance_m(next_topology.position(b))
+                    - self.current.position(a).distance_m(self.current.position(b));
+                change_m / SPEED_OF_LIGHT / next_topology.at().since(from).as_secs_f64() * 1e12
+            }
+            _ => 0.0,
+        };
+        LinearDelay::new(from, delay, drift.round() as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! Differences between two topologies.
+
+use super::Changes;
+use crate::{Network, Node, SatelliteSelection, Topology};
+
+/// Ended links and handovers. Does not compare routes.
+pub(super) fn between(network: &Network, before: &Topology, after: &Topology) -> Changes {
+    let mut changes = Changes::default();
+    for (link, ends) in network.isls().iter().enumerate() {
+        if before.has_isl(link) && !after.has_isl(link) {
+            changes.removed_links.push(*ends);
+        }
+    }
+    for (index, station) in network.stations().iter().enumerate() {
+        let (was, is) = (before.attached(index), after.attached(index));
+        let lost = was.iter().filter(|satellite| !is.contains(satellite));
+        changes.removed_links.extend(lost.map(|&satellite| (network.station(index), Node(satellite))));
+        if station.selection != SatelliteSelection::All && was != is {
+            changes.handovers.push(index);
+        }
+    }
+    changes
+}

@@ -1,0 +1,426 @@
+//! Progress and counters of a flow's visits, for any transport.
+
+use super::Shared;
+use crate::datagram::PathDirection;
+use crate::loss_reason::LossReason;
+use crate::outcome::{
+    Acknowledgements, FlowOutcome, FlowTrace, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReturnBytes, Series,
+};
+use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
+use crate::visit_progress::VisitProgress;
+use bentpipe_link::DropCause;
+use bentpipe_quic::CreditReport;
+use bentpipe_quic::account::Layers;
+use bentpipe_quic::congestion::{HintFeed, Record};
+use bentpipe_units::{Span, Time};
+
+/// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
+const RETURN_BIN: Span = Span::from_millis(100);
+
+/// Progress of a flow's visits.
+pub struct FlowProgress {
+    pub spec: FlowSpec,
+    /// Index of the flow in the run.
+    pub index: usize,
+    /// Announcements of path changes to the data's sender.
+    pub hints: HintFeed,
+    next_visit: usize,
+    /// Start of the next visit.
+    begins: Option<Time>,
+    current: Option<CurrentVisit>,
+    results: FlowResults,
+}
+
+/// Results of a flow's finished visits.
+#[derive(Default)]
+pub struct FlowResults {
+    /// Outcomes of measured visits.
+    pub outcomes: Vec<FlowOutcome>,
+    /// Their time series.
+    pub traces: Vec<FlowTrace>,
+    /// Their qlog.
+    pub qlog: Vec<QlogFile>,
+}
+
+/// The active visit.
+struct CurrentVisit {
+    number: usize,
+    /// Direction of its data.
+    data_direction: PathDirection,
+    progress: VisitProgress,
+    start: Time,
+    gives_up: Time,
+    /// End of a visit with a fixed duration.
+    ends: Option<Time>,
+    counters: VisitCounters,
+}
+
+/// Packet counters of the active visit, as the network sees them.
+#[derive(Default)]
+struct VisitCounters {
+    data_packets: u64,
+    data_bytes: u64,
+    lost_policer: u64,
+    lost_queue: u64,
+    lost_random: u64,
+    lost_route: u64,
+    /// Packets of both directions without a route.
+    no_route: u64,
+    return_packets: u64,
+    return_bytes: ReturnBytes,
+    /// IP bytes of the reverse direction in each bin since the start of the run, if recorded.
+    return_bins: Option<Vec<u64>>,
+    dropped_policer: Vec<(Time, f64)>,
+    dropped_queue: Vec<(Time, f64)>,
+    dropped_loss: Vec<(Time, f64)>,
+    dropped_route: Vec<(Time, f64)>,
+}
+
+/// What only the transport knows about a visit that ends.
+pub struct VisitReport<'a> {
+    /// `quic`, `tcp`, or the kind of datagrams.
+    pub transport: &'static str,
+    /// Number of connections.
+    pub connections: usize,
+    /// When the client completed the handshake.
+    pub handshake: Option<Time>,
+    /// Combined records of the data's senders.
+    pub record: &'a mut Record,
+    /// What was known about the path.
+    pub path: PathOutcome,
+    /// Counters of the proxies.
+    pub pep: Option<PepOutcome>,
+    /// How the data's receiver acknowledged.
+    pub reverse: ReverseReport,
+    /// Flow-control record of the data's receiver.
+    pub credit: Option<CreditReport>,
+    /// Its qlog.
+    pub qlog: Vec<QlogFile>,
+}
+
+/// What the transport knows about the reverse direction.
+#[derive(Default)]
+pub struct ReverseReport {
+    /// How the data's receiver acknowledged.
+    pub acknowledgements: Option<Acknowledgements>,
+    /// Contents of its QUIC packets by layer.
+    pub layers: Option<Layers>,
+    /// Its time series, if recorded.
+    pub series: Vec<Series>,
+}
+
+impl FlowProgress {
+    /// A flow whose visits have not started.
+    pub fn new(spec: FlowSpec, index: usize) -> Self {
+        let begins = spec.visits.first().map(|visit| Time::ZERO + spec.start + visit.idle_before + visit.start_jitter);
+        Self {
+            spec,
+            index,
+            hints: HintFeed::new(),
+            next_visit: 0,
+            begins,
+            current: None,
+            results: FlowResults::default(),
+        }
+    }
+
+    /// The terminal of its client.
+    pub fn terminal(&self) -> usize {
+        self.spec.terminal
+    }
+
+    /// True once every visit has ended.
+    pub fn is_over(&self) -> bool {
+        self.current.is_none() && self.begins.is_none()
+    }
+
+    /// True if the active visit has nothing left to do.
+    pub fn visit_is_over(&self) -> bool {
+        self.current.as_ref().is_some_and(|visit| visit.progress.is_over())
+    }
+
+    /// True while a measured visit is active.
+    pub fn is_reporting(&self) -> bool {
+        self.current_visit().is_some_and(|visit| visit.measured)
+    }
+
+    /// When the next visit starts, or the active one is given up.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let ends = |visit: &CurrentVisit| visit.ends.map_or(visit.gives_up, |ends| ends.min(visit.gives_up));
+        self.current.as_ref().map(ends).or(self.begins)
+    }
+
+    /// True if the active visit must end at `now`.
+    pub fn must_end(&self, now: Time) -> bool {
+        self.current.as_ref().is_some_and(|visit| {
+            visit.progress.is_over() || visit.gives_up <= now || visit.ends.is_some_and(|ends| ends <= now)
+        })
+    }
+
+    /// True if a visit must start at `now`.
+    pub fn must_begin(&self, now: Time) -> bool {
+        self.current.is_none() && self.begins.is_some_and(|begins| begins <= now)
+    }
+
+    /// End of the active visit, if its duration is fixed.
+    pub fn ends(&self) -> Option<Time> {
+        self.current.as_ref().and_then(|visit| visit.ends)
+    }
+
+    /// The number of the active or last visit, from 1. Packets are tagged with it.
+    pub fn visit(&self) -> u32 {
+        self.next_visit as u32
+    }
+
+    /// Specification of the active visit.
+    pub fn current_visit(&self) -> Option<&Visit> {
+        self.current.as_ref().map(|visit| &self.spec.visits[visit.number - 1])
+    }
+
+    /// Progress of the active visit.
+    pub fn progress(&self) -> Option<&VisitProgress> {
+        self.current.as_ref().map(|visit| &visit.progress)
+    }
+
+    /// Direction of the data of the active visit.
+    pub fn data_direction(&self) -> Option<PathDirection> {
+        self.current.as_ref().map(|visit| visit.data_direction)
+    }
+
+    /// Starts the next visit. Returns its specification, and where its applications record their
+    /// progress.
+    pub fn begin(&mut self, now: Time, shared: &Shared) -> (Visit, VisitProgress) {
+        let visit = self.spec.visits[self.next_visit].clone();
+        let progress = VisitProgress::new(&visit, now, shared.trace && visit.measured);
+        self.next_visit += 1;
+        self.begins = None;
+        self.current = Some(CurrentVisit {
+            number: self.next_visit,
+            data_direction: PathDirection::of(visit.direction),
+            progress: progress.clone(),
+            start: now,
+            gives_up: now + shared.time_limit,
+            ends: visit.duration.map(|duration| now + duration),
+            counters: VisitCounters {
+                return_bins: (shared.trace && visit.measured).then(Vec::new),
+                ..VisitCounters::default()
+            },
+        });
+        (visit, progress)
+    }
+
+    /// Ends the active visit.
+    pub fn end(&mut self, now: Time, shared: &Shared, mut report: VisitReport<'_>) {
+        let Some(mut visit) = self.current.take() else { return };
+        if let Some(layers) = &report.reverse.layers {
+            visit.counters.return_bytes.split(layers);
+        }
+        self.begins = self.spec.visits.get(self.next_visit).map(|next| now + next.idle_before + next.start_jitter);
+        if !self.spec.visits[visit.number - 1].measured {
+            return;
+        }
+        if shared.trace {
+            self.results.traces.push(trace(&self.spec.name, &visit, now, &mut report));
+        }
+        let outcome = self.outcome(&visit, now, shared, &report);
+        self.results.outcomes.push(outcome);
+        self.results.qlog.extend(report.qlog);
+    }
+
+    /// Results of the finished visits.
+    pub fn into_results(self) -> FlowResults {
+        self.results
+    }
+
+    fn outcome(&self, current: &CurrentVisit, now: Time, shared: &Shared, report: &VisitReport<'_>) -> FlowOutcome {
+        let visit = &self.spec.visits[current.number - 1];
+        let since = |at: Time| at.since(current.start);
+        let completed_at = current.completion(now);
+        let progress = current.progress.state();
+        let mut error = progress.error.clone();
+        if completed_at.is_none() && error.is_none() {
+            let limit = shared.time_limit;
+            let mut reason = format!("given up after {}, the time limit of {limit}", since(now));
+            if current.counters.no_route > 0 {
+                reason += &format!("; {} of its packets found no way to the other end", current.counters.no_route);
+            }
+            error = Some(reason);
+        }
+        let (counters, record) = (&current.counters, &report.record);
+        FlowOutcome {
+            name: self.spec.name.clone(),
+            visit: current.number,
+            transport: report.transport,
+            congestion: self.spec.stack.congestion().map_or("none", |recipe| recipe.controller.as_str()).to_owned(),
+            connections: report.connections,
+            direction: visit.direction,
+            bytes: match visit.duration {
+                Some(_) => progress.received,
+                None => visit.objects.iter().map(|object| object.bytes.get()).sum(),
+            },
+            received: progress.received,
+            received_by_tenth: progress.received_by_tenth.clone(),
+            completed: completed_at.is_some(),
+            start: current.start,
+            handshake: report.handshake.map(since),
+            first_byte: progress.first_byte.map(since),
+            completion: completed_at.map(since),
+            packets_sent: counters.data_packets,
+            bytes_sent: counters.data_bytes,
+            packets_lost_policer: counters.lost_policer,
+            packets_lost_queue: counters.lost_queue,
+            packets_lost_random: counters.lost_random,
+            packets_lost_route: counters.lost_route,
+            packets_declared_lost: Some(record.packets_declared_lost),
+            flow_control_blocked: Some(record.window_blocked),
+            flow_control_blocked_longest: Some(record.window_blocked_longest),
+            credit: report.credit.as_ref().map(CreditReport::figures),
+            return_packets: counters.return_packets,
+            return_bytes: counters.return_bytes,
+            acknowledgements: report.reverse.acknowledgements.clone(),
+            rtt_min: record.rtt_min(),
+            rtt_mean: record.rtt_mean(),
+            rtt_p99: record.rtt_p99(),
+            path: report.path,
+            pep: report.pep,
+            objects: visit
+                .objects
+                .iter()
+                .zip(&progress.objects)
+                // With a fixed duration, objects only need to exceed what fits.
+                .filter(|_| visit.duration.is_none())
+                .map(|(object, state)| ObjectOutcome {
+                    name: object.name.clone(),
+                    bytes: state.bytes,
+                    received: state.received,
+                    start: state.start.map_or(Span::ZERO, since),
+                    completion: state.completion.map(since),
+                })
+                .collect(),
+            error: error.filter(|_| completed_at.is_none()),
+        }
+    }
+
+    /// Counts a packet that an end has sent; `layers` has its bytes.
+    pub fn count_sent(&mut self, now: Time, toward: PathDirection, layers: ReturnBytes) {
+        let Some(visit) = &mut self.current else { return };
+        let counters = &mut visit.counters;
+        if toward == visit.data_direction {
+            counters.data_packets += 1;
+            counters.data_bytes += layers.total;
+            return;
+        }
+        counters.return_packets += 1;
+        counters.return_bytes += layers;
+        if let Some(bins) = &mut counters.return_bins {
+            let bin = (now.as_nanos() / RETURN_BIN.as_nanos()) as usize;
+            if bins.len() <= bin {
+                bins.resize(bin + 1, 0);
+            }
+            bins[bin] += layers.total;
+        }
+    }
+
+    /// Counts the loss of a packet that was sent during visit number `visit`.
+    pub fn count_lost(
+        &mut self,
+        toward: PathDirection,
+        visit: u32,
+        lost: LossReason,
+        position: f64,
+        now: Time,
+        trace: bool,
+    ) {
+        let is_current = visit == self.visit();
+        // Losing the reply loses the echo, too.
+        let both_ways = matches!(self.spec.stack, Stack::DatagramTraffic(DatagramTraffic::Ping { .. }));
+        let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
+        let counters = &mut current.counters;
+        counters.no_route += u64::from(lost == LossReason::NoRoute);
+        if toward != current.data_direction && !both_ways {
+            return;
+        }
+        let (count, series) = match lost {
+            LossReason::OnLink(DropCause::Policer) => (&mut counters.lost_policer, &mut counters.dropped_policer),
+            LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => {
+                (&mut counters.lost_queue, &mut counters.dropped_queue)
+            }
+            LossReason::OnLink(DropCause::Loss(_)) => (&mut counters.lost_random, &mut counters.dropped_loss),
+            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
+                (&mut counters.lost_route, &mut counters.dropped_route)
+            }
+        };
+        *count += 1;
+        if trace {
+            series.push((now, position));
+        }
+    }
+}
+
+impl CurrentVisit {
+    /// When the visit completed if it ends `now`: with its last object, or at the end of its fixed
+    /// duration.
+    fn completion(&self, now: Time) -> Option<Time> {
+        match self.ends {
+            None => self.progress.completion(),
+            Some(ends) => (ends <= now && self.progress.state().error.is_none()).then_some(ends),
+        }
+    }
+}
+
+/// The reverse rate in kbps, in each bin from `start` on.
+fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
+    let first = (start.as_nanos() / RETURN_BIN.as_nanos()) as usize;
+    let rate = |&bytes: &u64| (bytes * 8) as f64 / RETURN_BIN.as_millis_f64();
+    let bins = bins.iter().enumerate().skip(first);
+    bins.map(|(bin, bytes)| (Time::ZERO + RETURN_BIN * bin as u64, rate(bytes))).collect()
+}
+
+/// The time series of a visit that ends.
+fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
+    let sender = report.record.series.take().unwrap_or_default();
+    let credit = report.credit.as_ref().and_then(CreditReport::take_series).unwrap_or_default();
+    let reverse = std::mem::take(&mut report.reverse.series);
+    let counters = &visit.counters;
+    let received = visit.progress.state().series.take().unwrap_or_default();
+    let mut series = Vec::new();
+    let mut add = |name, unit, points: Vec<(Time, f64)>| {
+        if !points.is_empty() {
+            series.push(Series { name, unit, points });
+        }
+    };
+    add("sent", "bytes", sender.sent);
+    add("acked", "bytes", sender.acked);
+    add("lost", "bytes", sender.lost);
+    add("dropped_policer", "bytes", counters.dropped_policer.clone());
+    add("dropped_queue", "bytes", counters.dropped_queue.clone());
+    add("dropped_loss", "bytes", counters.dropped_loss.clone());
+    add("dropped_route", "bytes", counters.dropped_route.clone());
+    add("received", "bytes", received);
+    add("cwnd", "bytes", sender.cwnd);
+    add("ssthresh", "bytes", sender.ssthresh);
+    add("bytes_in_flight", "bytes", sender.bytes_in_flight);
+    add("pacing_rate", "Mbps", sender.pacing_rate);
+    add("rtt", "ms", sender.rtt);
+    add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    add(
+        "return_rate",
+        "kbps",
+        counters.return_bins.as_ref().map(|bins| return_rate(bins, visit.start)).unwrap_or_default(),
+    );
+    add("credit", "bytes", credit.announced);
+    add("credit_at_sender", "bytes", credit.heard);
+    add("consumed", "bytes", credit.consumed);
+    series.extend(reverse.into_iter().filter(|series| !series.points.is_empty()));
+    let mut marks = Vec::new();
+    if let Some(at) = report.handshake {
+        marks.push((at, "handshake complete".to_owned()));
+    }
+    if let Some(at) = visit.progress.state().first_byte {
+        marks.push((at, "first byte".to_owned()));
+    }
+    if let Some(at) = visit.completion(now) {
+        marks.push((at, "complete".to_owned()));
+    }
+    FlowTrace { name: name.to_owned(), visit: visit.number, start: visit.start, series, marks, phases: sender.phases }
+}

@@ -1,0 +1,129 @@
+//! Egress ports of nodes. Links of a mesh are created when the first packet uses them.
+
+use crate::link_state::LinkState;
+use crate::spec::{MeshSpec, RunSpec};
+use bentpipe_link::{DirectionModel, LinkContext};
+use bentpipe_orbit::{Network, Node};
+
+/// Stands for "none" in numbers of links, ports or stations.
+const NONE: u32 = u32::MAX;
+/// Maximum number of links with recorded series. The first ones used are those of the flows' first
+/// paths.
+const MAX_TRACED: usize = 256;
+
+/// An egress port: the way from one node to the next.
+#[derive(Debug, Clone, Copy)]
+pub struct EgressPort {
+    /// Index of the link.
+    pub link: u32,
+    /// Port of the link.
+    pub port: u32,
+    /// The node it belongs to.
+    pub from: Node,
+    /// The node it leads to.
+    pub to: Node,
+    /// The station at one end if the other is a satellite.
+    station: u32,
+    /// The step whose delay the port has.
+    pub step: u32,
+}
+
+impl EgressPort {
+    /// The station at one end if the other is a satellite.
+    #[inline]
+    pub fn station(&self) -> Option<usize> {
+        (self.station != NONE).then_some(self.station as usize)
+    }
+}
+
+/// Link models with external delays.
+struct Models {
+    isl: DirectionModel,
+    up: DirectionModel,
+    down: DirectionModel,
+    fibre: DirectionModel,
+}
+
+/// All egress ports in use.
+pub struct Egress {
+    models: Models,
+    shared_ground: bool,
+    /// Context of all links, except their names.
+    context: LinkContext,
+    traced: bool,
+    egress: Vec<EgressPort>,
+    /// By node: its neighbours, and the egress port towards each.
+    of_node: Vec<Vec<(Node, u32)>>,
+    /// By node: the transmitter shared by its ground links.
+    shared: Vec<u32>,
+}
+
+impl Egress {
+    /// Without ports.
+    pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Self {
+        let nodes = mesh.network.nodes();
+        Self {
+            models: Models {
+                isl: mesh.isl.with_external_delay(),
+                up: mesh.up.with_external_delay(),
+                down: mesh.down.with_external_delay(),
+                fibre: mesh.fibre.with_external_delay(),
+            },
+            shared_ground: mesh.shared_ground,
+            context: LinkContext { rtt: spec.base_rtt, seed: spec.seed, run: spec.run, name: String::new() },
+            traced: spec.trace,
+            egress: Vec::new(),
+            of_node: vec![Vec::new(); nodes],
+            shared: vec![NONE; nodes],
+        }
+    }
+
+    /// The egress port with this number.
+    #[inline]
+    pub fn get_mut(&mut self, number: u32) -> &mut EgressPort {
+        &mut self.egress[number as usize]
+    }
+
+    /// The egress port from `from` to `to`, if it is in use.
+    pub fn find(&self, from: Node, to: Node) -> Option<u32> {
+        self.of_node.get(from.0 as usize)?.iter().find(|(other, _)| *other == to).map(|&(_, out)| out)
+    }
+
+    /// The egress port from `from` to `to`. Creates it, and its link if necessary.
+    pub fn find_or_make(&mut self, network: &Network, from: Node, to: Node, links: &mut Vec<LinkState>) -> u32 {
+        if let Some(out) = self.find(from, to) {
+            return out;
+        }
+        let (station, other) = (network.station_of(from), network.station_of(to));
+        let name = |end: &str| format!("{}>{end}", network.name(from));
+        let (shares, model, name) = match (station, other) {
+            (None, None) => (false, &self.models.isl, name(network.name(to))),
+            (Some(_), Some(_)) => (false, &self.models.fibre, name(network.name(to))),
+            (Some(_), None) => (true, &self.models.up, name("sky")),
+            (None, Some(_)) if self.shared_ground => (true, &self.models.down, name("ground")),
+            (None, Some(_)) => (false, &self.models.down, name(network.name(to))),
+        };
+        let shared = &mut self.shared[from.0 as usize];
+        let link = if shares && *shared != NONE {
+            *shared as usize
+        } else {
+            let context = LinkContext { name: name.clone(), ..self.context.clone() };
+            let mut state = LinkState::new(name, model.clone(), context, Vec::new());
+            if self.traced && links.len() < MAX_TRACED {
+                state.record();
+            }
+            links.push(state);
+            links.len() - 1
+        };
+        if shares {
+            *shared = link as u32;
+        }
+        let port = links[link].port_destinations.len() as u32;
+        links[link].port_destinations.push(to.0);
+        let over_sky = station.xor(other).map_or(NONE, |station| station as u32);
+        let number = self.egress.len() as u32;
+        self.egress.push(EgressPort { link: link as u32, port, from, to, station: over_sky, step: NONE });
+        self.of_node[from.0 as usize].push((to, number));
+        number
+    }
+}

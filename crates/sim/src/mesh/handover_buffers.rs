@@ -1,0 +1,76 @@
+//! Buffers packets during handover outages: at the station, and at satellites that would send to
+//! it.
+
+use crate::packet_arena::PacketId;
+use bentpipe_link::{DirectionModel, Packet, PacketTotals};
+use bentpipe_orbit::Node;
+use bentpipe_units::{Span, Time};
+
+/// Packets that one node buffers for one station.
+struct HandoverBuffer {
+    station: usize,
+    node: Node,
+    /// The other end of the link they wait for.
+    to: Node,
+    packets: Vec<Packet<PacketId>>,
+    held: PacketTotals,
+}
+
+/// All handover buffers. There are few at a time: a station hands over once in minutes.
+#[derive(Default)]
+pub struct HandoverBuffers(Vec<HandoverBuffer>);
+
+impl HandoverBuffers {
+    /// Buffers a packet at `node` for the link to `to` until the outage of `station` ends. Returns
+    /// false if the buffer holds as much as `model`'s queue may.
+    pub fn hold(
+        &mut self,
+        station: usize,
+        (node, to): (Node, Node),
+        packet: &Packet<PacketId>,
+        model: &DirectionModel,
+        rtt: Span,
+    ) -> bool {
+        let place = self.0.iter().position(|buffer| (buffer.station, buffer.node, buffer.to) == (station, node, to));
+        let held = place.map(|place| self.0[place].held).unwrap_or_default();
+        if !model.queue_has_room(rtt, held, packet.bytes) {
+            return false;
+        }
+        let place = place.unwrap_or_else(|| {
+            self.0.push(HandoverBuffer { station, node, to, packets: Vec::new(), held: PacketTotals::default() });
+            self.0.len() - 1
+        });
+        let buffer = &mut self.0[place];
+        buffer.held.packets += 1;
+        buffer.held.bytes += u64::from(packet.bytes);
+        buffer.packets.push(packet.clone());
+        true
+    }
+
+    /// When the first outage ends that packets wait for.
+    pub fn due(&self, outage_until: &[Time]) -> Time {
+        self.0.iter().map(|buffer| outage_until[buffer.station]).min().unwrap_or(Time::MAX)
+    }
+
+    /// Moves packets whose outage has ended by `now` to `forward`, with their nodes.
+    pub fn release(&mut self, now: Time, outage_until: &[Time], forward: &mut Vec<(u32, Packet<PacketId>)>) {
+        self.0.retain_mut(|buffer| {
+            let waits = outage_until[buffer.station] > now;
+            if !waits {
+                forward.extend(buffer.packets.drain(..).map(|packet| (buffer.node.0, packet)));
+            }
+            waits
+        });
+    }
+
+    /// Removes packets that wait for the link between `a` and `b`, in either direction.
+    pub fn withdraw(&mut self, a: Node, b: Node, mut taken: impl FnMut(Node, Packet<PacketId>)) {
+        self.0.retain_mut(|buffer| {
+            let is_it = (buffer.node, buffer.to) == (a, b) || (buffer.node, buffer.to) == (b, a);
+            if is_it {
+                buffer.packets.drain(..).for_each(|packet| taken(buffer.node, packet));
+            }
+            !is_it
+        });
+    }
+}

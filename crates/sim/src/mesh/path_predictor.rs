@@ -1,0 +1,84 @@
+//! Announces path changes to flows in advance.
+
+use super::Ends;
+use crate::error::SimError;
+use crate::flow::Flow;
+use crate::spec::MeshSpec;
+use bentpipe_orbit::{Node, Path, RouteTimeline};
+use bentpipe_quic::congestion::PathHint;
+use bentpipe_units::{Rate, Span, Time};
+
+/// A timeline that runs ahead of the network by the notice period.
+pub struct PathPredictor {
+    timeline: RouteTimeline,
+    horizon: Span,
+    /// The path of each flow's data at the timeline's time.
+    paths: Vec<Option<Path>>,
+    /// Link rates: ISL, up, down, fibre.
+    rates: [Rate; 4],
+}
+
+impl PathPredictor {
+    /// A predictor at time zero, like `timeline`.
+    pub fn new(mesh: &MeshSpec, timeline: RouteTimeline, horizon: Span, flows: &[Ends]) -> Self {
+        let paths = flows.iter().map(|ends| ends.data_path(timeline.routes())).collect();
+        let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
+        Self { timeline, horizon, paths, rates }
+    }
+
+    /// When the next change must be announced.
+    pub fn due(&self) -> Time {
+        match self.timeline.next() {
+            Time::MAX => Time::MAX,
+            next => Time::ZERO + next.since_start().saturating_sub(self.horizon),
+        }
+    }
+
+    /// Announces the changes that come within the notice period at `now`.
+    pub fn look(&mut self, now: Time, ends: &[Ends], flows: &[Box<dyn Flow>]) -> Result<(), SimError> {
+        while self.timeline.next() < Time::MAX && self.timeline.next() <= now + self.horizon {
+            let changes = self.timeline.advance()?;
+            let at = self.timeline.topology().at();
+            for (index, ends) in ends.iter().enumerate() {
+                let path = ends.data_path(self.timeline.routes());
+                let before = std::mem::replace(&mut self.paths[index], path);
+                let after = &self.paths[index];
+                let nodes = |path: &Option<Path>| path.as_ref().map(|path| path.nodes.clone());
+                if changes.routes && nodes(&before) != nodes(after) {
+                    // Both directions have the same path and delay.
+                    let rtt = |path: &Option<Path>| path.as_ref().map(|path| path.delay * 2);
+                    flows[index].progress().hints.announce(PathHint {
+                        at,
+                        rtt_before: rtt(&before),
+                        rtt_after: rtt(after),
+                        rate_after: after.as_ref().and_then(|path| self.rate(&path.nodes)),
+                        silence: self.silence(ends, at),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rate of the slowest link on a path.
+    fn rate(&self, nodes: &[Node]) -> Option<Rate> {
+        let network = self.timeline.network();
+        let on_ground = |node: Node| network.station_of(node).is_some();
+        let [isl, up, down, fibre] = self.rates;
+        let links = nodes.iter().zip(nodes.iter().skip(1));
+        let rates = links.map(|(&from, &to)| match (on_ground(from), on_ground(to)) {
+            (false, false) => isl,
+            (true, false) => up,
+            (false, true) => down,
+            (true, true) => fibre,
+        });
+        rates.min()
+    }
+
+    /// The longest outage of the flow's ends from `at` on.
+    fn silence(&self, ends: &Ends, at: Time) -> Span {
+        let topology = self.timeline.topology();
+        let until = ends.stations.map(|station| topology.outage_until(station));
+        until[0].max(until[1]).max(at).since(at)
+    }
+}

@@ -1,0 +1,79 @@
+//! The interface between the simulation and a network: where each packet goes next.
+
+use crate::checks::{LinkAudit, VisitAudit};
+use crate::error::SimError;
+use crate::flow::Flow;
+use crate::link_state::LinkState;
+use crate::loss_reason::LossReason;
+use crate::outcome::{FlowOutcome, PathTrace};
+use crate::packet_arena::{PacketArena, PacketId};
+use bentpipe_link::Packet;
+use bentpipe_units::Time;
+
+/// Where a packet goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextHop {
+    /// It has arrived at this node of its flow.
+    Arrived(u16),
+    /// Into this link, at this port.
+    Link(usize, usize),
+    /// The network buffers it and returns it later.
+    Waits,
+    /// It is lost.
+    Lost(LossReason),
+}
+
+/// Packets that a network releases or loses when it advances.
+#[derive(Debug, Default)]
+pub struct NetworkUpdate {
+    /// Packets to forward from these nodes.
+    pub forward: Vec<(u32, Packet<PacketId>)>,
+    /// Lost packets.
+    pub lost: Vec<(PacketId, LossReason)>,
+    /// Links whose deadlines may have changed.
+    pub links: Vec<usize>,
+}
+
+/// A network. Its nodes have numbers of their own.
+///
+/// Call [`PacketNetwork::act`] at [`PacketNetwork::deadline`], and ask for the deadline after
+/// [`PacketNetwork::act`] and after [`NextHop::Waits`].
+pub trait PacketNetwork {
+    /// True if links may be polled at [`bentpipe_link::Link::next_output`], because the end of a
+    /// transmission has no visible effect.
+    const LAZY: bool;
+
+    /// The network node of node `node` of flow `flow`.
+    fn net_node(&self, flow: usize, node: u16) -> u32;
+
+    /// The node of its flow that a packet passes at `net_node`, if flows have intermediate nodes.
+    fn passes(&self, net_node: u32) -> Option<u16>;
+
+    /// The next hop of a packet at `net_node`. May create a link.
+    fn next(
+        &mut self,
+        now: Time,
+        net_node: u32,
+        packet: &Packet<PacketId>,
+        packet_arena: &mut PacketArena,
+        links: &mut Vec<LinkState>,
+    ) -> NextHop;
+
+    /// When to call [`PacketNetwork::act`].
+    fn deadline(&self) -> Option<Time>;
+
+    /// Advances the network to `now`.
+    fn act(
+        &mut self,
+        now: Time,
+        flows: &mut [Box<dyn Flow>],
+        links: &mut [LinkState],
+        update: &mut NetworkUpdate,
+    ) -> Result<(), SimError>;
+
+    /// The path of a measured visit of flow `flow`, for the checks.
+    fn account<'a>(&self, flow: usize, outcome: &'a FlowOutcome, links: &'a [LinkAudit<'a>]) -> VisitAudit<'a>;
+
+    /// The paths of the flows' data, if recorded.
+    fn into_paths(self) -> Vec<PathTrace>;
+}

@@ -1,0 +1,369 @@
+//! The main loop: advances a run from event to event.
+
+use crate::capture::Capture;
+use crate::checks::{self, LinkAudit};
+use crate::datagram::Datagram;
+use crate::error::SimError;
+use crate::event_queue::{Component, EventQueue};
+use crate::flow::{self, Flow, Shared};
+use crate::hop_path::HopPath;
+use crate::hosts::Hosts;
+use crate::link_state::LinkState;
+use crate::loss_reason::LossReason;
+use crate::mesh::Mesh;
+use crate::outcome::{RunOutcome, RunTrace};
+use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
+use crate::spec::RunSpec;
+use bentpipe_link::{Enqueue, Event, Packet, random};
+use bentpipe_quic::tls::{self, SecretLog};
+use bentpipe_quic::{Clock, EpochClock};
+use bentpipe_units::{Span, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Wall-clock time at which simulations start, in seconds since 1970: 1 January 2026. Dates tickets
+/// and tokens.
+const EPOCH_UNIX_SECS: u64 = 1_767_225_600;
+/// Events between checks of the stop flag.
+const STOP_CHECK: u64 = 4096;
+/// Component of the network. Those of flows follow, then those of links.
+const NETWORK: usize = 0;
+
+/// Runs `spec` to its end.
+///
+/// Deterministic: the outcome depends only on `spec`. Does no I/O.
+///
+/// # Errors
+/// Invalid settings, or `stop` has been set ([`SimError::Interrupted`]).
+pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+    match &spec.mesh {
+        Some(mesh) => Simulation::new(spec, Mesh::new(spec, mesh)?, Vec::new(), 1, Mesh::max_links(mesh))?.run(stop),
+        None => {
+            let (hop_path, links) = HopPath::new(spec)?;
+            let count = links.len();
+            Simulation::new(spec, hop_path, links, spec.hops.len() as u16, count)?.run(stop)
+        }
+    }
+}
+
+struct Simulation<N> {
+    shared: Shared,
+    now: Time,
+    event_queue: EventQueue,
+    network: N,
+    links: Vec<LinkState>,
+    packet_arena: PacketArena,
+    flows: Vec<Box<dyn Flow>>,
+    capture: Option<Capture>,
+    base_rtt: Span,
+    /// Start of the first measured visit: utilisation counts from there.
+    measured_from: Option<Time>,
+    events: u64,
+}
+
+impl<N: PacketNetwork> Simulation<N> {
+    /// Flows over `network`, whose nodes are numbered up to `last_node`, and which has `max_links`
+    /// at most.
+    fn new(
+        spec: &RunSpec,
+        network: N,
+        links: Vec<LinkState>,
+        last_node: u16,
+        max_links: usize,
+    ) -> Result<Self, SimError> {
+        let mut seed = [0; 16];
+        rand_core::Rng::fill_bytes(&mut random::stream(spec.seed, spec.run, "tls"), &mut seed);
+        tls::seed_this_thread(seed);
+        let epoch = EpochClock::new(EPOCH_UNIX_SECS);
+        let shared = Shared {
+            clock: Clock::new(),
+            trace: spec.trace,
+            qlog: spec.qlog,
+            secrets: spec.capture.is_some().then(SecretLog::default),
+            seed: (spec.seed, spec.run),
+            time_limit: spec.time_limit,
+            hosts: Hosts::new(epoch.clone(), (spec.seed, spec.run)),
+            epoch,
+            last_node,
+        };
+        let mut flows = Vec::with_capacity(spec.flows.len());
+        for (index, flow) in spec.flows.iter().enumerate() {
+            flows.push(flow::new(flow.clone(), index, &shared)?);
+        }
+        let before_links = 1 + (usize::from(last_node) + 2) * flows.len();
+        let components = before_links.saturating_add(max_links);
+        if components > EventQueue::MOST {
+            let reason = format!("{components} links and nodes of flows; allowed: {}", EventQueue::MOST);
+            return Err(SimError::Spec(reason));
+        }
+        Ok(Self {
+            shared,
+            now: Time::ZERO,
+            event_queue: EventQueue::new(before_links + links.len()),
+            network,
+            links,
+            packet_arena: PacketArena::default(),
+            flows,
+            capture: spec.capture.as_ref().map(|hop| Capture::new(hop)),
+            base_rtt: spec.base_rtt,
+            measured_from: None,
+            events: 0,
+        })
+    }
+
+    /// Components per flow: its nodes, and the flow itself, which starts and ends visits.
+    fn components_per_flow(&self) -> usize {
+        usize::from(self.shared.last_node) + 2
+    }
+
+    fn node(&self, flow: usize, node: u16) -> Component {
+        (1 + self.components_per_flow() * flow + usize::from(node)) as Component
+    }
+
+    fn actor(&self, flow: usize) -> Component {
+        self.node(flow, self.shared.last_node + 1)
+    }
+
+    /// Schedules the next poll of link `index`.
+    #[inline]
+    fn schedule_link(&mut self, index: usize) {
+        let component = 1 + self.components_per_flow() * self.flows.len() + index;
+        let link = &self.links[index].link;
+        let deadline = if N::LAZY { link.next_output() } else { link.next_deadline() };
+        self.event_queue.schedule(component as Component, deadline);
+    }
+
+    fn run(mut self, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+        self.advance_network()?;
+        for flow in 0..self.flows.len() {
+            self.event_queue.schedule(self.actor(flow), self.flows[flow].next_deadline());
+        }
+        let mut unfinished = self.flows.iter().filter(|flow| !flow.progress().is_over()).count();
+        let per_flow = self.components_per_flow();
+        let before_links = 1 + per_flow * self.flows.len();
+        while unfinished > 0 {
+            let Some((now, component)) = self.event_queue.pop() else { break };
+            debug_assert!(now >= self.now, "time ran backwards");
+            self.now = now;
+            self.events += 1;
+            if self.events.is_multiple_of(STOP_CHECK) && stop.load(Ordering::Relaxed) {
+                return Err(SimError::Interrupted);
+            }
+            let component = component as usize;
+            if component >= before_links {
+                self.poll_link(component - before_links);
+                continue;
+            }
+            if component == NETWORK {
+                self.advance_network()?;
+                continue;
+            }
+            let (flow, part) = ((component - 1) / per_flow, (component - 1) % per_flow);
+            let is_actor = part > usize::from(self.shared.last_node);
+            if !is_actor {
+                let node = part as u16;
+                self.flows[flow].wake(now, node);
+                self.flush(flow, node);
+            }
+            if (is_actor || self.flows[flow].progress().visit_is_over()) && self.act(flow)? {
+                unfinished -= 1;
+            }
+            self.event_queue.schedule(self.actor(flow), self.flows[flow].next_deadline());
+        }
+        self.finish()
+    }
+
+    /// Starts or ends a visit of a flow. Returns true if the flow is over now and was not before.
+    fn act(&mut self, flow: usize) -> Result<bool, SimError> {
+        let was_over = self.flows[flow].progress().is_over();
+        self.shared.epoch.set(self.now);
+        self.flows[flow].act(self.now, &self.shared)?;
+        if self.measured_from.is_none() && self.flows[flow].progress().is_reporting() {
+            self.measured_from = Some(self.now);
+            for state in &mut self.links {
+                state.busy_before = state.link.counters().busy;
+            }
+        }
+        // Either end may start: a server may send datagrams without a request.
+        self.flush(flow, 0);
+        self.flush(flow, self.shared.last_node);
+        Ok(!was_over && self.flows[flow].progress().is_over())
+    }
+
+    /// Advances the network and forwards the packets it releases.
+    fn advance_network(&mut self) -> Result<(), SimError> {
+        let mut update = NetworkUpdate::default();
+        self.network.act(self.now, &mut self.flows, &mut self.links, &mut update)?;
+        for index in update.links {
+            self.links[index].last = self.now;
+            self.schedule_link(index);
+        }
+        for (packet_id, lost) in update.lost {
+            self.lost(packet_id, lost, self.now);
+        }
+        for (net_node, packet) in update.forward {
+            self.forward(net_node, packet);
+        }
+        self.event_queue.schedule(NETWORK as Component, self.network.deadline());
+        Ok(())
+    }
+
+    /// Polls a link and forwards the packets it delivers.
+    fn poll_link(&mut self, index: usize) {
+        while let Some(event) = self.links[index].link.poll(self.now) {
+            let state = &mut self.links[index];
+            match event {
+                Event::Delivered { packet, port, .. } => {
+                    state.last_out = self.now;
+                    if let Some(recorder) = &mut state.recorder {
+                        recorder.delivered(self.now, packet.bytes);
+                    }
+                    state.carried.add(self.packet_arena.label(packet.payload).flow, packet.bytes);
+                    let net_node = state.port_destinations[port];
+                    self.forward(net_node, packet);
+                }
+                Event::Lost { cause, at, packet, .. } => {
+                    let lost = LossReason::OnLink(cause);
+                    if let Some(recorder) = &mut state.recorder {
+                        recorder.dropped(at, lost);
+                    }
+                    self.lost(packet.payload, lost, at);
+                }
+            }
+        }
+        let state = &mut self.links[index];
+        state.last = self.now;
+        state.note(self.now);
+        self.schedule_link(index);
+    }
+
+    fn lost(&mut self, packet_id: PacketId, lost: LossReason, at: Time) {
+        let &Datagram { flow, toward, visit, position, .. } = self.packet_arena.get(packet_id);
+        self.packet_arena.remove(packet_id);
+        self.flows[flow as usize].progress_mut().count_lost(toward, visit, lost, position, at, self.shared.trace);
+    }
+
+    /// Delivers a packet at `net_node` or passes it to the next link.
+    fn forward(&mut self, net_node: u32, packet: Packet<PacketId>) {
+        match self.network.next(self.now, net_node, &packet, &mut self.packet_arena, &mut self.links) {
+            NextHop::Link(link, port) => {
+                if let Some(node) = self.network.passes(net_node) {
+                    let datagram = self.packet_arena.get(packet.payload);
+                    let flow = datagram.flow as usize;
+                    if !self.flows[flow].pass(self.now, node, datagram) {
+                        self.packet_arena.remove(packet.payload);
+                        self.flush(flow, node);
+                        return;
+                    }
+                }
+                self.enter(link, port, packet);
+            }
+            next => self.stay(next, packet),
+        }
+    }
+
+    /// Handles a packet that enters no link.
+    fn stay(&mut self, next: NextHop, packet: Packet<PacketId>) {
+        match next {
+            NextHop::Link(link, port) => self.enter(link, port, packet),
+            NextHop::Waits => self.event_queue.schedule(NETWORK as Component, self.network.deadline()),
+            NextHop::Lost(lost) => self.lost(packet.payload, lost, self.now),
+            NextHop::Arrived(node) => {
+                let datagram = self.packet_arena.get_mut(packet.payload);
+                let index = datagram.flow as usize;
+                let flow = &mut self.flows[index];
+                flow.deliver(self.now, node, packet.ecn, datagram);
+                self.packet_arena.remove(packet.payload);
+                let over = flow.progress().visit_is_over();
+                self.flush(index, node);
+                // The flow acts after this link has been polled: it may end the visit and start the
+                // next.
+                let deadline = if over { Some(self.now) } else { self.flows[index].next_deadline() };
+                self.event_queue.schedule(self.actor(index), deadline);
+            }
+        }
+    }
+
+    /// Offers a packet to a link.
+    fn enter(&mut self, index: usize, port: usize, packet: Packet<PacketId>) {
+        let now = self.now;
+        let state = &mut self.links[index];
+        state.last = now;
+        state.first_in.get_or_insert(now);
+        if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
+            let datagram = self.packet_arena.get(packet.payload);
+            let terminal = self.flows[datagram.flow as usize].progress().terminal();
+            capture.packet(
+                now,
+                interface,
+                terminal,
+                &Packet { bytes: packet.bytes, ecn: packet.ecn, payload: datagram },
+            );
+        }
+        let dropped = state.link.enqueue(now, port, packet);
+        state.note(now);
+        self.schedule_link(index);
+        if let Enqueue::Dropped(cause, packet) = dropped {
+            let lost = LossReason::OnLink(cause);
+            if let Some(recorder) = &mut self.links[index].recorder {
+                recorder.dropped(now, lost);
+            }
+            self.lost(packet.payload, lost, now);
+        }
+    }
+
+    /// Sends everything a flow has to send at `node`, and schedules its next timeout.
+    fn flush(&mut self, flow: usize, node: u16) {
+        while let Some((_, packet)) = self.flows[flow].poll_transmit(self.now, node, &mut self.packet_arena) {
+            let net_node = self.network.net_node(flow, node);
+            let next = self.network.next(self.now, net_node, &packet, &mut self.packet_arena, &mut self.links);
+            self.stay(next, packet);
+        }
+        let timeout = self.flows[flow].next_timeout(node);
+        self.event_queue.schedule(self.node(flow, node), timeout);
+    }
+
+    fn finish(mut self) -> Result<RunOutcome, SimError> {
+        let end = self.now;
+        if N::LAZY {
+            self.links.iter_mut().for_each(|state| state.link.advance_to(end));
+        }
+        let mut owners = Vec::new();
+        let mut flows = Vec::new();
+        let mut flow_traces = Vec::new();
+        let mut qlog = Vec::new();
+        for (index, flow) in std::mem::take(&mut self.flows).into_iter().enumerate() {
+            let results = flow.into_results();
+            owners.extend(results.outcomes.iter().map(|_| index));
+            flows.extend(results.outcomes);
+            flow_traces.extend(results.traces);
+            qlog.extend(results.qlog);
+        }
+        let accounts: Vec<LinkAudit<'_>> = self.links.iter().map(|state| state.account(end)).collect();
+        let visits: Vec<_> = owners
+            .into_iter()
+            .zip(&flows)
+            .map(|(flow, outcome)| self.network.account(flow, outcome, &accounts))
+            .collect();
+        checks::run(&accounts, &visits, end)?;
+        let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
+        let link_traces = self.links.into_iter().flat_map(|state| state.traces(self.base_rtt, end)).collect();
+        let capture = match self.capture {
+            Some(capture) => {
+                let secrets = self.shared.secrets.map(|secrets| secrets.text()).unwrap_or_default();
+                Some(capture.finish(&secrets).map_err(SimError::Capture)?)
+            }
+            None => None,
+        };
+        let paths = self.network.into_paths();
+        Ok(RunOutcome {
+            flows,
+            links,
+            trace: self.shared.trace.then_some(RunTrace { flows: flow_traces, links: link_traces, paths }),
+            qlog,
+            capture,
+            events: self.events,
+            end,
+        })
+    }
+}

@@ -1,0 +1,403 @@
+//! The TCP connections of one visit: both ends, and the proxies between them.
+
+use crate::datagram::PathDirection;
+use crate::outcome::PepOutcome;
+use crate::spec::{Direction, Failure, FailureMode, PepSpec, TcpStack};
+use bentpipe_link::Ecn;
+use bentpipe_quic::congestion::{FastStart, Probe, Recipe, StartName};
+use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit};
+use bentpipe_units::{Bytes, Span, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A connection from client to server, split by proxies or not.
+pub struct TcpConnection {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    /// Whether the client's and the server's application know that it is open.
+    pub opened: [bool; 2],
+    /// Proxies from the client's side on; empty once they have failed.
+    relays: Vec<Relay>,
+    /// Records the data's sender: with proxies, the one that sends across the proxies' hop.
+    probe: Probe,
+}
+
+impl TcpConnection {
+    /// Timeout of the endpoint or proxy number `end`, of which `last` is the server.
+    #[inline]
+    fn next_timeout(&self, end: usize, last: usize) -> Option<Time> {
+        if end == 0 {
+            self.client.next_timeout()
+        } else if end == last {
+            self.server.next_timeout()
+        } else {
+            self.relays.get(end - 1).and_then(Relay::next_timeout)
+        }
+    }
+}
+
+/// All connections of a visit.
+pub struct TcpConnections {
+    tcp_connections: Vec<TcpConnection>,
+    /// The nodes where connections end: client, proxies, server.
+    ends: Vec<u16>,
+    /// Index of each node in `ends`, which is needed several times per packet.
+    places: Vec<Option<usize>>,
+    settings: Arc<Settings>,
+    pep: Option<Pep>,
+    /// Resets of a proxy that has lost its state: node, connection, direction, segment.
+    resets: VecDeque<(u16, u16, PathDirection, Segment)>,
+}
+
+/// Properties of a flow's proxies.
+struct Pep {
+    /// Which of the connections in series crosses the proxies' hop.
+    middle: usize,
+    /// The node on the client's side of the hop.
+    near: u16,
+    /// Settings of proxies on that connection, and on others.
+    settings: [Arc<Settings>; 2],
+    /// Controllers on that connection, towards the client and towards the server.
+    middle_make: [MakeController; 2],
+    /// Controllers on others.
+    make: MakeController,
+    buffer: Bytes,
+    /// Interval of the ACK filter, if there is one.
+    thinned: Option<Span>,
+    filter: Option<AckFilter>,
+    failure: Option<Failure>,
+    /// When it fails in this visit.
+    fails: Option<Time>,
+    /// Most bytes buffered before it failed, towards the client and towards the server.
+    held_before: [u64; 2],
+}
+
+impl TcpConnections {
+    /// Without connections, on a path whose server is at `last_node`.
+    ///
+    /// # Errors
+    /// A proxy would coincide with the client or the server.
+    pub fn new(stack: &TcpStack, last_node: u16) -> Result<Self, String> {
+        let mut ends = vec![0];
+        let pep = stack.pep.as_ref().map(|spec| Pep::new(spec, stack, last_node, &mut ends)).transpose()?;
+        ends.push(last_node);
+        let places = (0..=last_node).map(|node| ends.iter().position(|&end| end == node)).collect();
+        let settings = Arc::new(stack.tcp.clone());
+        Ok(Self { tcp_connections: Vec::new(), ends, places, settings, pep, resets: VecDeque::new() })
+    }
+
+    /// Starts a visit.
+    pub fn begin(&mut self, now: Time) {
+        if let Some(pep) = &mut self.pep {
+            pep.fails = pep.failure.map(|failure| now + failure.at);
+            pep.held_before = [0; 2];
+        }
+    }
+
+    /// Ends the visit and forgets its connections on both sides.
+    pub fn end(&mut self) {
+        self.tcp_connections.clear();
+        self.resets.clear();
+        if let Some(pep) = &mut self.pep {
+            pep.filter = pep.thinned.map(AckFilter::new);
+        }
+    }
+
+    /// Opens a connection; `make` creates the controllers of client and server.
+    pub fn open(&mut self, now: Time, make: [MakeController; 2], direction: Direction, trace: bool) {
+        let probe = Probe::new(trace);
+        let [client, server] = make;
+        let toward = PathDirection::of(direction);
+        // For downloads, the data's sender across the hop is at its server's side.
+        let (middle, segments) = (self.pep.as_ref().map_or(0, |pep| pep.middle), self.ends.len() - 1);
+        let watched = |end: usize| {
+            let is = match toward {
+                PathDirection::ToClient => end == middle + 1,
+                PathDirection::ToServer => end == middle,
+            };
+            is.then(|| probe.clone())
+        };
+        let relays = match &self.pep {
+            Some(pep) => (1..segments).map(|end| pep.relay(now, end, toward, watched(end))).collect(),
+            None => Vec::new(),
+        };
+        self.tcp_connections.push(TcpConnection {
+            client: Endpoint::connect(now, self.settings.clone(), client, watched(0)),
+            server: Endpoint::listen(now, self.settings.clone(), server, watched(segments)),
+            opened: [false; 2],
+            relays,
+            probe,
+        });
+    }
+
+    /// Number of connections.
+    pub fn len(&self) -> usize {
+        self.tcp_connections.len()
+    }
+
+    /// All connections in order.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, TcpConnection> {
+        self.tcp_connections.iter_mut()
+    }
+
+    /// Combined records of the data's senders, in the first one's probe.
+    pub fn record(&self) -> Probe {
+        let Some((first, others)) = self.tcp_connections.split_first() else { return Probe::new(false) };
+        for other in others {
+            first.probe.record().absorb(&other.probe.record());
+        }
+        first.probe.clone()
+    }
+
+    /// Counters of the proxies.
+    pub fn pep_outcome(&self, direction: Direction) -> Option<PepOutcome> {
+        let pep = self.pep.as_ref()?;
+        let place = usize::from(PathDirection::of(direction) == PathDirection::ToServer);
+        Some(PepOutcome {
+            max_buffered: max_buffered(&self.tcp_connections)[place].max(pep.held_before[place]),
+            acks_dropped: pep.filter.as_ref().map(AckFilter::dropped),
+        })
+    }
+
+    /// Bytes that the data's sender has sent on a connection, for time series.
+    pub fn position(&self, connection: u16) -> f64 {
+        self.tcp_connections.get(usize::from(connection)).map_or(0.0, |line| line.probe.record().bytes_sent as f64)
+    }
+
+    /// Index of `node` among the nodes where connections end.
+    #[inline]
+    fn end_at(&self, node: u16) -> Option<usize> {
+        self.places.get(usize::from(node)).copied().flatten()
+    }
+
+    /// How the proxies have failed by `now`, if they have. They lose their buffers then.
+    fn failure(&mut self, now: Time) -> Option<FailureMode> {
+        let pep = self.pep.as_mut()?;
+        pep.fails.filter(|&fails| fails <= now)?;
+        for (before, held) in pep.held_before.iter_mut().zip(max_buffered(&self.tcp_connections)) {
+            *before = held.max(*before);
+        }
+        for line in &mut self.tcp_connections {
+            line.relays.clear();
+        }
+        pep.failure.map(|failure| failure.mode)
+    }
+
+    /// Delivers a segment of `connection` to `node`.
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        node: u16,
+        toward: PathDirection,
+        connection: u16,
+        segment: &Segment,
+        ecn: Ecn,
+    ) {
+        let last = self.ends.len() - 1;
+        let Some(end) = self.end_at(node) else { return };
+        if end != 0
+            && end != last
+            && let Some(mode) = self.failure(now)
+        {
+            if mode == FailureMode::Reset && !segment.flags.rst {
+                let flags = Flags { rst: true, ack: true, ..Flags::default() };
+                let reset = Segment { seq: segment.ack, ack: segment.end(), flags, ..Segment::default() };
+                let back =
+                    if toward == PathDirection::ToServer { PathDirection::ToClient } else { PathDirection::ToServer };
+                self.resets.push_back((node, connection, back, reset));
+            }
+            return;
+        }
+        let Some(line) = self.tcp_connections.get_mut(usize::from(connection)) else { return };
+        if end == 0 {
+            line.client.handle_segment(now, segment, ecn);
+        } else if end == last {
+            line.server.handle_segment(now, segment, ecn);
+        } else if let Some(relay) = line.relays.get_mut(end - 1) {
+            let face = if toward == PathDirection::ToServer { Leg::Client } else { Leg::Server };
+            relay.handle_segment(now, face, segment, ecn);
+        }
+    }
+
+    /// Handles timers that are due at `node`.
+    pub fn wake(&mut self, now: Time, node: u16) {
+        let last = self.ends.len() - 1;
+        let Some(end) = self.end_at(node) else { return };
+        if end != 0 && end != last {
+            self.failure(now);
+        }
+        for line in
+            self.tcp_connections.iter_mut().filter(|line| line.next_timeout(end, last).is_some_and(|due| due <= now))
+        {
+            if end == 0 {
+                line.client.handle_timeout(now);
+            } else if end == last {
+                line.server.handle_timeout(now);
+            } else if let Some(relay) = line.relays.get_mut(end - 1) {
+                relay.handle_timeout(now);
+            }
+        }
+    }
+
+    /// When to call [`TcpConnections::wake`] for `node`.
+    pub fn next_timeout(&self, node: u16) -> Option<Time> {
+        let last = self.ends.len() - 1;
+        let pep = self.pep.as_ref();
+        let filter = pep.filter(|pep| pep.near == node).and_then(|pep| pep.filter.as_ref()?.next_timeout());
+        let Some(end) = self.end_at(node) else { return filter };
+        self.tcp_connections.iter().fold(filter, |next, line| earliest(next, line.next_timeout(end, last)))
+    }
+
+    /// True if [`Self::poll_transmit`] would return `None`. Only for flows without proxies.
+    #[inline]
+    pub fn is_quiet(&self, now: Time, node: u16) -> bool {
+        self.pep.is_none()
+            && self.tcp_connections.iter().all(|line| match node {
+                0 => line.client.is_quiet(now),
+                _ => line.server.is_quiet(now),
+            })
+    }
+
+    /// The next segment that `node` sends: its connection, direction and destination node.
+    pub fn poll_transmit(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
+        if self.pep.is_none() {
+            return self.next_segment(now, node);
+        }
+        loop {
+            let (connection, toward, to, transmit) = self.next_segment(now, node)?;
+            if !self.filters(node, toward) || self.filter(now, connection, transmit.segment).is_some() {
+                return Some((connection, toward, to, transmit));
+            }
+        }
+    }
+
+    fn next_segment(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
+        if self.pep.is_some()
+            && let Some(held) = self.released(now, node)
+        {
+            return Some(held);
+        }
+        let end = self.end_at(node)?;
+        let last = self.ends.len() - 1;
+        if end != 0 && end != last && self.failure(now).is_some() {
+            let place = self.resets.iter().position(|&(at, ..)| at == node)?;
+            let (_, connection, toward, segment) = self.resets.remove(place)?;
+            let to = if toward == PathDirection::ToServer { self.ends[end + 1] } else { self.ends[end - 1] };
+            return Some((connection, toward, to, Transmit { segment, ecn: Ecn::NotEct }));
+        }
+        for (number, line) in (0u16..).zip(&mut self.tcp_connections) {
+            if end == 0 {
+                if let Some(transmit) = line.client.poll_transmit(now) {
+                    return Some((number, PathDirection::ToServer, self.ends[1], transmit));
+                }
+            } else if end == last {
+                if let Some(transmit) = line.server.poll_transmit(now) {
+                    return Some((number, PathDirection::ToClient, self.ends[end - 1], transmit));
+                }
+            } else if let Some((face, transmit)) =
+                line.relays.get_mut(end - 1).and_then(|relay| relay.poll_transmit(now))
+            {
+                return Some(match face {
+                    Leg::Client => (number, PathDirection::ToClient, self.ends[end - 1], transmit),
+                    Leg::Server => (number, PathDirection::ToServer, self.ends[end + 1], transmit),
+                });
+            }
+        }
+        None
+    }
+
+    /// An ACK that the filter at `node` has held back for long enough.
+    fn released(&mut self, now: Time, node: u16) -> Option<(u16, PathDirection, u16, Transmit)> {
+        let pep = self.pep.as_mut().filter(|pep| pep.near == node)?;
+        let (connection, segment) = pep.filter.as_mut()?.poll(now)?;
+        let to = self.ends.iter().copied().find(|&end| end > node)?;
+        Some((connection as u16, PathDirection::ToServer, to, Transmit { segment, ecn: Ecn::NotEct }))
+    }
+
+    /// True if segments that leave `node` in direction `toward` are filtered.
+    pub fn filters(&self, node: u16, toward: PathDirection) -> bool {
+        toward == PathDirection::ToServer
+            && self.pep.as_ref().is_some_and(|pep| pep.near == node && pep.filter.is_some())
+    }
+
+    /// Passes a segment to the filter. `None` if it holds the segment back.
+    pub fn filter(&mut self, now: Time, connection: u16, segment: Segment) -> Option<Segment> {
+        match self.pep.as_mut().and_then(|pep| pep.filter.as_mut()) {
+            Some(filter) => filter.offer(now, u32::from(connection), segment),
+            None => Some(segment),
+        }
+    }
+}
+
+/// The earlier of two optional times.
+#[inline]
+pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    let next = a.unwrap_or(Time::MAX).min(b.unwrap_or(Time::MAX));
+    (next < Time::MAX).then_some(next)
+}
+
+/// Most bytes that proxies have buffered for one connection, towards the client and towards the
+/// server.
+fn max_buffered(tcp_connections: &[TcpConnection]) -> [u64; 2] {
+    [Leg::Client, Leg::Server].map(|face| {
+        tcp_connections
+            .iter()
+            .flat_map(|line| &line.relays)
+            .map(|relay| relay.max_buffered(face))
+            .max()
+            .unwrap_or_default()
+    })
+}
+
+impl Pep {
+    fn new(spec: &PepSpec, stack: &TcpStack, last_node: u16, ends: &mut Vec<u16>) -> Result<Self, String> {
+        let near = u16::try_from(spec.hop).ok().filter(|&hop| hop < last_node);
+        let near = near.ok_or_else(|| format!("hop {} of {last_node} for a proxy", spec.hop))?;
+        if spec.terminal && near == 0 {
+            return Err("a proxy at the terminal needs a hop between it and the client".to_owned());
+        }
+        if spec.gateway && near + 1 == last_node {
+            return Err("a proxy at the gateway needs a hop between it and the server".to_owned());
+        }
+        let middle = usize::from(spec.terminal);
+        ends.extend(spec.terminal.then_some(near));
+        ends.extend(spec.gateway.then_some(near + 1));
+        let make = |recipe: &Recipe| -> Result<MakeController, String> {
+            let prepared = recipe.prepare().map_err(|error| error.to_string())?;
+            Ok(Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None)))
+        };
+        let middle_make = [make(&spec.to_client)?, make(&spec.to_server)?];
+        let make = make(&Recipe { start: StartName::STANDARD, ..Recipe::default() })?;
+        let others = Settings { segment: stack.tcp.segment, ack: spec.ack, ecn: stack.tcp.ecn, ..Settings::default() };
+        let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others].map(Arc::new);
+        Ok(Self {
+            middle,
+            near,
+            settings,
+            middle_make,
+            make,
+            buffer: spec.buffer,
+            thinned: spec.ack_filter,
+            filter: spec.ack_filter.map(AckFilter::new),
+            failure: spec.failure,
+            fails: None,
+            held_before: [0; 2],
+        })
+    }
+
+    /// The proxy number `end`; `probe` records its sender in direction `toward`.
+    fn relay(&self, now: Time, end: usize, toward: PathDirection, probe: Option<Probe>) -> Relay {
+        // Its client side is on connection `end` - 1, its server side on connection `end`.
+        let in_middle = [end - 1, end].map(|segment| segment == self.middle);
+        let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());
+        let mut make = self.middle_make.clone();
+        for (make, _) in make.iter_mut().zip(in_middle).filter(|(_, inside)| !inside) {
+            *make = self.make.clone();
+        }
+        let probes = match toward {
+            PathDirection::ToClient => [probe, None],
+            PathDirection::ToServer => [None, probe],
+        };
+        Relay::new(now, settings, make, probes, self.buffer)
+    }
+}

@@ -1,0 +1,255 @@
+//! Progress of the applications of one visit, shared by both ends of the flow.
+
+use crate::spec::{Direction, Visit};
+use bentpipe_units::{Span, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Interval in which received bytes are counted.
+const TENTH: Span = Span::from_millis(100);
+
+/// Progress shared by the client's and the server's applications.
+#[derive(Debug, Clone)]
+pub struct VisitProgress(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// True if nothing more will happen. Outside the lock, because it is read with each packet.
+    over: AtomicBool,
+}
+
+/// The state.
+#[derive(Debug)]
+pub struct State {
+    /// Direction of the objects.
+    pub direction: Direction,
+    /// Start of the visit.
+    begun: Time,
+    /// Number of incomplete objects.
+    open: usize,
+    /// True if a fixed duration ends the visit instead of its last object.
+    timed: bool,
+    /// One entry per object.
+    pub objects: Vec<ObjectState>,
+    /// First application byte at the data's receiver.
+    pub first_byte: Option<Time>,
+    /// Application bytes received.
+    pub received: u64,
+    /// Application bytes received in each tenth of a second since the start of the run.
+    pub received_by_tenth: Vec<u64>,
+    /// (time, bytes received so far) at each arrival, if recorded.
+    pub series: Option<Vec<(Time, f64)>>,
+    /// Why the visit failed, if it did.
+    pub error: Option<String>,
+    /// Requests that wait for other objects.
+    waiting: Vec<Waker>,
+    /// When requests that wait for time may be made.
+    releases: Vec<Time>,
+}
+
+/// State of one object.
+#[derive(Debug)]
+pub struct ObjectState {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// When the client requested it.
+    pub start: Option<Time>,
+    /// When the client considered it complete.
+    pub completion: Option<Time>,
+    /// Bytes received.
+    pub received: u64,
+    /// Objects that must be complete before it is requested.
+    after: Vec<usize>,
+    /// Time from then to the request.
+    delay: Span,
+}
+
+impl VisitProgress {
+    /// Progress of `visit`, which starts `now`.
+    pub fn new(visit: &Visit, now: Time, record_series: bool) -> Self {
+        let objects = visit
+            .objects
+            .iter()
+            .map(|object| ObjectState {
+                bytes: object.bytes.get(),
+                start: None,
+                completion: None,
+                received: 0,
+                after: object.after.clone(),
+                delay: object.delay,
+            })
+            .collect();
+        let state = State {
+            direction: visit.direction,
+            begun: now,
+            open: visit.objects.len(),
+            timed: visit.duration.is_some(),
+            objects,
+            first_byte: None,
+            received: 0,
+            received_by_tenth: Vec::new(),
+            series: record_series.then(Vec::new),
+            error: None,
+            waiting: Vec::new(),
+            releases: Vec::new(),
+        };
+        let over = AtomicBool::new(state.open == 0 && !state.timed);
+        Self(Arc::new(Inner { state: Mutex::new(state), over }))
+    }
+
+    /// Locks the state.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts `bytes` received of object `index`.
+    pub fn received(&self, index: usize, bytes: usize, now: Time) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        state.first_byte.get_or_insert(now);
+        state.received += bytes as u64;
+        let tenth = (now.as_nanos() / TENTH.as_nanos()) as usize;
+        if state.received_by_tenth.len() <= tenth {
+            state.received_by_tenth.resize(tenth + 1, 0);
+        }
+        state.received_by_tenth[tenth] += bytes as u64;
+        if let Some(object) = state.objects.get_mut(index) {
+            object.received += bytes as u64;
+        }
+        let received = state.received as f64;
+        if let Some(series) = &mut state.series {
+            series.push((now, received));
+        }
+    }
+
+    /// Waits until object `index` may be requested: its dependencies are complete and its delay has
+    /// passed.
+    pub fn poll_due(&self, index: usize, now: Time, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
+        let begun = state.begun;
+        let completed = |&other: &usize| state.objects.get(other).map_or(Some(begun), |other| other.completion);
+        let last = object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
+        let due = last.map(|last| last + object.delay);
+        if due.is_some_and(|due| due <= now) {
+            return Poll::Ready(());
+        }
+        state.releases.extend(due);
+        state.waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// When to call [`VisitProgress::release`].
+    pub fn next_release(&self) -> Option<Time> {
+        self.state().releases.iter().min().copied()
+    }
+
+    /// Releases requests that waited until `now`. Returns false if there are none.
+    pub fn release(&self, now: Time) -> bool {
+        let mut state = self.state();
+        let before = state.releases.len();
+        state.releases.retain(|&due| due > now);
+        if state.releases.len() == before {
+            return false;
+        }
+        state.waiting.drain(..).for_each(Waker::wake);
+        true
+    }
+
+    /// Records the request of object `index`.
+    pub fn started(&self, index: usize, now: Time) {
+        if let Some(object) = self.state().objects.get_mut(index) {
+            object.start = Some(now);
+        }
+    }
+
+    /// Records the end of the exchange of object `index` at the client. The object is complete only
+    /// if all bytes have arrived.
+    pub fn ended(&self, index: usize, now: Time) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(object) = state.objects.get_mut(index) else { return };
+        if object.received == object.bytes {
+            object.completion = Some(now);
+            state.open -= 1;
+            if state.open == 0 && !state.timed {
+                self.0.over.store(true, Ordering::Relaxed);
+            }
+            state.waiting.drain(..).for_each(Waker::wake);
+        } else {
+            let error = format!("object {index} ended after {} of {} bytes", object.received, object.bytes);
+            state.error.get_or_insert(error);
+            self.0.over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Records a failure. The first reason stays.
+    pub fn failed(&self, reason: String) {
+        self.state().error.get_or_insert(reason);
+        self.0.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Completion of the last object, once all are complete.
+    pub fn completion(&self) -> Option<Time> {
+        let state = self.state();
+        state.objects.iter().map(|object| object.completion).try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
+    }
+
+    /// True if all objects are complete or the visit has failed.
+    pub fn is_over(&self) -> bool {
+        self.0.over.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Object;
+    use bentpipe_quic::Handshake;
+    use bentpipe_units::{Bytes, Span};
+
+    fn visit() -> Visit {
+        Visit {
+            duration: None,
+            handshake: Handshake::OneRtt,
+            idle_before: Span::ZERO,
+            start_jitter: Span::ZERO,
+            direction: Direction::Download,
+            objects: vec![Object::new("a", Bytes::new(10))],
+            measured: true,
+        }
+    }
+
+    #[test]
+    fn an_object_cut_short_is_an_error_not_a_completion() {
+        let progress = VisitProgress::new(&visit(), Time::ZERO, false);
+        progress.received(0, 9, Time::from_millis(1));
+        progress.ended(0, Time::from_millis(2));
+        assert_eq!(progress.completion(), None);
+        assert!(progress.state().error.as_ref().unwrap().contains("9 of 10"));
+    }
+
+    #[test]
+    fn a_visit_that_lasts_is_not_over_with_its_objects_but_with_a_failure() {
+        for objects in [vec![Object::new("a", Bytes::new(10))], Vec::new()] {
+            let visit = Visit { duration: Some(Span::from_secs(1)), objects, ..visit() };
+            let progress = VisitProgress::new(&visit, Time::ZERO, false);
+            progress.received(0, 10, Time::from_millis(1));
+            progress.ended(0, Time::from_millis(2));
+            assert!(!progress.is_over());
+            progress.failed("gone".to_owned());
+            assert!(progress.is_over());
+        }
+    }
+
+    #[test]
+    fn a_visit_is_complete_with_its_last_object() {
+        let progress = VisitProgress::new(&visit(), Time::ZERO, false);
+        assert!(!progress.is_over());
+        progress.received(0, 10, Time::from_millis(1));
+        progress.ended(0, Time::from_millis(2));
+        assert_eq!(progress.completion(), Some(Time::from_millis(2)));
+    }
+}
