@@ -4,7 +4,7 @@ use crate::args::{Front, LogStyle};
 use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,8 +43,12 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
         std::fs::write(file, certificate.pem()).map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
     }
     let limits = Limits { connections: args.max_connections, per_client: args.max_per_client, ..Limits::default() };
-    let congestion =
-        Recipe { controller: args.congestion, start: args.start, resume: args.resume, ..Recipe::default() };
+    let congestion = CongestionConfig {
+        controller: args.congestion,
+        slow_start: args.start,
+        resume: args.resume,
+        ..CongestionConfig::default()
+    };
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
     if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only) {
         builder = builder.store(&store);

@@ -4,7 +4,7 @@ use crate::datagram::Way;
 use crate::outcome::PepOutcome;
 use crate::spec::{Direction, Failure, FailureManner, PepSpec, TcpStack};
 use bentpipe_link::Ecn;
-use bentpipe_quic::congestion::{FastStart, Probe, Recipe, StartName};
+use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
 use bentpipe_tcp::{AckFilter, Endpoint, Face, Flags, MakeController, Relay, Segment, Settings, Transmit};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub struct Line {
     /// Proxies from the client's side on; none once they have failed.
     relays: Vec<Relay>,
     /// Watches the data's sender: with proxies, the one that sends over the proxies' hop.
-    probe: Probe,
+    metrics: SenderMetrics,
 }
 
 impl Line {
@@ -105,7 +105,7 @@ impl Lines {
 
     /// The client opens a connection; `make` are the controllers of its two ends.
     pub fn open(&mut self, now: Time, make: [MakeController; 2], direction: Direction, trace: bool) {
-        let probe = Probe::new(trace);
+        let metrics = SenderMetrics::new(trace);
         let [client, server] = make;
         let way = Way::of(direction);
         // The data's sender on the segment of interest is at its server's end for downloads.
@@ -115,7 +115,7 @@ impl Lines {
                 Way::Down => end == middle + 1,
                 Way::Up => end == middle,
             };
-            is.then(|| probe.clone())
+            is.then(|| metrics.clone())
         };
         let relays = match &self.pep {
             Some(pep) => (1..segments).map(|end| pep.relay(now, end, way, watched(end))).collect(),
@@ -126,7 +126,7 @@ impl Lines {
             server: Endpoint::listen(now, self.settings.clone(), server, watched(segments)),
             opened: [false; 2],
             relays,
-            probe,
+            metrics,
         });
     }
 
@@ -141,12 +141,12 @@ impl Lines {
     }
 
     /// What the senders of the data recorded, all in the first one's probe.
-    pub fn record(&self) -> Probe {
-        let Some((first, others)) = self.lines.split_first() else { return Probe::new(false) };
+    pub fn record(&self) -> SenderMetrics {
+        let Some((first, others)) = self.lines.split_first() else { return SenderMetrics::new(false) };
         for other in others {
-            first.probe.record().absorb(&other.probe.record());
+            first.metrics.stats().absorb(&other.metrics.stats());
         }
-        first.probe.clone()
+        first.metrics.clone()
     }
 
     /// What proxies did.
@@ -161,7 +161,7 @@ impl Lines {
 
     /// Bytes that the data's sender has sent on the connection, for the trace.
     pub fn position(&self, connection: u16) -> f64 {
-        self.lines.get(usize::from(connection)).map_or(0.0, |line| line.probe.record().bytes_sent as f64)
+        self.lines.get(usize::from(connection)).map_or(0.0, |line| line.metrics.stats().bytes_sent as f64)
     }
 
     /// The place of `node` among the nodes where connections end.
@@ -344,12 +344,12 @@ impl Pep {
         let middle = usize::from(spec.terminal);
         ends.extend(spec.terminal.then_some(near));
         ends.extend(spec.gateway.then_some(near + 1));
-        let make = |recipe: &Recipe| -> Result<MakeController, String> {
-            let prepared = recipe.prepare().map_err(|error| error.to_string())?;
-            Ok(Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None)))
+        let make = |congestion: &CongestionConfig| -> Result<MakeController, String> {
+            let factory = congestion.factory().map_err(|error| error.to_string())?;
+            Ok(Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None)))
         };
         let middle_make = [make(&spec.downward)?, make(&spec.upward)?];
-        let make = make(&Recipe { start: StartName::STANDARD, ..Recipe::default() })?;
+        let make = make(&CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() })?;
         let others = Settings { segment: stack.tcp.segment, ack: spec.ack, ecn: stack.tcp.ecn, ..Settings::default() };
         let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others].map(Arc::new);
         Ok(Self {
@@ -368,7 +368,7 @@ impl Pep {
     }
 
     /// The proxy at the path's end number `end`; `probe` is for its sender on `way`.
-    fn relay(&self, now: Time, end: usize, way: Way, probe: Option<Probe>) -> Relay {
+    fn relay(&self, now: Time, end: usize, way: Way, metrics: Option<SenderMetrics>) -> Relay {
         // Its face towards the client is on segment `end` - 1, the other on segment `end`.
         let in_middle = [end - 1, end].map(|segment| segment == self.middle);
         let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());
@@ -377,8 +377,8 @@ impl Pep {
             *make = self.make.clone();
         }
         let probes = match way {
-            Way::Down => [probe, None],
-            Way::Up => [None, probe],
+            Way::Down => [metrics, None],
+            Way::Up => [None, metrics],
         };
         Relay::new(now, settings, make, probes, self.buffer)
     }

@@ -5,7 +5,7 @@ use bentpipe_link::Counters;
 use bentpipe_orbit::Node;
 use bentpipe_quic::CreditFigures;
 use bentpipe_quic::account::{Layers, Sizes};
-use bentpipe_quic::congestion::Saved;
+use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
 
@@ -153,11 +153,11 @@ pub struct ObjectOutcome {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathOutcome {
     /// What was offered to the data's sender, used or not.
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedParameters>,
     /// What the sender found, where it keeps notes.
-    pub observed: Option<Saved>,
+    pub observed: Option<SavedParameters>,
     /// What the receiver found: the best round trip of arrivals.
-    pub receiver: Option<Saved>,
+    pub receiver: Option<SavedParameters>,
     /// Whether what was offered met congestion; nothing where nothing was offered.
     pub retreated: Option<bool>,
     /// What became of the client's token, in one word; nothing where the server keeps a store.

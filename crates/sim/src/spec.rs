@@ -2,7 +2,7 @@
 
 use bentpipe_link::DirectionModel;
 use bentpipe_orbit::{Network, Step};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -202,7 +202,7 @@ impl Stack {
     }
 
     /// Controller of the data's sender, how it starts, what it does with a remembered path; none where nothing controls congestion.
-    pub fn congestion(&self) -> Option<&Recipe> {
+    pub fn congestion(&self) -> Option<&CongestionConfig> {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
@@ -228,7 +228,7 @@ pub struct TcpStack {
     /// Settings of both endpoints.
     pub tcp: tcp::Settings,
     /// Controller of both senders, how it starts, what it does with a remembered path.
-    pub congestion: Recipe,
+    pub congestion: CongestionConfig,
     /// What speaks above.
     pub http: tcp::http::Settings,
     /// A proxy on the way, where there is one.
@@ -246,9 +246,9 @@ pub struct PepSpec {
     pub gateway: bool,
     /// Controller towards the client on the segment that crosses the hop, and how it starts. Other segments that begin at a proxy have CUBIC with
     /// slow start.
-    pub downward: Recipe,
+    pub downward: CongestionConfig,
     /// The same towards the server.
-    pub upward: Recipe,
+    pub upward: CongestionConfig,
     /// Initial window on that segment, in segments.
     pub initial_window: u32,
     /// When the proxy acknowledges.

@@ -5,7 +5,7 @@ use super::reply::{Origin, Reply};
 use super::upstream::{Asker, Relay, Upload, announced, expects_continue};
 use super::{Served, Shared};
 use crate::path_report::{PathReport, takes_trailers};
-use bentpipe_quic::congestion::PathNotes;
+use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{Conn, Http3, RecvStream, SendStream};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
@@ -33,7 +33,7 @@ const TAKEN: u64 = 256 * 1024;
 const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<PathNotes>) {
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<ResumeHandle>) {
     conn.batch_writes(LEAST_BUFFER);
     shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
@@ -106,7 +106,7 @@ async fn request(
     resolver: RequestResolver<Http3, Bytes>,
     shared: Arc<Shared>,
     client: IpAddr,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
 ) {
     let limits = *shared.door.limits();
     // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5).
@@ -220,7 +220,7 @@ async fn send(
     conn: &Conn,
     stream: &mut RequestStream<SendStream, Bytes>,
     Reply { mut head, mut content }: Reply,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
     sending: &mut Sending,
     served: &mut Served,
 ) -> Result<(), Option<Code>> {

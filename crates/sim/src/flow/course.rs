@@ -11,7 +11,7 @@ use crate::spec::{Datagrams, FlowSpec, Stack, Visit};
 use bentpipe_link::DropCause;
 use bentpipe_quic::CreditReport;
 use bentpipe_quic::account::Layers;
-use bentpipe_quic::congestion::{HintFeed, Record};
+use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the rate against the data: a few return frames, and a fraction of a long path's round trip.
@@ -23,7 +23,7 @@ pub struct Course {
     /// The flow's place in the run.
     pub index: usize,
     /// What is announced of the changes of its path, to who sends its data.
-    pub hints: HintFeed,
+    pub hints: PathChangeFeed,
     next_visit: usize,
     /// When the next visit begins.
     begins: Option<Time>,
@@ -85,7 +85,7 @@ pub struct Told<'a> {
     /// When the handshake was complete at the client.
     pub handshake: Option<Time>,
     /// What the data's senders recorded, all of them.
-    pub record: &'a mut Record,
+    pub record: &'a mut SenderStats,
     /// What was known of the path.
     pub path: PathOutcome,
     /// What a proxy did.
@@ -116,7 +116,7 @@ impl Course {
         Self {
             spec,
             index,
-            hints: HintFeed::new(),
+            hints: PathChangeFeed::new(),
             next_visit: 0,
             begins,
             under_way: None,

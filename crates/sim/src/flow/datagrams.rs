@@ -9,7 +9,7 @@ use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Datagrams, FlowSpec};
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, Probe, UDP_HEADER};
+use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, SenderMetrics, UDP_HEADER};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ struct Running {
     schedule: Schedule,
     /// Echo requests that have not been answered.
     asked: VecDeque<Filler>,
-    probe: Probe,
+    metrics: SenderMetrics,
 }
 
 impl DatagramFlow {
@@ -105,7 +105,7 @@ impl Flow for DatagramFlow {
         self.running = Some(Running {
             schedule: Schedule::new(self.kind, now, ends, stream(shared.seed.0, shared.seed.1, &purpose)),
             asked: VecDeque::new(),
-            probe: Probe::new(shared.trace && visit.reported),
+            metrics: SenderMetrics::new(shared.trace && visit.reported),
         });
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Flow for DatagramFlow {
             },
             connections: 0,
             handshake: None,
-            record: &mut running.probe.record(),
+            record: &mut running.metrics.stats(),
             path: PathOutcome::default(),
             pep: None,
             returned: Returned::default(),
@@ -143,7 +143,7 @@ impl Flow for DatagramFlow {
             Carrier::Echo => running.asked.push_back(filler),
             Carrier::EchoReply => {
                 progress.received(0, content, now);
-                running.probe.record().sample(now, now.since(filler.sent));
+                running.metrics.stats().sample(now, now.since(filler.sent));
             }
         }
     }
@@ -166,7 +166,7 @@ impl Flow for DatagramFlow {
                 Datagrams::Constant { .. } => Carrier::Udp,
                 Datagrams::Ping { .. } => Carrier::Echo,
             };
-            let mut record = running.probe.record();
+            let mut record = running.metrics.stats();
             record.packets_sent += 1;
             record.bytes_sent += u64::from(content);
             let position = record.bytes_sent as f64;

@@ -10,9 +10,9 @@ use crate::outcome::{PathOutcome, ReturnBytes};
 use crate::parcels::{Parcel, Parcels};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::congestion::{FastStart, PathNotes, Prepared};
+use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::memory::Holder;
-use bentpipe_quic::{Handshake, Remembered, StartTicket};
+use bentpipe_quic::{Handshake, PathLease, StartTicket};
 use bentpipe_tcp::http::{self, Exchange, Note, Opening};
 use bentpipe_tcp::{End, MakeController};
 use bentpipe_units::{Span, Time};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct TcpFlow {
     course: Course,
     stack: TcpStack,
-    controller: Prepared,
+    controller: ControllerFactory,
     lines: Lines,
     running: Option<Running>,
     /// A visit has left a TLS ticket with the client.
@@ -36,7 +36,7 @@ struct Running {
     /// When TLS was ready at the client.
     ready: Option<Time>,
     /// What the data's sender has to do with the memory of paths: one for each connection.
-    remembered: Vec<Remembered>,
+    remembered: Vec<PathLease>,
     tickets: Vec<StartTicket>,
     /// HTTP's own windows hold data back since then.
     blocked_since: Option<Time>,
@@ -57,7 +57,7 @@ impl TcpFlow {
     /// A flow that has not begun; `index` gives its addresses and random streams.
     pub fn new(spec: FlowSpec, stack: TcpStack, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Spec(format!("flow `{}`: {reason}", spec.name));
-        let controller = stack.congestion.prepare().map_err(|error| wrong(error.to_string()))?;
+        let controller = stack.congestion.factory().map_err(|error| wrong(error.to_string()))?;
         let lines = Lines::new(&stack, shared.last_node).map_err(wrong)?;
         Ok(Self {
             course: Course::new(spec, index),
@@ -73,12 +73,12 @@ impl TcpFlow {
     /// The controller of a connection that begins now, at the data's sender, and of the other end.
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
         let Self { running, controller, course, .. } = self;
-        let prepared = controller.clone();
-        let plain: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
+        let factory = controller.clone();
+        let plain: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
         let Some(running) = running else { return [plain.clone(), plain] };
         let Starting { hosts, peer, direction, .. } = &running.starting;
-        let mut notes: Option<PathNotes> = None;
-        if controller.keeps_notes() {
+        let mut notes: Option<ResumeHandle> = None;
+        if controller.resumes() {
             // One of a kind in the run: flow, visit, connection; QUIC flows use the lowest bit for the side.
             let holder =
                 Holder((course.index as u64) << 32 | u64::from(course.visit()) << 12 | (number as u64) << 1 | 1);
@@ -89,13 +89,13 @@ impl TcpFlow {
             }
         }
         // A client that sends knows nothing of other clients behind its address.
-        let wants_permit = *direction == Direction::Download && controller.wants_permit();
-        let ticket = wants_permit.then(|| hosts.gate.ticket(*peer));
+        let needs_start_slot = *direction == Direction::Download && controller.needs_start_slot();
+        let ticket = needs_start_slot.then(|| hosts.gate.ticket(*peer));
         running.tickets.extend(ticket.clone());
-        let prepared = controller.with_hints(course.hints.clone());
+        let factory = controller.with_path_changes(course.hints.clone());
         let sender: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
-            prepared.make(setup, fast, notes.clone())
+            factory.make(setup, fast, notes.clone())
         });
         match direction {
             Direction::Download => [plain, sender],
@@ -240,9 +240,9 @@ impl Flow for TcpFlow {
             // As with a server: a store that fails is no reason to end anything.
             let _ = remembered.settle(true);
         }
-        let known = running.remembered.first().map(|first| first.notes().knowledge()).unwrap_or_default();
-        let probe = self.lines.record();
-        let mut record = probe.record();
+        let known = running.remembered.first().map(|first| first.notes().resume_state()).unwrap_or_default();
+        let metrics = self.lines.record();
+        let mut record = metrics.stats();
         let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
         record.window_blocked += running.blocked + blocked_since;
         self.has_ticket |= running.ready.is_some();

@@ -5,7 +5,7 @@ use crate::error::SimError;
 use crate::flow::Flow;
 use crate::spec::MeshSpec;
 use bentpipe_orbit::{Guide, Node, Path};
-use bentpipe_quic::congestion::PathHint;
+use bentpipe_quic::congestion::PathChangeNotice;
 use bentpipe_units::{Rate, Span, Time};
 
 /// A guide that is ahead by the horizon of the hints.
@@ -47,12 +47,12 @@ impl Foresight {
                 if changes.routes && nodes(&before) != nodes(after) {
                     // Ways there and back are the same: links have the same delay either way.
                     let rtt = |path: &Option<Path>| path.as_ref().map(|path| path.delay * 2);
-                    flows[index].course().hints.announce(PathHint {
+                    flows[index].course().hints.announce(PathChangeNotice {
                         at,
                         rtt_before: rtt(&before),
                         rtt_after: rtt(after),
                         rate_after: after.as_ref().and_then(|path| self.rate(&path.nodes)),
-                        silence: self.silence(ends, at),
+                        outage: self.silence(ends, at),
                     });
                 }
             }

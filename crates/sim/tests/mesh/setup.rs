@@ -6,7 +6,7 @@ use bentpipe_orbit::{
     Constellation, Geodetic, Guide, IslPattern, Metric, Network, NetworkSpec, PhaseShift, Selection, Shell, Station,
     Step, revolutions_per_day,
 };
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
     Datagrams, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
@@ -181,7 +181,7 @@ pub fn quic() -> Stack {
     })
 }
 
-pub fn tcp(congestion: Recipe) -> Stack {
+pub fn tcp(congestion: CongestionConfig) -> Stack {
     let window = Bytes::from_mb(4);
     Stack::Tcp(Box::new(TcpStack {
         tcp: Default::default(),
