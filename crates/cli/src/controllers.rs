@@ -3,7 +3,7 @@
 use crate::table::{Align, Table};
 use crate::{USAGE, output};
 use bentpipe_congestion::Parameter;
-use bentpipe_congestion::catalogue::{CONTROLLERS, Part, RESUMPTIONS, STARTS};
+use bentpipe_congestion::catalogue::{CONTROLLERS, RESUMPTIONS, Registration, SLOW_STARTS};
 use bentpipe_lab::LabError;
 use serde_json::json;
 use std::fmt::Write;
@@ -37,13 +37,13 @@ const CHOICES: [Entry; 2] = [
 ];
 
 fn entries() -> Vec<Entry> {
-    fn of<T>(kind: &'static str, parts: &'static [Part<T>]) -> impl Iterator<Item = Entry> {
+    fn of<T>(kind: &'static str, parts: &'static [Registration<T>]) -> impl Iterator<Item = Entry> {
         parts.iter().map(move |part| {
-            let Part { name, about, source, parameters, .. } = part;
+            let Registration { name, about, source, parameters, .. } = part;
             Entry { kind, name, about, source, parameters }
         })
     }
-    let starts = CHOICES.into_iter().chain(of("start", STARTS));
+    let starts = CHOICES.into_iter().chain(of("start", SLOW_STARTS));
     of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
 }
 
@@ -121,13 +121,13 @@ fn detail(entry: &Entry, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_congestion::{ControllerName, ResumeName, StartName};
+    use bentpipe_congestion::{ControllerName, ResumeName, SlowStartName};
 
     #[test]
     fn every_name_that_scenarios_may_use_is_listed_once_and_as_what_it_is() {
         let names = |kind| entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect();
         let listed: [Vec<&str>; 3] = ["controller", "start", "resume"].map(names);
-        assert_eq!(listed, [ControllerName::all(), StartName::all(), ResumeName::all()]);
+        assert_eq!(listed, [ControllerName::all(), SlowStartName::all(), ResumeName::all()]);
         let mut all: Vec<&str> = listed.concat();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "one name for two things: {all:?}");

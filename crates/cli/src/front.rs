@@ -4,7 +4,7 @@ use crate::args::{Front, LogStyle};
 use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store, raise_descriptor_limit};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -72,8 +72,12 @@ async fn serve(
     if let Some(file) = &args.save_cert {
         std::fs::write(file, certificate.pem()).map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
     }
-    let congestion =
-        Recipe { controller: args.congestion, start: args.start, resume: args.resume, ..Recipe::default() };
+    let congestion = CongestionConfig {
+        controller: args.congestion,
+        slow_start: args.start,
+        resume: args.resume,
+        ..CongestionConfig::default()
+    };
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
     builder = builder.error_log(Box::new(std::io::stderr()));
     if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only) {

@@ -7,7 +7,7 @@ use bentpipe_lab::LabError;
 use bentpipe_lab::profiles::profile;
 use bentpipe_net::pep::{Config, Credentials, Entrance, Limits, Pep, SatelliteSide, Secret, Way, rules};
 use bentpipe_net::{check_descriptors, raise_descriptor_limit};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -127,7 +127,8 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
         if let Some(name) = &args.congestion {
-            config.carrier = Recipe { controller: name.parse().map_err(usage)?, ..Recipe::default() };
+            config.carrier =
+                CongestionConfig { controller: name.parse().map_err(usage)?, ..CongestionConfig::default() };
         }
     } else {
         config.congestion.clone_from(&args.congestion);

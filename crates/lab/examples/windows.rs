@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 /// Rates below this carry 10 MB only: 100 MB would take minutes and show nothing else.
 const FAST: Rate = Rate::from_mbps(40);
 /// Variants by name, as keys.
-const STARTS: [(&str, &str); 4] = [
+const SLOW_STARTS: [(&str, &str); 4] = [
     ("standard", "start = \"standard\""),
     ("auto", "start = \"auto\""),
     ("careful", "start = \"standard\"\nresume = \"careful\""),
@@ -70,7 +70,7 @@ fn study(options: &Options) -> Result<(), String> {
             if !wanted || (size == 100 && rate < FAST) {
                 continue;
             }
-            for (start, keys) in STARTS {
+            for (start, keys) in SLOW_STARTS {
                 for first in ["1.25 MB", "64 kB"] {
                     let text = scenario(&profile.name, size, keys, first, options);
                     let plan = Plan::parse("windows", &text, Path::new("."), &Changes::default())

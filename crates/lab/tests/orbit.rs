@@ -4,7 +4,7 @@
 
 use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
 use bentpipe_orbit::{RouteUpdates, SatelliteSelection};
-use bentpipe_quic::congestion::recipe::HintUse;
+use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_sim::{HandoverLoss, RunSpec, Stack};
 use bentpipe_units::{Rate, Span};
 use std::num::NonZeroUsize;
@@ -75,8 +75,8 @@ fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
     // Great circles on a sphere: 563 km and 12,199 km; the ellipsoid differs by up to 0.5 %.
     let km: Vec<u64> = recipes.iter().map(|recipe| recipe.distance_m.unwrap() / 1000).collect();
     assert!(km[0].abs_diff(563) < 10 && km[1].abs_diff(12_199) < 61, "{km:?}");
-    assert_eq!(recipes[0].hints, HintUse { drain: true, ..HintUse::default() });
-    assert_eq!(recipes[1].hints, HintUse::default());
+    assert_eq!(recipes[0].path_change, PathChangeResponse { pre_drain: true, ..PathChangeResponse::default() });
+    assert_eq!(recipes[1].path_change, PathChangeResponse::default());
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::endpoint::Task;
 use crate::settings::CreditRule;
 use crate::stream::aside::Aside;
 use crate::token::Tokens;
-use bentpipe_congestion::Saved;
-use bentpipe_congestion::resume::Knowledge;
+use bentpipe_congestion::SavedParameters;
+use bentpipe_congestion::resume::ResumeState;
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, Dir, Event, PathId, StreamEvent, StreamId, VarInt, WriteError};
@@ -55,7 +55,7 @@ pub(crate) struct State {
     /// Waiters for the next turn in the connection's life: the handshake is complete, or it has ended.
     turning: Vec<Waker>,
     /// What is known of the path, where the connection has notes of it.
-    knowledge: Knowledge,
+    resume_state: ResumeState,
     /// Who waits for more.
     learning: Option<Waker>,
     /// What this side does with path tokens, and whether the peer's stream of them was seen.
@@ -120,7 +120,7 @@ impl Conn {
             validated: false,
             validation: Vec::new(),
             turning: Vec::new(),
-            knowledge: Knowledge::default(),
+            resume_state: ResumeState::default(),
             learning: None,
             tokens: None,
             arrivals: Arrivals::default(),
@@ -179,7 +179,7 @@ impl Conn {
 
     /// What arrived in the best round trip so far, the receiver's view of what the path carries: see
     /// [`crate::Endpoint::handle_datagram`]. None before a round trip has passed.
-    pub fn received_view(&self) -> Option<Saved> {
+    pub fn received_view(&self) -> Option<SavedParameters> {
         self.lock().arrivals.best()
     }
 
@@ -266,14 +266,14 @@ impl Conn {
     /// Waits until what is known of the path is something that `wanted` wants. One task at a time.
     pub(crate) fn poll_knowledge<T>(
         &self,
-        wanted: impl Fn(&Knowledge) -> Option<T>,
+        wanted: impl Fn(&ResumeState) -> Option<T>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, ConnectionError>> {
         let mut state = self.lock();
         if let Some(error) = &state.closed {
             return Poll::Ready(Err(error.clone()));
         }
-        match wanted(&state.knowledge) {
+        match wanted(&state.resume_state) {
             Some(found) => Poll::Ready(Ok(found)),
             None => {
                 state.learning = Some(cx.waker().clone());
@@ -648,9 +648,9 @@ impl State {
     }
 
     /// What is known of the path now.
-    pub fn learn(&mut self, knowledge: Knowledge) {
-        if self.knowledge != knowledge {
-            self.knowledge = knowledge;
+    pub fn learn(&mut self, resume_state: ResumeState) {
+        if self.resume_state != resume_state {
+            self.resume_state = resume_state;
             self.learning.take().into_iter().for_each(Waker::wake);
         }
     }

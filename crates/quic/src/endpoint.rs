@@ -8,10 +8,10 @@ use crate::credit::CreditReport;
 use crate::gate::StartTicket;
 use crate::packets::Watch;
 use crate::qlog::QlogSink;
-use crate::remember::Remembered;
+use crate::remember::PathLease;
 use crate::token::{Tokens, attend};
 use crate::wake::{Outside, Woken};
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use futures_util::stream::{FuturesUnordered, Stream};
@@ -70,9 +70,9 @@ pub type PanicHandler = Box<dyn FnMut(Option<SocketAddr>, &str) + Send>;
 #[derive(Default)]
 pub struct Attached {
     /// Watches the connection's sender, where its transport configuration carries the same probe.
-    pub probe: Option<Probe>,
+    pub metrics: Option<SenderMetrics>,
     /// What its controller has to do with the memory of paths, where its transport configuration carries the same notes.
-    pub remembered: Option<Remembered>,
+    pub remembered: Option<PathLease>,
     /// Where that writes its events, where its transport configuration writes there, too.
     pub qlog: Option<QlogSink>,
     /// Its part in the exchange of path tokens. HTTP/3 over the connection then keeps their streams to itself; other
@@ -431,8 +431,8 @@ impl Endpoint {
             }
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
-            if let Some(knowledge) = entry.attached.tokens.as_ref().and_then(Tokens::knowledge) {
-                state.learn(knowledge);
+            if let Some(resume_state) = entry.attached.tokens.as_ref().and_then(Tokens::resume_state) {
+                state.learn(resume_state);
             }
             if !state.spawned.is_empty() {
                 let spawned = std::mem::take(&mut state.spawned);
@@ -507,8 +507,8 @@ impl Endpoint {
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);
-            if let Some(probe) = &entry.attached.probe {
-                probe.writers_blocked(blocked, now);
+            if let Some(metrics) = &entry.attached.metrics {
+                metrics.on_writers_blocked(blocked, now);
             }
             if entry.timeout != timeout {
                 if let Some(old) = entry.timeout {

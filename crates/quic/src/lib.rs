@@ -6,7 +6,7 @@
 //! - [`Endpoint`] holds connections and runs their applications;
 //! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
-//! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
+//! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`SenderMetrics`] watches a sender there;
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
 //! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`Account`] counts what did;
@@ -45,7 +45,7 @@ pub use crate::endpoint::{
     Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit, panic_message,
 };
 pub use crate::gate::{StartGate, StartTicket};
-pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
+pub use crate::remember::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::settings::{
     CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
     StockController, UDP_HEADER,
@@ -56,6 +56,6 @@ pub use crate::stream::{
 };
 /// Congestion control, for the types that stand in this crate's interface.
 pub use bentpipe_congestion as congestion;
-pub use bentpipe_congestion::{Probe, Record, SenderSeries};
+pub use bentpipe_congestion::{SenderMetrics, SenderSeries, SenderStats};
 /// The stack underneath, for the types that stand in this crate's interface.
 pub use noq_proto;

@@ -6,7 +6,9 @@ use bentpipe_quic::noq_proto::congestion::CubicConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings, Task};
+use bentpipe_quic::{
+    Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics, Settings, Task,
+};
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
 use proptest::prelude::*;
@@ -123,7 +125,7 @@ fn ask(
     pair: &mut Pair,
     config: ClientConfig,
     question: Vec<u8>,
-    probe: Option<Probe>,
+    metrics: Option<SenderMetrics>,
 ) -> (Conn, Arc<Mutex<Option<Vec<u8>>>>) {
     let answer = Arc::new(Mutex::new(None));
     let answered = answer.clone();
@@ -134,7 +136,7 @@ fn ask(
             config,
             SERVER.into(),
             "server.test",
-            Attached { probe, ..Attached::default() },
+            Attached { metrics, ..Attached::default() },
             move |conn| {
                 Box::pin(async move {
                     let Ok(mut stream) = RawStream::open(&conn).await else { return };

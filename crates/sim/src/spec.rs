@@ -2,7 +2,7 @@
 
 use bentpipe_link::DirectionModel;
 use bentpipe_orbit::{Network, RouteUpdates};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -209,7 +209,7 @@ impl Stack {
     }
 
     /// Congestion control of the data's sender; `None` if there is none.
-    pub fn congestion(&self) -> Option<&Recipe> {
+    pub fn congestion(&self) -> Option<&CongestionConfig> {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
@@ -235,7 +235,7 @@ pub struct TcpStack {
     /// Settings of both endpoints.
     pub tcp: tcp::Settings,
     /// Congestion control of both senders.
-    pub congestion: Recipe,
+    pub congestion: CongestionConfig,
     /// The protocol above TCP.
     pub http: tcp::http::Settings,
     /// A proxy on the path.
@@ -253,9 +253,9 @@ pub struct PepSpec {
     pub gateway: bool,
     /// Congestion control across the hop towards the client. Other connections of proxies use CUBIC
     /// with slow start.
-    pub to_client: Recipe,
+    pub to_client: CongestionConfig,
     /// Congestion control across the hop towards the server.
-    pub to_server: Recipe,
+    pub to_server: CongestionConfig,
     /// Initial window across the hop, in segments.
     pub initial_window: u32,
     /// ACK policy of the proxy.

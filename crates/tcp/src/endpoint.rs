@@ -5,13 +5,13 @@ use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
 use crate::settings::Settings;
 use bentpipe_congestion as cc;
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
 /// Makes the congestion controller of a new connection.
-pub type MakeController = Arc<dyn Fn(&cc::Setup) -> Box<dyn cc::Controller> + Send + Sync>;
+pub type MakeController = Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// A segment to put on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ struct Syn {
 pub struct Endpoint {
     settings: Arc<Settings>,
     make: MakeController,
-    probe: Option<Probe>,
+    metrics: Option<SenderMetrics>,
     state: State,
     syn: Syn,
     sender: Option<Box<Sender>>,
@@ -121,21 +121,21 @@ impl std::fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// The active opener; its SYN is sent at the first poll. `probe` records the sender's state.
-    pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
-        let mut endpoint = Self::listen(now, settings, make, probe);
+    pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, metrics: Option<SenderMetrics>) -> Self {
+        let mut endpoint = Self::listen(now, settings, make, metrics);
         endpoint.state = State::SynSent;
         endpoint.syn.wanted = true;
         endpoint
     }
 
     /// The passive opener, which answers the first SYN it receives.
-    pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
+    pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, metrics: Option<SenderMetrics>) -> Self {
         let receiver = Receiver::new(&settings);
         let ecn = settings.ecn;
         Self {
             settings,
             make,
-            probe,
+            metrics,
             state: State::Listen,
             syn: Syn::default(),
             sender: None,
@@ -377,7 +377,7 @@ impl Endpoint {
             (self.syn.sent == 1).then(|| now.since(self.syn.sent_at))
         };
         let opening = Opening { rtt, window: segment.window, seq: segment.seq, ecn: self.ecn };
-        self.sender = Some(Box::new(Sender::new(now, &self.settings, &self.make, self.probe.take(), &opening)));
+        self.sender = Some(Box::new(Sender::new(now, &self.settings, &self.make, self.metrics.take(), &opening)));
         self.receiver.open(now);
         if let Some(rtt) = rtt {
             self.receiver.on_rtt(rtt);

@@ -2,7 +2,7 @@
 
 use super::values::{at_least_one, some_time};
 use bentpipe_net::{LogFormat, Qlog};
-use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
+use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
@@ -107,7 +107,7 @@ pub struct Front {
     pub congestion: ControllerName,
     /// How connections over QUIC start
     #[arg(long, value_name = "NAME", default_value_t)]
-    pub start: StartName,
+    pub start: SlowStartName,
     /// What is done with a remembered path
     #[arg(long, value_name = "none|careful|jump", default_value = "careful")]
     pub resume: ResumeName,

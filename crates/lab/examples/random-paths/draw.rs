@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Sizes of the downloads, bytes.
 pub const SIZES: [u64; 5] = [100_000, 1_000_000, 2_000_000, 10_000_000, 100_000_000];
 /// The variants, in the scenario's order.
-pub const STARTS: [&str; 2] = ["standard", "auto"];
+pub const SLOW_STARTS: [&str; 2] = ["standard", "auto"];
 /// Virtual seconds after which a download is given up.
 pub const LIMIT_S: u64 = 120;
 
@@ -92,7 +92,7 @@ download = "1 MB"
 traces = "all"
 "#
         );
-        for start in STARTS {
+        for start in SLOW_STARTS {
             let _ = write!(text, "\n[[variant]]\nname = \"{start}\"\nstart = \"{start}\"\n");
         }
         text

@@ -7,8 +7,8 @@ use crate::profiles::queue_bytes;
 use crate::scenario::{
     ConnectionWindow, Direction, Flow, ProgramSection, Scenario, Spoken, Transport, VisitSection, Window, Workload,
 };
-use bentpipe_quic::congestion::recipe::HintUse;
-use bentpipe_quic::congestion::{Recipe, ResumeName};
+use bentpipe_quic::congestion::PathChangeResponse;
+use bentpipe_quic::congestion::{CongestionConfig, ResumeName};
 use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Object, ProgramStack, Stack, Visit};
 use bentpipe_tcp::http::page;
@@ -72,8 +72,8 @@ pub(super) fn flow(
         }
     };
     let ends = path.orbit.as_ref().and_then(|orbit| orbit.ends(name));
-    if let Some(recipe) = recipe_mut(&mut stack) {
-        recipe.distance_m = ends.map(|ends| ends.distance_m as u64);
+    if let Some(congestion) = congestion_mut(&mut stack) {
+        congestion.distance_m = ends.map(|ends| ends.distance_m as u64);
     }
     Ok(FlowSpec {
         ends: own.and_then(|own| crossed(own, path)).or(ends.map(|ends| ends.stations)),
@@ -87,7 +87,7 @@ pub(super) fn flow(
 }
 
 /// The recipe of the data's sender, where something controls congestion.
-fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
+fn congestion_mut(stack: &mut Stack) -> Option<&mut CongestionConfig> {
     match stack {
         Stack::Quic(settings) => Some(&mut settings.congestion),
         Stack::Tcp(stack) => Some(&mut stack.congestion),
@@ -165,14 +165,14 @@ impl Sizes {
 }
 
 /// Controller, start and resumption that `keys` ask for.
-pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
-    Recipe {
+pub(super) fn congestion(keys: &Transport, sizes: Sizes, mtu: Bytes) -> CongestionConfig {
+    CongestionConfig {
         controller: keys.congestion.unwrap_or_default(),
-        start: keys.start.unwrap_or_default(),
+        slow_start: keys.start.unwrap_or_default(),
         resume: keys.resume.unwrap_or_default(),
         parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
         distance_m: None,
-        hints: keys.hints.map(HintUse::from).unwrap_or_default(),
+        path_change: keys.hints.map(PathChangeResponse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
     }
 }
@@ -243,7 +243,7 @@ fn settings(
         connection_window = connection_window.mul_f64(1.5);
     }
     Ok(Settings {
-        congestion: recipe(keys, sizes, mtu),
+        congestion: congestion(keys, sizes, mtu),
         resume_via: keys.resume_via.unwrap_or_default(),
         http,
         pacing: keys.pacing.unwrap_or(true),

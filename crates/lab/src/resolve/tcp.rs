@@ -1,11 +1,11 @@
 //! TCP endpoints of a scenario, and the proxy on their way.
 
-use super::flow::{Sizes, initial_window, recipe, stream_windows};
+use super::flow::{Sizes, congestion, initial_window, stream_windows};
 use super::path::Resolved;
 use crate::error::Problem;
 use crate::profiles::idle_delay;
 use crate::scenario::{PepMode, PepSection, Scenario, Transport, Window};
-use bentpipe_quic::congestion::{Recipe, StartName};
+use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_quic::{AckRule, ResumeVia};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
@@ -62,7 +62,7 @@ pub(super) fn tcp(
     let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
     let http = http::Settings { version, connections, stream_window, connection_window };
     let pep = pep(keys, path, scenario, sizes, connections.min(objects.max(1)))?;
-    Ok(TcpStack { tcp, congestion: recipe(keys, sizes, mtu), http, pep })
+    Ok(TcpStack { tcp, congestion: congestion(keys, sizes, mtu), http, pep })
 }
 
 fn segment(mtu: Bytes) -> u32 {
@@ -161,7 +161,7 @@ fn pep(
 }
 
 /// The controller on the proxy's hop, told the hop's `rate` where it is one that wants to know it.
-fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize) -> Recipe {
+fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize) -> CongestionConfig {
     let controller = section.congestion.unwrap_or_else(|| FIXED_RATE.parse().unwrap_or_default());
     let mut parameters = section.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default();
     if controller.as_str() == FIXED_RATE {
@@ -171,6 +171,6 @@ fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize)
         fixed.entry("mbps".to_owned()).or_insert((payload / sharing as f64).clamp(0.001, 100_000.0));
         fixed.entry("rtt_ms".to_owned()).or_insert(rtt.as_millis_f64().clamp(0.1, 60_000.0));
     }
-    let start = section.start.unwrap_or(StartName::STANDARD);
-    Recipe { controller, start, parameters, ..Recipe::default() }
+    let start = section.start.unwrap_or(SlowStartName::STANDARD);
+    CongestionConfig { controller, slow_start: start, parameters, ..CongestionConfig::default() }
 }

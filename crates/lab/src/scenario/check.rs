@@ -8,8 +8,8 @@ use crate::results::METRICS;
 use crate::return_path::LayerMetric;
 use crate::scenario::document::{Axis, plain_text};
 use bentpipe_quic::Handshake;
-use bentpipe_quic::congestion::Recipe;
-use bentpipe_quic::congestion::recipe::Parameters;
+use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
 use std::ops::Range;
@@ -364,8 +364,8 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
 /// Parameters of parts that exist, in their ranges.
 fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
     let Some(given) = given else { return Ok(()) };
-    let recipe = Recipe { parameters: given.get_ref().clone(), ..Recipe::default() };
-    recipe.prepare().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
+    let congestion = CongestionConfig { parameters: given.get_ref().clone(), ..CongestionConfig::default() };
+    congestion.factory().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
 }
 
 /// The names of all variants; one unnamed variant is called `default`.

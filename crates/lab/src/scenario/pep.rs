@@ -2,8 +2,8 @@
 
 use super::Window;
 use bentpipe_quic::AckRule;
-use bentpipe_quic::congestion::recipe::Parameters;
-use bentpipe_quic::congestion::{ControllerName, StartName};
+use bentpipe_quic::congestion::config::Parameters;
+use bentpipe_quic::congestion::{ControllerName, SlowStartName};
 use bentpipe_sim::FailureMode;
 use bentpipe_units::Span;
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ pub struct PepSection {
     /// The controller on the segment that crosses the hop; `fixed-rate` where left out, at the hop's rate, which an operator knows.
     pub congestion: Option<ControllerName>,
     /// How that controller starts; `standard` where left out.
-    pub start: Option<StartName>,
+    pub start: Option<SlowStartName>,
     /// Its parameters.
     #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
     pub parameters: Option<Spanned<Parameters>>,

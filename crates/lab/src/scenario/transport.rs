@@ -1,7 +1,8 @@
 //! The keys that say how a flow is transported, shared by `[defaults]`, `[[variant]]` and `[[flow]]`.
 
 use crate::error::Problem;
-use bentpipe_quic::congestion::recipe::{HintUse, Parameters};
+use bentpipe_quic::congestion::PathChangeResponse;
+use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::{AckBy, AckRule, Http};
 use bentpipe_tcp::http::Version;
 use schemars::JsonSchema;
@@ -39,10 +40,10 @@ macro_rules! keys {
             pub congestion: Option<bentpipe_quic::congestion::ControllerName>,
             /// How the controller starts: `auto` (the best there is where it is safe), `standard`, or another of those that
             /// `bentpipe controllers` lists.
-            pub start: Option<bentpipe_quic::congestion::StartName>,
+            pub start: Option<bentpipe_quic::congestion::SlowStartName>,
             /// Parameters of controllers, starts and resumption by part and name; `bentpipe controllers` lists them.
             #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
-            pub parameters: Option<serde_spanned::Spanned<bentpipe_quic::congestion::recipe::Parameters>>,
+            pub parameters: Option<serde_spanned::Spanned<bentpipe_quic::congestion::config::Parameters>>,
             /// What the sender does with announced changes of an orbit's path, where `path.orbit.hints` announces them: `none`; `reset`, its smallest
             /// round trip begins anew; `hold`, losses of a round trip are not taken for congestion; `drain`, it slows before; `all`.
             pub hints: Option<$crate::scenario::Hints>,
@@ -283,13 +284,13 @@ pub enum Hints {
     All,
 }
 
-impl From<Hints> for HintUse {
+impl From<Hints> for PathChangeResponse {
     fn from(hints: Hints) -> Self {
         let all = hints == Hints::All;
         Self {
-            reset: all || hints == Hints::Reset,
-            hold: all || hints == Hints::Hold,
-            drain: all || hints == Hints::Drain,
+            shift_rtt: all || hints == Hints::Reset,
+            suppress_loss: all || hints == Hints::Hold,
+            pre_drain: all || hints == Hints::Drain,
         }
     }
 }

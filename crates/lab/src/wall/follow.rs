@@ -74,8 +74,11 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
     if settings.http != Http::H3 {
         return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
     }
-    let recipe = &settings.congestion;
-    if !recipe.parameters.is_empty() || recipe.max_window.is_some() || recipe.hints != Default::default() {
+    let congestion = &settings.congestion;
+    if !congestion.parameters.is_empty()
+        || congestion.max_window.is_some()
+        || congestion.path_change != Default::default()
+    {
         return refuse("parameters`, `max_window` or `hints", "`bentpipe serve` takes none", "none");
     }
     let mut later = flow.visits.iter().skip(1);
@@ -110,8 +113,8 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     if flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
         return refuse("handshake", "the kernel's TCP opens connections without data", "handshake = \"1rtt\"");
     }
-    let (recipe, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
-    let name = recipe.controller.as_str();
+    let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
+    let name = congestion.controller.as_str();
     if !CONTROLLERS.iter().any(|(ours, _)| *ours == name) {
         return refuse(
             "congestion",
@@ -119,17 +122,17 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             "newreno (its reno), cubic, bbr1 (its bbr)",
         );
     }
-    let start = recipe.start.as_str();
+    let start = congestion.slow_start.as_str();
     // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that; its others by the first loss.
     let starts: &[&str] = if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
         let allowed = starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
         return refuse("start", &format!("the kernel's {name} does not start with `{start}`"), &allowed);
     }
-    if recipe.resume != Default::default() {
+    if congestion.resume != Default::default() {
         return refuse("resume", "the kernel's TCP resumes nothing", "resume = \"none\"");
     }
-    let parameters = recipe.parameters.iter();
+    let parameters = congestion.parameters.iter();
     for (part, key, value) in parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
     {
         if !PARAMETERS.contains(&(part, key, value)) {
@@ -137,14 +140,14 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             return refuse("parameters", &why, "cubic.first_growth = 0.05, which is as the kernel has it");
         }
     }
-    if recipe.max_window.is_some() {
+    if congestion.max_window.is_some() {
         return refuse(
             "max_window",
             "the kernel has no such limit",
             "nothing; `send_window` limits what is unacknowledged",
         );
     }
-    if recipe.hints != Default::default() {
+    if congestion.path_change != Default::default() {
         return refuse("hints", "the kernel's TCP listens to none", "hints = \"none\"");
     }
     if tcp.initial_window != default.initial_window {

@@ -6,7 +6,7 @@ use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
 use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::{FastStart, Recipe};
+use bentpipe_quic::congestion::{CongestionConfig, FastStart};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::packets::Watch;
 use bentpipe_quic::token::{ClientWindows, Tokens};
@@ -175,7 +175,7 @@ impl Connection {
             connection_window: WINDOW,
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
-            congestion: Recipe::default(),
+            congestion: CongestionConfig::default(),
             ..Settings::default()
         };
         let mut transport = settings.transport().map_err(|error| fail(error.to_string()))?;

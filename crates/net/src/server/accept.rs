@@ -81,8 +81,8 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     transport.max_concurrent_bidi_streams(VarInt::from_u32(shared.door.limits().requests));
     // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
     transport.max_concurrent_uni_streams(VarInt::from_u32(8));
-    let Begun { factory, probe, notes, remembered, starting } = shared.resumption.begin(remote.ip().to_canonical());
-    let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
+    let Begun { factory, metrics, notes, remembered, starting } = shared.resumption.begin(remote.ip().to_canonical());
+    let saved = notes.as_ref().and_then(|notes| notes.resume_state().offered);
     settings.ask(&mut transport, saved.as_ref());
     let tokens = notes.as_ref().map(|notes| Tokens::server(&shared.tokens, notes.clone()));
     transport.congestion_controller_factory(factory);
@@ -92,7 +92,7 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     }
     let mut config = ServerConfig::clone(&shared.config);
     config.transport_config(Arc::new(transport));
-    let attached = Attached { probe: Some(probe), remembered, qlog, tokens, starting, ..Attached::default() };
+    let attached = Attached { metrics: Some(metrics), remembered, qlog, tokens, starting, ..Attached::default() };
     let shared = shared.clone();
     let app = Box::new(move |conn| Box::pin(super::h3::serve(conn, shared, pass, notes)) as Task);
     Some(Accept { config: Arc::new(config), attached, app })

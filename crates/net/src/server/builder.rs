@@ -18,7 +18,7 @@ use crate::resumption::{Resumption, ResumptionError, careful};
 use crate::scrape;
 use crate::socket::Socket;
 use crate::write_behind::WriteBehind;
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
@@ -105,7 +105,7 @@ pub struct ServerBuilder {
     limits: Limits,
     store: Option<PathBuf>,
     remembers: bool,
-    congestion: Recipe,
+    congestion: CongestionConfig,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
     errors: Option<Box<dyn Write + Send>>,
     qlog: Option<Qlog>,
@@ -182,7 +182,7 @@ impl ServerBuilder {
 
     /// Congestion control, instead of CUBIC with the automatic start and Careful Resume.
     #[must_use]
-    pub fn congestion(mut self, congestion: Recipe) -> Self {
+    pub fn congestion(mut self, congestion: CongestionConfig) -> Self {
         self.congestion = congestion;
         self
     }
@@ -347,7 +347,7 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
 /// What is remembered of paths: here, and by clients in tokens, whose keys end with the program.
 fn path_memory(
     store: Option<&Path>,
-    congestion: Recipe,
+    congestion: CongestionConfig,
     clock: &WallClock,
 ) -> Result<(Resumption, TokenServer), ServerError> {
     let (limits, epoch) = (memory::Limits::default(), clock.epoch());

@@ -5,7 +5,7 @@ use super::reply::{Origin, Reply};
 use super::upstream::{Asker, Piece, Relay, Upload, announced, expects_continue};
 use super::{Served, Shared};
 use crate::path_report::{PathReport, takes_trailers};
-use bentpipe_quic::congestion::PathNotes;
+use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
@@ -35,7 +35,7 @@ const TAKEN: u64 = 256 * 1024;
 const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<PathNotes>) {
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<ResumeHandle>) {
     conn.batch_writes(UNREAD_BUFFER);
     shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
@@ -110,7 +110,7 @@ async fn request(
     mut resolver: Box<RequestResolver<Http3, Bytes>>,
     shared: Arc<Shared>,
     client: IpAddr,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
 ) {
     let limit = shared.door.limits().header_time;
     let Some(first) = within(limit, poll_fn(|cx| resolver.frame_stream.poll_next(cx))).await else {
@@ -135,7 +135,7 @@ async fn exchange(
     resolving: impl Future<Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>>,
     shared: Arc<Shared>,
     client: IpAddr,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
 ) {
     // A header that breaks a limit is answered by the library itself (431, RFC 6585 §5), which does not finish the stream.
     let refusal = conn.finish_when_dropped(id);
@@ -160,7 +160,7 @@ async fn respond(
     stream: RequestStream<BidiStream, Bytes>,
     shared: &Arc<Shared>,
     client: IpAddr,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
 ) {
     let limits = *shared.door.limits();
     let (mut stream, mut content) = stream.split();
@@ -267,7 +267,7 @@ async fn send(
     conn: &Conn,
     stream: &mut RequestStream<SendStream, Bytes>,
     Reply { mut head, mut content }: Reply,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
     sending: &mut Sending,
     served: &mut Served,
 ) -> Result<(), Option<Code>> {
