@@ -47,21 +47,40 @@ pub fn all() -> &'static [(&'static str, Geodetic)] {
     &TABLE
 }
 
-/// The place called `name`; case, accents and hyphens do not count.
+/// The place called `name`: a city, whatever its case, accents and hyphens, or `LATITUDE,LONGITUDE` in
+/// degrees north and east.
 ///
 /// # Errors
-/// A name that is not in the table, with the nearest ones.
+/// A name that is not in the table, with the nearest ones; coordinates that are out of range.
 pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
+    if let Some(place) = coordinates(name) {
+        return place;
+    }
     let wanted = fold(name);
     let wanted = ALSO.iter().find(|(also, _)| *also == wanted).map_or(wanted, |(_, known)| fold(known));
     all().iter().find(|(known, _)| fold(known) == wanted).map(|(_, place)| *place).ok_or_else(|| OrbitError::Unknown {
         what: "place",
         name: name.to_owned(),
         help: format!(
-            "{}; or give latitude and longitude",
+            "{}; or coordinates such as 51.5,-0.1",
             crate::nearest::help(name, all().iter().map(|(known, _)| *known))
         ),
     })
+}
+
+/// The place at `LATITUDE,LONGITUDE`; `None` if `text` is not of this form.
+fn coordinates(text: &str) -> Option<Result<Geodetic, OrbitError>> {
+    let (latitude, longitude) = text.split_once(',')?;
+    let (latitude_deg, longitude_deg) = (latitude.trim().parse().ok()?, longitude.trim().parse().ok()?);
+    let in_range = |degrees: f64, largest: f64| (-largest..=largest).contains(&degrees);
+    if in_range(latitude_deg, 90.0) && in_range(longitude_deg, 180.0) {
+        return Some(Ok(Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 }));
+    }
+    Some(Err(OrbitError::Value {
+        what: "coordinates".to_owned(),
+        value: format!("`{text}`"),
+        allowed: "latitude -90 to 90, longitude -180 to 180".to_owned(),
+    }))
 }
 
 /// A name without what does not count: lower case, plain letters, single spaces for hyphens, dots gone.
@@ -108,6 +127,18 @@ fn plain(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_can_be_coordinates_in_range() {
+        let place = find("51.5,-0.1").unwrap();
+        assert_eq!((place.latitude_deg, place.longitude_deg), (51.5, -0.1));
+        assert_eq!(find(" -33.9 , 151.2 ").unwrap().longitude_deg, 151.2);
+        for wrong in ["91,0", "0,181", "NaN,0"] {
+            let error = find(wrong).unwrap_err().to_string();
+            assert!(error.contains(wrong) && error.contains("-90 to 90"), "{error}");
+        }
+        assert!(find("51.5").is_err() && find("a,b").is_err());
+    }
     use std::collections::BTreeSet;
 
     #[test]

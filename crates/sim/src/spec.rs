@@ -74,14 +74,16 @@ pub struct MeshSpec {
 /// Which packets a station loses when it turns to another satellite. All others go on from where they are: what a satellite
 /// can no longer hand to the station is sent on to the satellite that can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum HandoverLoss {
     /// None.
     #[default]
+    #[serde(rename = "none")]
     Nothing,
     /// Those that wait at the old satellite, and at the station, for the link that ends.
     Queued,
     /// Those and what is in the air on that link.
+    #[serde(rename = "in-flight")]
     Flying,
 }
 
@@ -278,5 +280,6 @@ pub enum FailureManner {
     #[default]
     Reset,
     /// They vanish.
+    #[serde(rename = "blackhole")]
     Silence,
 }

@@ -18,6 +18,7 @@ pub struct AcmConfig {
     /// What it chooses from.
     pub modcods: ModcodTable,
     /// Es/N0 at the receiver without any fade.
+    #[serde(rename = "clear_sky_esn0")]
     pub clear_sky: Decibels,
     /// How much more than a MODCOD needs must be there for it to be chosen; "0.5 dB" unless told.
     #[serde(default = "margin")]
@@ -67,6 +68,7 @@ pub struct FadePoint {
     /// When, since the run began.
     pub at: Span,
     /// Attenuation in dB; zero or more.
+    #[serde(rename = "attenuation_db")]
     pub db: f64,
 }
 
@@ -108,7 +110,7 @@ impl FadeConfig {
                 check_starts("fade", points.iter().map(|point| point.at), None)?;
                 match points.iter().find(|point| !(0.0..=300.0).contains(&point.db)) {
                     Some(point) => {
-                        let value = format!("db = {}", point.db);
+                        let value = format!("attenuation_db = {}", point.db);
                         Err(ConfigError::refused(value, "is no attenuation", "0 to 300"))
                     }
                     None => Ok(()),
@@ -143,7 +145,7 @@ impl AcmConfig {
         let least = robust.threshold + self.margin.get();
         if self.clear_sky.get() < least {
             let problem = format!("is not enough for {}, the most robust MODCOD, and the margin", robust.name);
-            let value = format!("clear_sky = {}", self.clear_sky);
+            let value = format!("clear_sky_esn0 = {}", self.clear_sky);
             return Err(ConfigError::refused(value, problem, format!("{least} dB or more")));
         }
         self.fade.check()?;
@@ -156,7 +158,7 @@ impl AcmConfig {
 }
 
 impl Written for FadeConfig {
-    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", db = 0 }, …] or an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
+    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", attenuation_db = 0 }, …] or an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
     type Table = FadeEvent;
     type List = Vec<FadePoint>;
 

@@ -76,7 +76,7 @@ pub(super) struct Table {
     fca: Option<bool>,
     /// Time between two occasions on which a terminal may ask; "1 s" unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sync: Option<Span>,
+    request_interval: Option<Span>,
     /// From terminal to controller; "250 ms" unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_delay: Option<Span>,
@@ -85,8 +85,8 @@ pub(super) struct Table {
     processing: Option<Span>,
     /// From controller to terminal; "250 ms" unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    plan_delay: Option<Span>,
-    /// A rate that is not asked for again ends after this long; `sync` and a frame more unless told.
+    tbtp_delay: Option<Span>,
+    /// A rate that is not asked for again ends after this long; `request_interval` and a frame more unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
     /// The time within which a request for a rate means to empty the queue; the frames that asking takes unless told.
@@ -130,13 +130,15 @@ impl Dama {
             Err(ConfigError::refused(format!("{key} = {value}"), problem, allowed))
         };
         for (key, span) in
-            [("request_delay", self.request_delay), ("processing", self.processing), ("plan_delay", self.plan_delay)]
+            [("request_delay", self.request_delay), ("processing", self.processing), ("tbtp_delay", self.plan_delay)]
         {
             if span > LONGEST {
                 return refused(key, &span, "is too long", "0 s to 1 h");
             }
         }
-        for (key, span) in [("frame", self.frame), ("sync", self.sync), ("timeout", self.timeout), ("msl", self.msl)] {
+        for (key, span) in
+            [("frame", self.frame), ("request_interval", self.sync), ("timeout", self.timeout), ("msl", self.msl)]
+        {
             if span.is_zero() || span > LONGEST {
                 return refused(key, &span, "is no time for an allocation", "above 0 s, up to 1 h");
             }
@@ -170,7 +172,7 @@ impl fmt::Display for AllocationConfig {
 }
 
 impl Written for AllocationConfig {
-    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table { cra = \"100 kbps\", rbdc = \"2 Mbps\", sync = \"1 s\", … }";
+    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table { cra = \"100 kbps\", rbdc = \"2 Mbps\", request_interval = \"1 s\", … }";
     type Table = Table;
     type List = IgnoredAny;
 
@@ -197,15 +199,15 @@ impl Written for AllocationConfig {
             rbdc: table.rbdc.unwrap_or(base.rbdc),
             vbdc: table.vbdc.unwrap_or(base.vbdc),
             fca: table.fca.unwrap_or(base.fca),
-            sync: table.sync.unwrap_or(base.sync),
+            sync: table.request_interval.unwrap_or(base.sync),
             request_delay: table.request_delay.unwrap_or(base.request_delay),
             processing: table.processing.unwrap_or(if derived { frame } else { base.processing }),
-            plan_delay: table.plan_delay.unwrap_or(base.plan_delay),
+            plan_delay: table.tbtp_delay.unwrap_or(base.plan_delay),
             timeout: base.timeout,
             msl: base.msl,
         };
         // Only a time that was told itself stays where those that it follows from change.
-        let moved = table.frame.is_some() || table.sync.is_some();
+        let moved = table.frame.is_some() || table.request_interval.is_some();
         dama.timeout = match table.timeout {
             Some(timeout) => timeout,
             None if derived || moved => frame * (dama.frames(dama.sync) + 1),
@@ -214,7 +216,7 @@ impl Written for AllocationConfig {
         let moved = table.frame.is_some()
             || table.request_delay.is_some()
             || table.processing.is_some()
-            || table.plan_delay.is_some();
+            || table.tbtp_delay.is_some();
         dama.msl = match table.msl {
             Some(msl) => msl,
             None if derived || moved => frame * dama.scheduling_frames(),
@@ -242,10 +244,10 @@ impl Serialize for AllocationConfig {
             rbdc: Some(dama.rbdc),
             vbdc: Some(dama.vbdc),
             fca: Some(dama.fca),
-            sync: Some(dama.sync),
+            request_interval: Some(dama.sync),
             request_delay: Some(dama.request_delay),
             processing: Some(dama.processing),
-            plan_delay: Some(dama.plan_delay),
+            tbtp_delay: Some(dama.plan_delay),
             timeout: Some(dama.timeout),
             msl: Some(dama.msl),
         }

@@ -49,7 +49,7 @@ pub struct DirectionConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How its capacity is given to the terminals that share it; nothing unless told.
-    #[serde(default, skip_serializing_if = "AllocationConfig::is_none")]
+    #[serde(rename = "capacity_allocation", default, skip_serializing_if = "AllocationConfig::is_none")]
     pub allocation: AllocationConfig,
 }
 
@@ -80,7 +80,7 @@ impl DirectionConfig {
         self.allocation.check()?;
         let AllocationConfig::Dama(dama) = &self.allocation else { return Ok(()) };
         if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
-            let problem = "stands beside `allocation`, which has frames of its own";
+            let problem = "stands beside `capacity_allocation`, which has frames of its own";
             return Err(ConfigError::refused(format!("frame = {frame}"), problem, "frame = \"0 s\""));
         }
         let Some(rate) = self.rate.highest() else {
@@ -118,7 +118,7 @@ pub struct DirectionPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How its capacity is given to the terminals that share it; "none" for first come, first served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "capacity_allocation", default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<AllocationConfig>,
 }
 

@@ -53,8 +53,8 @@ pub(in crate::config) struct Table {
     file: Option<PathBuf>,
     /// Any model: active in these times only, rising and apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    windows: Vec<Window>,
-    /// Any model: the windows come again with this period.
+    active: Vec<Window>,
+    /// Any model: the active times come again with this period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repeat: Option<Span>,
 }
@@ -75,7 +75,7 @@ impl Table {
             every: None,
             offset: None,
             file: None,
-            windows: Vec::new(),
+            active: Vec::new(),
             repeat: None,
         }
     }
@@ -109,7 +109,7 @@ impl Table {
         let allowed = || {
             let more = if optional.is_empty() { String::new() } else { format!(", optional {}", optional.join(", ")) };
             if needed.is_empty() {
-                "no field but windows and repeat".to_owned()
+                "no field but active and repeat".to_owned()
             } else {
                 format!("{}{more}", needed.join(", "))
             }
@@ -180,13 +180,13 @@ impl Table {
                 LossModel::Preset(preset)
             }
         };
-        Ok(LossProcessConfig { model, windows: self.windows, repeat: self.repeat })
+        Ok(LossProcessConfig { model, windows: self.active, repeat: self.repeat })
     }
 
     /// The table that describes `process`.
     pub fn of(process: &LossProcessConfig) -> Self {
         let mut table = Self::empty(process.model.name());
-        table.windows = process.windows.clone();
+        table.active = process.windows.clone();
         table.repeat = process.repeat;
         match process.model.clone() {
             LossModel::Bernoulli { ratio } => table.ratio = Some(ratio),
