@@ -56,7 +56,7 @@ fn set<'a>(table: &'a Tree<'a>, path: &[&'a str], all: &mut Vec<Set<'a>>) {
         let mut path = path.to_vec();
         path.push(key.get_ref());
         match value.get_ref() {
-            DeValue::Table(inner) if NESTED.iter().any(|(nested, _)| path == [*nested]) => set(inner, &path, all),
+            DeValue::Table(inner) if path.len() == 1 && NESTED.contains(&path[0]) => set(inner, &path, all),
             other => all.push(Set { path, span: key.span(), value: other }),
         }
     }

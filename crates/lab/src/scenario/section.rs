@@ -59,13 +59,9 @@ pub(crate) fn known(key: &Spanned<Cow<'_, str>>, allowed: &[&str]) -> Result<(),
         return Ok(());
     }
     let problem = Problem::new(key.span(), format!("unknown key `{name}`, allowed: {}", quoted(allowed)));
-    // A key of a nested table, without the table's name.
-    let nested = super::transport::NESTED.iter().find_map(|(table, keys)| {
-        let found = nearest(name, &keys())?;
-        Some(format!("{table}.{found}"))
-    });
     let near = nearest(name, allowed).map(str::to_owned);
-    Err(match near.or(nested) {
+    // Or a key of a nested table, without the table's name.
+    Err(match near.or_else(|| super::transport::nested(name)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem,
     })

@@ -7,6 +7,7 @@
 
 use super::section::{keys, section};
 use super::window::{ConnectionWindow, Window};
+use crate::error::nearest;
 use bentpipe_quic::congestion::recipe::{HintUse, Parameters};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
 use bentpipe_quic::{AckBy, AckRule, Handshake};
@@ -83,9 +84,14 @@ pub struct Transport {
 }
 section!(Transport, FlowControl, QuicKeys, TcpKeys);
 
-/// The nested tables of [`Transport`], each with the names of its keys.
-pub(super) const NESTED: [(&str, fn() -> Vec<&'static str>); 3] =
-    [("flow_control", keys::<FlowControl>), ("quic", keys::<QuicKeys>), ("tcp", keys::<TcpKeys>)];
+/// The nested tables of [`Transport`].
+pub(super) const NESTED: [&str; 3] = ["flow_control", "quic", "tcp"];
+
+/// The nested key that `name` most likely means, with its table.
+pub(super) fn nested(name: &str) -> Option<String> {
+    let tables = [keys::<FlowControl>(), keys::<QuicKeys>(), keys::<TcpKeys>()];
+    NESTED.iter().zip(tables).find_map(|(table, keys)| Some(format!("{table}.{}", nearest(name, &keys)?)))
+}
 
 /// Windows of receivers, and the send buffer.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
