@@ -103,7 +103,7 @@ fn client(args: &Get) -> Result<Client, Failed> {
     if args.no_tokens {
         builder = builder.no_path_tokens();
     }
-    for (host, address) in &args.addresses {
+    for (host, address) in &args.resolve {
         builder = builder.address(host, *address);
     }
     if let Some(qlog) = args.qlog.qlog() {
@@ -123,7 +123,7 @@ async fn all(
 ) -> Result<(), Failed> {
     for (index, what) in wanted.iter().enumerate() {
         if index > 0 {
-            if args.fresh {
+            if args.no_reuse {
                 client.disconnect().await;
             }
             tokio::time::sleep(args.pause.into()).await;

@@ -25,7 +25,7 @@ pub enum Clock {
     #[default]
     Virtual,
     /// Real time, with the kernel's own endpoints and programs.
-    Wall,
+    Real,
 }
 
 /// The results of a scenario.

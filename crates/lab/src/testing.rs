@@ -34,7 +34,7 @@ handshake = "0rtt"
 [[expect]]
 metric = "completion_s"
 variant = "0rtt"
-ratio_to = "1rtt"
+relative_to = "1rtt"
 below = 1.0
 [[published]]
 label = "objective"

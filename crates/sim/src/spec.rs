@@ -79,16 +79,14 @@ pub struct MeshSpec {
 /// All others continue from where they are: a satellite that has lost the station forwards them to
 /// its new satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum HandoverLoss {
     /// None.
     #[default]
-    #[serde(rename = "nothing")]
     None,
     /// Those queued for the link that ends, at the old satellite and at the station.
     Queued,
     /// Those, and packets in flight on that link.
-    #[serde(rename = "flying")]
     InFlight,
 }
 
@@ -286,6 +284,5 @@ pub enum FailureMode {
     #[default]
     Reset,
     /// They are dropped.
-    #[serde(rename = "silence")]
     Blackhole,
 }

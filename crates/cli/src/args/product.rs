@@ -33,8 +33,8 @@ Examples:
   bentpipe get https://example.org/file.iso
   bentpipe get https://localhost:4433/file.bin --insecure --output copy.bin
   bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json | jq '.downloads[].completion_s'
-  bentpipe get https://server.test:4433/a https://server.test:4433/a --addresses server.test=192.0.2.1 --ca server.pem \
-    --fresh --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
+  bentpipe get https://server.test:4433/a https://server.test:4433/a --resolve server.test=192.0.2.1 --ca server.pem \
+    --no-reuse --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
 
 Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is wrong; 3 the download failed or was
 interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there. Devices, FIFOs and the
@@ -198,15 +198,15 @@ pub struct Get {
     /// Write no file: to measure
     #[arg(long, conflicts_with = "output")]
     pub discard: bool,
-    /// Close the connection after each download, so that the next begins one of its own
+    /// Use a new connection for every download
     #[arg(long)]
-    pub fresh: bool,
+    pub no_reuse: bool,
     /// Wait so long between downloads
     #[arg(long, value_name = "TIME", default_value = "0 s")]
     pub pause: Span,
-    /// Find this host at this address, whatever the system says
+    /// Connect to this address for this host, instead of asking the resolver
     #[arg(long, value_name = "HOST=ADDRESS", value_parser = host_address)]
-    pub addresses: Vec<(String, IpAddr)>,
+    pub resolve: Vec<(String, IpAddr)>,
     /// Do not look at the server's certificate: for tests
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,

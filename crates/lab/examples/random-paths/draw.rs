@@ -81,6 +81,8 @@ return = {{ rate = "{back} bps", delay = {delay}{back_frame} }}
 [defaults]
 congestion = "cubic"
 ack = "{ack}"
+resume = "none"
+flow_control.preset = "auto"
 
 [sweep]
 "workload.download" = [{sizes}]
@@ -89,11 +91,11 @@ ack = "{ack}"
 download = "1 MB"
 
 [output]
-traces = "all"
+time_series = "all"
 "#
         );
         for start in SLOW_STARTS {
-            let _ = write!(text, "\n[[variant]]\nname = \"{start}\"\nstart = \"{start}\"\n");
+            let _ = write!(text, "\n[[variant]]\nname = \"{start}\"\nslow_start = \"{start}\"\n");
         }
         text
     }

@@ -43,7 +43,7 @@ pub fn print(results: &[(Case, Measured)]) {
 }
 
 fn times(pairs: &[Pair<'_>]) {
-    println!("Time with start = \"auto\" over time with start = \"standard\"\n");
+    println!("Time with slow_start = \"auto\" over time with slow_start = \"standard\"\n");
     println!("| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto given up |");
     println!("|---|---|---|---|---|---|---|---|---|");
     for bytes in SIZES {

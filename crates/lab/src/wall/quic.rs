@@ -67,7 +67,7 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
     if let Some(second) = flow.visits.get(1) {
-        client.push_str(&format!(" --fresh --pause '{} ms'", second.idle_before.as_millis_f64().round()));
+        client.push_str(&format!(" --no-reuse --pause '{} ms'", second.idle_before.as_millis_f64().round()));
     }
     client.push_str(&write("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);

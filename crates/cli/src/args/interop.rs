@@ -1,34 +1,27 @@
-//! The command line of `bentpipe matrix peers`.
+//! The command line of `bentpipe interop`.
 
 use bentpipe_lab::peers::Protocol;
 use bentpipe_units::Bytes;
-use clap::{Args, Subcommand};
+use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  bentpipe matrix peers                                             (10 MB over geo-50-10)
-  bentpipe matrix peers --bytes \"2 MB\" \"10 MB\" \"100 MB\" --repeat 3
-  bentpipe matrix peers --clients curl_cffi,quinn --servers quic-go --profiles geo-50-10,leo
-  bentpipe matrix peers --clients chromium --servers quic-go --protocols h1,h2,h3
-  bentpipe matrix peers --json | jq '.cells[] | select(.met == false)'
+  bentpipe interop                                             (10 MB over geo-50-10)
+  bentpipe interop --size \"2 MB\" \"10 MB\" \"100 MB\" --repeat 3
+  bentpipe interop --clients curl_cffi,quinn --servers quic-go --profiles geo-50-10,leo
+  bentpipe interop --clients chromium --servers quic-go --protocols h1,h2,h3
+  bentpipe interop --json | jq '.cells[] | select(.met == false)'
 
-peers/install installs everyone, or those that are named. Needs root or user namespaces, and /dev/net/tun; the host's own
+peers/install installs all peers, or those given by name. Needs root or user namespaces, and /dev/net/tun; the host's own
 network is not touched. Exit status: 0 every download was whole; 1 one was not; 2 the command line or a description is
 wrong; 3 paths cannot be emulated here, or it was interrupted.";
 
-/// What else can be played.
-#[derive(Debug, Subcommand)]
-pub enum MatrixCommand {
-    /// Let other people's clients download from other people's servers, and ours, over emulated paths
-    Peers(Peers),
-}
-
-/// Who plays against whom, with what, and where.
+/// Which clients download from which servers, what, and where.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Peers {
+pub struct Interop {
     /// Only these clients [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub clients: Vec<String>,
@@ -38,31 +31,31 @@ pub struct Peers {
     /// Paths, by name
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "geo-50-10")]
     pub profiles: Vec<String>,
-    /// Versions of HTTP, where both sides speak them
+    /// Versions of HTTP; a pairing runs those that both sides support
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = protocol, default_value = "h3")]
     pub protocols: Vec<Protocol>,
     /// Sizes of the files
-    #[arg(long, value_name = "SIZE", num_args = 1.., value_delimiter = ',', default_value = "10 MB")]
-    pub bytes: Vec<Bytes>,
-    /// Downloads of each pairing
+    #[arg(long = "size", value_name = "SIZE", num_args = 1.., value_delimiter = ',', default_value = "10 MB")]
+    pub sizes: Vec<Bytes>,
+    /// Downloads per pairing
     #[arg(long, value_name = "N", default_value = "1")]
     pub repeat: NonZeroUsize,
-    /// Downloads at the same time: where the machine is quiet, and rates are low
+    /// Number of parallel downloads; results need an idle machine and low rates
     #[arg(long, value_name = "N", default_value = "1")]
     pub jobs: NonZeroUsize,
     /// Seed of the links' random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Folder of the peers' descriptions
+    /// Directory of the peers' descriptions
     #[arg(long, value_name = "DIR", default_value = "peers")]
     pub peers: PathBuf,
-    /// Folder that they are installed in [default: $BENTPIPE_PEERS, or target/peers]
+    /// Directory of the installed peers [default: $BENTPIPE_PEERS, or target/peers]
     #[arg(long, value_name = "DIR")]
     pub installed: Option<PathBuf>,
     /// Directory for the results and the page
-    #[arg(long, value_name = "DIR", default_value = "out/matrix-peers")]
+    #[arg(long, value_name = "DIR", default_value = "out/interop")]
     pub out: PathBuf,
-    /// Only say who is there and who is missing
+    /// List installed and missing peers, and exit
     #[arg(long)]
     pub list: bool,
     /// One JSON document on standard output and nothing else

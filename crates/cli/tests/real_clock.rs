@@ -1,4 +1,4 @@
-//! `bentpipe run --clock wall`: what the kernel and programs do over the links, in the results that a simulation has.
+//! `bentpipe run --clock real`: what the kernel and programs do over the links, in the results that a simulation has.
 //!
 //! Without root the command moves into a user namespace; where the kernel allows neither, a reason is printed.
 // What is tested is the wall clock.
@@ -49,13 +49,13 @@ fn results(output: &Output) -> Value {
 #[test]
 fn the_kernels_tcp_takes_the_place_of_ours_and_the_results_have_the_same_keys() {
     let text = format!("{HEAD}{TCP}");
-    let output = run("wall", &text);
+    let output = run("real", &text);
     if cannot_run(&output) {
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let (wall, simulated) = (results(&output), results(&run("virtual", &text)));
-    assert_eq!((&wall["clock"], &simulated["clock"]), (&"wall".into(), &"virtual".into()));
+    assert_eq!((&wall["clock"], &simulated["clock"]), (&"real".into(), &"virtual".into()));
     // Nothing is drawn, and runs differ all the same.
     assert_eq!(wall["runs"].as_array().map(Vec::len), Some(4));
     let keys = |document: &Value| {
@@ -85,31 +85,34 @@ fn what_the_kernel_cannot_follow_is_refused_by_its_key() {
     for (text, words) in [
         (tcp("http = \"h2\"\n"), "`http`"),
         (tcp("http = \"raw\"\ncongestion = \"copa\"\n"), "`congestion`"),
-        (tcp("http = \"raw\"\ncongestion = \"newreno\"\nstart = \"long-path\"\n"), "`start`"),
+        (tcp("http = \"raw\"\ncongestion = \"newreno\"\nslow_start = \"long-path\"\n"), "`slow_start`"),
         (tcp("http = \"raw\"\ninitial_window = 32\n"), "`initial_window`"),
         (tcp("http = \"raw\"\nack = \"1:10\"\n"), "`ack`"),
         (tcp("http = \"raw\"\nresume = \"careful\"\n"), "`resume`"),
-        (format!("{HEAD}[defaults]\nresume = \"careful\"\n"), "`handshake`"),
+        (format!("{HEAD}[defaults]\nvisit = \"repeat\"\n"), "`handshake`"),
+        (format!("{HEAD}[defaults]\nquic.pacing = false\n"), "`quic.pacing`"),
+        (format!("{HEAD}[defaults]\nquic.initial_rtt = \"1 s\"\n"), "`quic.initial_rtt`"),
+        (format!("{HEAD}[defaults]\ninitial_window = 10\n"), "`initial_window`"),
+        (format!("{HEAD}[defaults]\nack = \"1:10\"\n"), "`ack`"),
+        (HEAD.replace("download = ", "upload = "), "`upload`"),
         (format!("{HEAD}[defaults]\nhttp = \"raw\"\n"), "`http`"),
     ] {
-        let output = run("wall", &text);
+        let output = run("real", &text);
         let said = said(&output);
         assert!(output.status.code() == Some(2) && said.contains(words) && said.contains("allowed"), "{words}: {said}");
     }
-    let program = "[defaults]\ntransport = \"program\"\nprogram = { server = \"true\", client = \"true\" }\n";
-    let output = run("virtual", &format!("{HEAD}{program}"));
-    assert!(output.status.code() == Some(2) && said(&output).contains("--clock wall"), "{}", said(&output));
-    let output = run("wall", &format!("{HEAD}[defaults]\ntransport = \"program\"\n"));
-    assert!(output.status.code() == Some(2) && said(&output).contains("`program`"), "{}", said(&output));
+    let external = |keys: &str| HEAD.replace("download = ", "external.size = ") + keys;
+    let output = run("virtual", &external("external.server = \"true\"\nexternal.client = \"true\"\n"));
+    assert!(output.status.code() == Some(2) && said(&output).contains("--clock real"), "{}", said(&output));
+    let output = run("real", &external("external.server = \"true\"\n"));
+    assert!(output.status.code() == Some(2) && said(&output).contains("`client`"), "{}", said(&output));
 }
 
 #[test]
 fn programs_are_given_addresses_and_files_and_their_packets_are_counted() {
     let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
-    let program = format!(
-        "[defaults]\ntransport = \"program\"\nprogram = {{ server = '''{server}''', client = '''{FETCH}''' }}\n"
-    );
-    let output = run("wall", &format!("{HEAD}{program}"));
+    let program = format!("[defaults]\nexternal = {{ server = '''{server}''', client = '''{FETCH}''' }}\n");
+    let output = run("real", &format!("{}{program}", HEAD.replace("download = ", "external.size = ")));
     if cannot_run(&output) {
         return;
     }
@@ -129,10 +132,8 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
         (server, "echo few > {output}", "has written 4 of 300000 bytes"),
         ("echo nothing to serve; exit 3", "true", "the server ended with status 3 before it listened"),
     ] {
-        let program = format!(
-            "[defaults]\ntransport = \"program\"\nprogram = {{ server = '''{server}''', client = '''{client}''' }}\n"
-        );
-        let output = run("wall", &format!("{HEAD}{program}"));
+        let program = format!("[defaults]\nexternal = {{ server = '''{server}''', client = '''{client}''' }}\n");
+        let output = run("real", &format!("{}{program}", HEAD.replace("download = ", "external.size = ")));
         if cannot_run(&output) {
             return;
         }
@@ -144,7 +145,7 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_words() {
 
 #[test]
 fn our_quic_is_the_products_own_server_and_client() {
-    let output = run("wall", &format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nstart = \"standard\"\n"));
+    let output = run("real", &format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nslow_start = \"standard\"\n"));
     if cannot_run(&output) {
         return;
     }
@@ -159,12 +160,14 @@ fn our_quic_is_the_products_own_server_and_client() {
 
 #[test]
 fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itself() {
-    let text =
-        format!("{}[output]\ncapture = \"access\"\n", HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nwait = \"3 s\"\n"));
+    let text = format!(
+        "{}[output]\ncapture = \"access\"\n",
+        HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n")
+    );
     let text =
         format!("{text}[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n").replace("repeat = 2", "repeat = 1");
     let place = tempfile::tempdir().expect("a directory");
-    let output = command(place.path(), "wall", &text).output().expect("the command runs");
+    let output = command(place.path(), "real", &text).output().expect("the command runs");
     if cannot_run(&output) {
         return;
     }
@@ -181,12 +184,12 @@ fn a_second_visit_is_made_by_the_same_client_with_early_data_and_counted_by_itse
 
 #[test]
 fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_client_brings() {
-    let head = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nwait = \"3 s\"\n").replace("repeat = 2", "repeat = 1");
+    let head = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n").replace("repeat = 2", "repeat = 1");
     let variants = "[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n\
                     [[variant]]\nname = \"store\"\n\
-                    [[variant]]\nname = \"token\"\nresume_via = \"token\"\n\
+                    [[variant]]\nname = \"token\"\nquic.resume_state = \"token\"\n\
                     [[variant]]\nname = \"neither\"\nresume = \"none\"\n";
-    let output = run("wall", &format!("{head}{variants}"));
+    let output = run("real", &format!("{head}{variants}"));
     if cannot_run(&output) {
         return;
     }
@@ -207,7 +210,7 @@ fn a_path_is_known_on_a_second_visit_by_the_store_or_by_the_token_that_the_clien
 fn an_interrupt_ends_a_run_at_once() {
     let place = tempfile::tempdir().expect("a directory");
     let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"1 GB\"");
-    let child = command(place.path(), "wall", &text).spawn().expect("the command runs");
+    let child = command(place.path(), "real", &text).spawn().expect("the command runs");
     std::thread::sleep(Duration::from_millis(1500));
     let begin = Instant::now();
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -227,7 +230,7 @@ const AT_TERMINAL: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitco
 fn at_a_terminal_a_line_tells_what_the_run_carries() {
     let place = tempfile::tempdir().expect("a directory");
     let text = format!("{HEAD}{TCP}").replace("\"300 kB\"", "\"3 MB\"").replace("repeat = 2", "repeat = 1");
-    let wanted = command(place.path(), "wall", &text);
+    let wanted = command(place.path(), "real", &text);
     let mut terminal = Command::new("python3");
     terminal.args(["-c", AT_TERMINAL]).arg(wanted.get_program()).args(wanted.get_args());
     let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().expect("the command runs");
@@ -244,13 +247,13 @@ fn at_a_terminal_a_line_tells_what_the_run_carries() {
         assert!(rates.iter().any(|rate| (1.0..21.0).contains(rate)), "{run}: {rates:?}: {shown}");
     }
     // Nobody looks on where it is no terminal.
-    let output = run("wall", &text);
+    let output = run("real", &text);
     assert!(!said(&output).contains("Mbps"), "{}", said(&output));
 }
 
 #[test]
-fn qlog_of_both_ends_is_in_the_run_directory_as_under_the_virtual_clock() {
-    let text = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nwait = \"3 s\"\n");
+fn qlog_of_both_ends_is_in_the_run_directory_as_on_the_virtual_clock() {
+    let text = HEAD.replace("\"300 kB\"\n", "\"300 kB\"\nidle_before = \"3 s\"\n");
     let text = format!("{text}[output]\nqlog = true\n[defaults]\nhandshake = \"0rtt\"\nresume = \"careful\"\n");
     let files = |clock: &str| {
         let place = tempfile::tempdir().expect("a directory");
@@ -266,7 +269,7 @@ fn qlog_of_both_ends_is_in_the_run_directory_as_under_the_virtual_clock() {
         let bytes = std::fs::read(place.path().join("out").join(&traces[traces.len() - 1])).expect("a trace");
         Some((traces, String::from_utf8_lossy(&bytes).into_owned()))
     };
-    let Some((wall, trace)) = files("wall") else { return };
+    let Some((wall, trace)) = files("real") else { return };
     let (simulated, _) = files("virtual").expect("a simulation runs anywhere");
     assert_eq!(wall, simulated);
     // Current and older form, two ends, one reported visit of one run.

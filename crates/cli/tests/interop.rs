@@ -1,4 +1,4 @@
-//! `bentpipe matrix peers` on a real kernel: our own client and server, programs that do wrong, and other people's where they are installed.
+//! `bentpipe interop` on a real kernel: our own client and server, programs that do wrong, and other people's where they are installed.
 //!
 //! Needs root, or `unshare -Ur`. Without, a reason is printed.
 
@@ -16,7 +16,7 @@ fn cannot_run() -> bool {
 
 fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    let output = command.current_dir(place).args(["matrix", "peers", "--json"]).args(args).output().expect("it runs");
+    let output = command.current_dir(place).args(["interop", "--json"]).args(args).output().expect("it runs");
     let results = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output, results)
 }
@@ -46,7 +46,7 @@ fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out
         "[server]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit 3\"]\n",
     );
     std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe")).expect("a link");
-    let args = ["--profiles", "terrestrial", "--bytes", "1 MB", "--clients", "bentpipe,liar"];
+    let args = ["--profiles", "terrestrial", "--size", "1 MB", "--clients", "bentpipe,liar"];
     let (output, results) = matrix(place.path(), &args);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -64,7 +64,7 @@ fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out
     assert!(
         ours.is_some_and(|cell| cell["completion_s"].as_f64().is_some_and(|seconds| (0.02..20.0).contains(&seconds)))
     );
-    assert!(place.path().join("out/matrix-peers/report.html").is_file());
+    assert!(place.path().join("out/interop/report.html").is_file());
 }
 
 /// The cheapest pairing of other people's programs.
@@ -85,7 +85,7 @@ fn what_is_installed_completes() {
     let installed = installed.display().to_string();
     let args = ["--peers", PEERS, "--installed", &installed, "--clients", client, "--servers", server];
     let (output, results) =
-        matrix(place.path(), &[&args[..], &["--profiles", "terrestrial", "--bytes", "1 MB"]].concat());
+        matrix(place.path(), &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(results["cells"][0]["completed"], 1, "{results}");
 }

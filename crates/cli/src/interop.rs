@@ -1,6 +1,6 @@
-//! `bentpipe matrix peers`: other people's clients and servers over emulated paths.
+//! `bentpipe interop`: other people's clients and servers over emulated paths.
 
-use crate::args::peers::Peers;
+use crate::args::interop::Interop;
 use crate::matrix::heat_map;
 use crate::output::paint;
 use crate::run::stop_on_interrupt;
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Plays everyone against everyone. Everything is read first: where something is wrong, nothing runs.
-pub fn run(args: &Peers) -> Result<u8, LabError> {
+pub fn run(args: &Interop) -> Result<u8, LabError> {
     let matrix = matrix(args)?;
     if args.list {
         return list(&matrix, args.json);
@@ -58,7 +58,7 @@ fn status(outcome: &Outcome, interrupted: bool) -> u8 {
     }
 }
 
-fn matrix(args: &Peers) -> Result<Matrix, LabError> {
+fn matrix(args: &Interop) -> Result<Matrix, LabError> {
     let installed = args.installed.clone().or_else(|| std::env::var_os("BENTPIPE_PEERS").map(PathBuf::from));
     // Programs run in folders of their own: what they are told of must not depend on ours.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -75,7 +75,7 @@ fn matrix(args: &Peers) -> Result<Matrix, LabError> {
         servers,
         protocols: args.protocols.clone(),
         profiles: found?,
-        sizes: args.bytes.clone(),
+        sizes: args.sizes.clone(),
         repeat: args.repeat,
         seed: args.seed,
         jobs: args.jobs,
@@ -288,7 +288,7 @@ mod tests {
         cell.add(RunOutcome { completed: reason.is_none(), completion_s, reason, ..RunOutcome::default() }, path);
         Outcome {
             version: "1".to_owned(),
-            clock: "wall".to_owned(),
+            clock: "real".to_owned(),
             seed: 1,
             repeat: 1,
             participants: Vec::new(),

@@ -1,4 +1,4 @@
-//! `bentpipe paths` as people use it.
+//! `bentpipe path-memory` as people use it.
 // The command reads the clock, so the paths it lists are saved now.
 #![allow(clippy::disallowed_methods)]
 
@@ -44,12 +44,12 @@ fn fill(file: &Path) {
 fn remembered_paths_are_listed() {
     let home = tempfile::tempdir().expect("a directory");
     fill(&home.path().join("bentpipe/paths.sqlite"));
-    let listed = text(&bentpipe(home.path(), &["paths", "list"]));
+    let listed = text(&bentpipe(home.path(), &["path-memory", "list"]));
     let lines: Vec<&str> = listed.lines().collect();
     assert_eq!(lines.len(), 4, "{listed}");
     assert!(lines[1].starts_with("192.0.2.0/24") && lines[1].contains("until 20"), "{listed}");
     assert!(lines[3].starts_with("2001:db8:1::/56") && lines[3].contains("6 MB") && lines[3].contains("600 ms"));
-    let document = json(&bentpipe(home.path(), &["paths", "list", "--json", "198.51.100.0/24", "2001:db8::/32"]));
+    let document = json(&bentpipe(home.path(), &["path-memory", "list", "--json", "198.51.100.0/24", "2001:db8::/32"]));
     let paths = document["paths"].as_array().expect("paths");
     assert_eq!(paths.len(), 2);
     assert_eq!((&paths[0]["window_bytes"], &paths[0]["rtt_ms"]), (&5_000_000.into(), &600.0.into()));
@@ -61,23 +61,24 @@ fn an_address_forgets_its_network_and_all_forgets_the_rest() {
     let home = tempfile::tempdir().expect("a directory");
     let file = home.path().join("my.sqlite");
     fill(&file);
-    let forget =
-        |args: &[&str]| text(&bentpipe(home.path(), &[&["paths", "forget", "--store", "my.sqlite"], args].concat()));
+    let forget = |args: &[&str]| {
+        text(&bentpipe(home.path(), &[&["path-memory", "forget", "--store", "my.sqlite"], args].concat()))
+    };
     assert_eq!(forget(&["192.0.2.200"]), "1 path forgotten in my.sqlite\n");
     assert_eq!(forget(&["192.0.2.0/24"]), "0 paths forgotten in my.sqlite\n");
     assert_eq!(
-        json(&bentpipe(home.path(), &["paths", "forget", "--all", "--json", "--store", "my.sqlite"]))["forgotten"],
+        json(&bentpipe(home.path(), &["path-memory", "forget", "--all", "--json", "--store", "my.sqlite"]))["forgotten"],
         2
     );
-    let listed = text(&bentpipe(home.path(), &["paths", "list", "--store", "my.sqlite"]));
+    let listed = text(&bentpipe(home.path(), &["path-memory", "list", "--store", "my.sqlite"]));
     assert_eq!(listed, "no paths remembered in my.sqlite\n");
 }
 
 #[test]
 fn looking_for_a_store_does_not_make_one() {
     let home = tempfile::tempdir().expect("a directory");
-    assert!(text(&bentpipe(home.path(), &["paths", "list"])).starts_with("no paths remembered in "));
-    assert!(text(&bentpipe(home.path(), &["paths", "forget", "--all"])).starts_with("0 paths forgotten in "));
+    assert!(text(&bentpipe(home.path(), &["path-memory", "list"])).starts_with("no paths remembered in "));
+    assert!(text(&bentpipe(home.path(), &["path-memory", "forget", "--all"])).starts_with("0 paths forgotten in "));
     assert_eq!(std::fs::read_dir(home.path()).expect("the directory").count(), 0);
 }
 
@@ -93,7 +94,7 @@ fn wrong_input_is_refused_with_what_is_allowed() {
         (&["list", "--store", "text"], &["path store text", "not a database", "delete it"]),
         (&["list", "--store", "."], &["path store .", "name a place"]),
     ] {
-        let output = bentpipe(home.path(), &[&["paths"], args].concat());
+        let output = bentpipe(home.path(), &[&["path-memory"], args].concat());
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
         for part in says {
@@ -101,7 +102,7 @@ fn wrong_input_is_refused_with_what_is_allowed() {
         }
     }
     let mut homeless = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    let output = homeless.env_remove("XDG_STATE_HOME").env_remove("HOME").args(["paths", "list"]).output();
+    let output = homeless.env_remove("XDG_STATE_HOME").env_remove("HOME").args(["path-memory", "list"]).output();
     let output = output.expect("the command runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--store FILE"));

@@ -1,6 +1,6 @@
-//! `bentpipe paths`: what is remembered of paths, and how to be rid of it.
+//! `bentpipe path-memory`: what is remembered of paths, and how to be rid of it.
 
-use crate::args::{Paths, Store};
+use crate::args::{PathMemory, Store};
 use crate::table::{Align, Table};
 use crate::{USAGE, output};
 use bentpipe_lab::LabError;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Lists or forgets.
-pub fn run(command: &Paths) -> Result<u8, LabError> {
-    let (Paths::List { store, .. } | Paths::Forget { store, .. }) = command;
+pub fn run(command: &PathMemory) -> Result<u8, LabError> {
+    let (PathMemory::List { store, .. } | PathMemory::Forget { store, .. }) = command;
     let Some(file) = store.store.clone().or_else(default_store) else {
         return Ok(output::refuse(
             "neither XDG_STATE_HOME nor HOME says where the path store is; name it with --store FILE",
@@ -26,16 +26,16 @@ pub fn run(command: &Paths) -> Result<u8, LabError> {
     }
 }
 
-fn answer(command: &Paths, store: &Store, file: &PathBuf, now: Epoch) -> Result<String, StoreError> {
+fn answer(command: &PathMemory, store: &Store, file: &PathBuf, now: Epoch) -> Result<String, StoreError> {
     // A store that is not there remembers nothing; looking does not make it.
     let mut opened = if file.exists() { Some(SqliteStore::open(file, Limits::default())?) } else { None };
     Ok(match command {
-        Paths::List { prefixes, .. } => {
+        PathMemory::List { prefixes, .. } => {
             let mut entries = opened.map_or(Ok(Vec::new()), |store| store.list(now))?;
             entries.retain(|entry| prefixes.is_empty() || concerns(prefixes, entry));
             if store.json { list_json(file, &entries, now) } else { list_text(file, &entries, now) }
         }
-        Paths::Forget { prefixes, all, .. } => {
+        PathMemory::Forget { prefixes, all, .. } => {
             let forgotten = opened.as_mut().map_or(Ok(0), |store| forget(store, prefixes, *all, now))?;
             match (store.json, forgotten) {
                 (true, _) => pretty(&json!({ "store": file, "forgotten": forgotten })),
