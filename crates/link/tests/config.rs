@@ -225,7 +225,7 @@ fn what_is_built_in_code_is_checked_when_loaded() {
 }
 
 fn process(model: impl Into<LossModel>) -> LossProcessConfig {
-    LossProcessConfig::from(model)
+    model.into().into()
 }
 
 #[test]
