@@ -6,11 +6,12 @@ use crate::delay_changes::{self, DelayChange, DelayChanges};
 use crate::link_pipeline::LinkPipeline;
 use crate::monitor::{Monitor, PortMonitor};
 use crate::report::{DirectionReport, Report};
+use crate::settings::{Hop, PathSpec, Settings};
 use crate::stats::{StatsCell, StatsReader};
 use crate::tun::{Tun, ring_drops};
 use crate::worker::{Taps, Worker};
 use crate::{EmuError, Namespace};
-use bentpipe_link::{DirectionModel, LinkContext};
+use bentpipe_link::LinkContext;
 use bentpipe_units::{Bytes, Span, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -26,65 +27,6 @@ const MTUS: std::ops::RangeInclusive<u64> = 1280..=65_535;
 
 /// Longest sleep before checking whether to stop.
 const MAX_SLEEP: Span = Span::from_millis(50);
-
-/// A hop of the path, in both directions.
-#[derive(Debug, Clone)]
-pub struct Hop {
-    /// Name, unique on the path.
-    pub name: String,
-    /// From server to client: the satellite forward link.
-    pub forward: DirectionModel,
-    /// From client to server: the satellite return link.
-    pub reverse: DirectionModel,
-    /// True if all terminals share it, false if each has one of its own.
-    pub shared: bool,
-}
-
-/// A resolved path, the same as for a simulation.
-#[derive(Debug, Clone)]
-pub struct PathSpec {
-    /// Hops from the clients to the server.
-    pub hops: Vec<Hop>,
-    /// RTT of the unloaded path, which sizes queues in BDP.
-    pub base_rtt: Span,
-    /// Seed of all random streams.
-    pub seed: u64,
-    /// Number of the run: keys the random streams together with the seed.
-    pub run: u64,
-}
-
-/// Settings of the emulator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// How long before a deadline a thread stops sleeping and polls the clock: about the wake-up
-    /// latency.
-    ///
-    /// Costs that much CPU time per packet, and half a CPU at most.
-    pub busy_poll: Span,
-    /// Whether to request real-time priority. Without permission the emulator runs without it and
-    /// reports that.
-    pub realtime: bool,
-    /// Packets of one flow are delivered together, as by generic receive offload (GRO), if their
-    /// deadlines have passed and lie within this span. Zero delivers each separately.
-    pub gro: Span,
-    /// Memory limit of the packets inside the links of one direction. Excess packets are dropped
-    /// and counted.
-    pub memory: Bytes,
-}
-
-impl Default for Settings {
-    /// Measured on a virtual machine: see decision 14. Gigabit adapters interrupt up to 20,000
-    /// times per second (`InterruptThrottleRate` of Linux's e1000 driver) and merge what has
-    /// arrived in between.
-    fn default() -> Self {
-        Self {
-            busy_poll: Span::from_micros(40),
-            realtime: true,
-            gro: Span::from_micros(50),
-            memory: Bytes::from_mb(1000),
-        }
-    }
-}
 
 /// One network namespace per client and one for the server, each with an interface into the path.
 /// No packet passes until an [`Emulator`] runs.

@@ -1,6 +1,6 @@
 //! A direction with its traces read: what links are built from, without files.
 
-use crate::capacity_allocation::config::Dama;
+use crate::capacity_allocation::dama::Dama;
 use crate::counters::PacketTotals;
 use crate::delay::config::{DelayConfig, Distribution};
 use crate::delay::model::DelayModel;

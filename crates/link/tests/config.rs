@@ -82,9 +82,9 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { ratio = 0.1 }", &["missing field `model`"]),
     (
         "loss = { model = \"gilbert\", p = 0.1 }",
-        &["gilbert", "bernoulli, gilbert-elliott, long-burst, periodic, trace, wired"],
+        &["gilbert", "bernoulli", "gilbert-elliott", "long-burst", "periodic", "trace", "wired"],
     ),
-    ("loss = { model = 3 }", &["3", "bernoulli, gilbert-elliott"]),
+    ("loss = { model = 3 }", &["3", "bernoulli", "gilbert-elliott"]),
     ("loss = { model = \"bernoulli\" }", &["bernoulli", "lacks `ratio`"]),
     ("loss = { model = \"bernoulli\", ratio = 2 }", &["2", "0 to 1"]),
     ("loss = { model = \"bernoulli\", ratio = 0.1, p = 0.2 }", &["p = 0.2", "no field of model bernoulli", "ratio"]),

@@ -51,9 +51,9 @@ pub use isl::IslPattern;
 pub use network::{Fibre, Metric, Network, NetworkSpec, Node, Station};
 pub use route_timeline::{Changes, PathChange, RouteTimeline, RouteUpdates};
 pub use routes::{Path, Routes, disjoint_paths};
-pub use selection::SatelliteSelection;
+pub use selection::{SatelliteSelection, VisibleSatellite};
 pub use shell::{PhaseShift, Shell, mean_motion_rev_per_day};
-pub use topology::{Topology, VisibleSatellite};
+pub use topology::Topology;
 
 /// Speed of light in vacuum in metres per second (exact, SI).
 pub const SPEED_OF_LIGHT: f64 = 299_792_458.0;

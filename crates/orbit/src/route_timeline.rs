@@ -8,6 +8,7 @@ mod changes;
 mod event_driven;
 mod forecast;
 
+pub use changes::Changes;
 use event_driven::WatchedPaths;
 
 /// When routes are recomputed.
@@ -20,18 +21,6 @@ pub enum RouteUpdates {
     EventDriven(Span),
     /// Never: satellites stay where they are at time zero.
     Static,
-}
-
-/// What has changed since the previous step.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// True if any next hop has changed.
-    pub routes: bool,
-    /// Links that have ended: between a station and a satellite it has left, or between satellites
-    /// that are too far apart.
-    pub removed_links: Vec<(Node, Node)>,
-    /// Indices of stations that have been handed over to another satellite or have lost theirs.
-    pub handovers: Vec<usize>,
 }
 
 /// A future change of a path, known in advance from the orbits.

@@ -1,9 +1,19 @@
 //! Satellite selection of stations.
 
-use crate::topology::VisibleSatellite;
 use bentpipe_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// A satellite above a station's minimum elevation and within range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisibleSatellite {
+    /// Index of the satellite.
+    pub satellite: u32,
+    /// Elevation in degrees.
+    pub elevation_deg: f64,
+    /// Distance in metres.
+    pub distance_m: f64,
+}
 
 /// How a station selects its satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

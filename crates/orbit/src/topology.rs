@@ -1,6 +1,6 @@
 //! A network at one time.
 
-use crate::selection::{SLOT, SLOT_OFFSET, choose};
+use crate::selection::{SLOT, SLOT_OFFSET, VisibleSatellite, choose};
 use crate::{Ecef, Ephemeris, Network, Node, OrbitError, SPEED_OF_LIGHT, SatelliteSelection};
 use bentpipe_units::{Span, Time};
 
@@ -9,17 +9,6 @@ mod visibility_end;
 
 /// An ISL that exists but cannot be used now.
 pub(crate) const NO_LINK: u32 = u32::MAX;
-
-/// A satellite above a station's minimum elevation and within range.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VisibleSatellite {
-    /// Index of the satellite.
-    pub satellite: u32,
-    /// Elevation in degrees.
-    pub elevation_deg: f64,
-    /// Distance in metres.
-    pub distance_m: f64,
-}
 
 /// The network at one time: positions, visible satellites and attachments.
 ///

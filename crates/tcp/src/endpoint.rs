@@ -3,15 +3,11 @@
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
-use crate::settings::Settings;
-use bentpipe_congestion as cc;
+use crate::settings::{MakeController, Settings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
-
-/// Makes the congestion controller of a new connection.
-pub type MakeController = Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// A segment to put on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

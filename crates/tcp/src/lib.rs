@@ -18,7 +18,7 @@ mod sender;
 mod settings;
 
 pub use crate::ack_filter::AckFilter;
-pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, MakeController, Transmit};
+pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, Transmit};
 pub use crate::relay::{Leg, Relay};
 pub use crate::segment::{Flags, Sack, Segment};
-pub use crate::settings::{AckPolicy, Settings};
+pub use crate::settings::{AckPolicy, MakeController, Settings};

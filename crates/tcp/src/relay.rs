@@ -1,10 +1,10 @@
 //! The split-connection proxy (PEP, RFC 3135 §3.1.1), which forwards the data of one connection on
 //! another.
 
-use crate::endpoint::{CloseReason, Endpoint, MakeController, Transmit};
+use crate::endpoint::{CloseReason, Endpoint, Transmit};
 use crate::receiver::Receiver;
 use crate::segment::Segment;
-use crate::settings::Settings;
+use crate::settings::{MakeController, Settings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Bytes, Time};

@@ -1,6 +1,11 @@
-//! How an endpoint is tuned. The defaults are those of a current Linux host.
+//! Settings of an endpoint. The defaults are those of a current Linux host.
 
+use bentpipe_congestion as cc;
 use bentpipe_units::{Bytes, Span};
+use std::sync::Arc;
+
+/// Makes the congestion controller of a new connection.
+pub type MakeController = Arc<dyn Fn(&cc::ControllerConfig) -> Box<dyn cc::Controller> + Send + Sync>;
 
 /// When the receiver acknowledges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Divides the capacity of a frame among terminals.
 
-use super::config::Dama;
+use super::dama::Dama;
 use super::max_min::max_min;
 use super::requests::Request;
 use bentpipe_units::{Rate, Span};

@@ -1,7 +1,7 @@
 //! Frames of a carrier with capacity allocation.
 
-use super::config::Dama;
 use super::controller::{Controller, Grant};
+use super::dama::Dama;
 use super::requests::Requests;
 use crate::counters::PacketTotals;
 use crate::model::DirectionModel;

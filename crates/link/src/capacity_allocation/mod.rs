@@ -16,6 +16,7 @@
 
 pub(crate) mod config;
 mod controller;
+pub(crate) mod dama;
 pub(crate) mod frames;
 mod max_min;
 pub mod presets;

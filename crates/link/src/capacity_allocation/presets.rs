@@ -1,6 +1,6 @@
 //! Capacity allocations by name.
 
-use super::config::Dama;
+use super::dama::Dama;
 use bentpipe_units::{Bytes, Rate, Span};
 
 /// A capacity allocation that scenarios select by name.

@@ -1,6 +1,6 @@
 //! Capacity requests of a terminal.
 
-use super::config::Dama;
+use super::dama::Dama;
 use bentpipe_units::Rate;
 use std::collections::VecDeque;
 

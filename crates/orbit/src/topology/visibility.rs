@@ -1,6 +1,6 @@
 //! Visibility: elevation above the ellipsoid's horizon, range, and lines of sight past the Earth.
 
-use super::VisibleSatellite;
+use crate::selection::VisibleSatellite;
 use crate::{Ecef, Network};
 
 /// Radius of the Earth as a sphere in metres: the mean radius (IUGG).

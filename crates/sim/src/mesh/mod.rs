@@ -6,6 +6,7 @@
 //! is emptied when routes change, and filled again as packets ask.
 
 mod egress;
+mod flow_ends;
 mod handover_buffers;
 mod path_predictor;
 
@@ -19,9 +20,10 @@ use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{Direction, FlowSpec, HandoverLoss, MeshSpec, RunSpec, Stack};
 use bentpipe_link::{DropCause, Packet};
-use bentpipe_orbit::{Changes, Network, Node, Path, RouteTimeline, Routes, SPEED_OF_LIGHT};
+use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
 use bentpipe_units::{Span, Time};
 use egress::Egress;
+pub use flow_ends::Ends;
 use handover_buffers::HandoverBuffers;
 use path_predictor::PathPredictor;
 
@@ -32,25 +34,6 @@ const HOP_LIMIT: u8 = 64;
 const NOT_LOOKED_UP: u32 = u32::MAX;
 /// Table entry without a route.
 const NO_ROUTE: u32 = u32::MAX - 1;
-
-/// Location of a flow's ends.
-pub struct Ends {
-    /// Stations of client and server.
-    stations: [usize; 2],
-    nodes: [Node; 2],
-    /// Their indices among the destinations of routes.
-    destinations: [usize; 2],
-    /// True if the first visit is a download.
-    download: bool,
-}
-
-impl Ends {
-    /// The path of the flow's data.
-    fn data_path(&self, routes: &Routes) -> Option<Path> {
-        let to = usize::from(!self.download);
-        routes.path(self.nodes[1 - to], self.destinations[to])
-    }
-}
 
 /// A network of satellites and stations.
 pub struct Mesh {

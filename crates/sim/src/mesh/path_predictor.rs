@@ -1,6 +1,6 @@
 //! Announces path changes to flows in advance.
 
-use super::Ends;
+use super::flow_ends::Ends;
 use crate::error::SimError;
 use crate::flow::Flow;
 use crate::spec::MeshSpec;

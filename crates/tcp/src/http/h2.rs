@@ -4,7 +4,7 @@
 //! returns window. Each frame has a TLS record of its own, except the connection preface, which is
 //! one record.
 
-use super::connection::Message;
+use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
 use super::{Role, Settings};

@@ -8,6 +8,7 @@ mod annotations;
 mod connection;
 mod flow_control;
 mod h2;
+mod message;
 mod page;
 mod schedule;
 mod serial;

@@ -1,6 +1,6 @@
 //! One exchange at a time on a persistent connection: HTTP/1.1 (RFC 9112), and bare requests.
 
-use super::connection::Message;
+use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
 use super::{Role, Version};

@@ -17,7 +17,7 @@ mod scoreboard;
 mod send;
 mod tlp;
 
-use crate::endpoint::MakeController;
+use crate::settings::MakeController;
 use crate::settings::Settings;
 use bentpipe_congestion::{Controller, ControllerConfig, SenderMetrics, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};

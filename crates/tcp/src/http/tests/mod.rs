@@ -243,7 +243,7 @@ fn empty_objects_end_too() {
 fn nothing_to_do_opens_a_connection_and_is_ready() {
     for version in VERSIONS {
         let played = play(settings(version), Opening::Full, false, Vec::new());
-        assert_eq!((played.opened, played.events.len()), (1, 1));
+        assert_eq!((played.opened, played.noted.len()), (1, 1));
         played.when(ExchangeEvent::Ready);
     }
 }

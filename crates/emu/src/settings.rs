@@ -1,0 +1,63 @@
+//! What is emulated, and how.
+
+use bentpipe_link::DirectionModel;
+use bentpipe_units::{Bytes, Span};
+
+/// A hop of the path, in both directions.
+#[derive(Debug, Clone)]
+pub struct Hop {
+    /// Name, unique on the path.
+    pub name: String,
+    /// From server to client: the satellite forward link.
+    pub forward: DirectionModel,
+    /// From client to server: the satellite return link.
+    pub reverse: DirectionModel,
+    /// True if all terminals share it, false if each has one of its own.
+    pub shared: bool,
+}
+
+/// A resolved path, the same as for a simulation.
+#[derive(Debug, Clone)]
+pub struct PathSpec {
+    /// Hops from the clients to the server.
+    pub hops: Vec<Hop>,
+    /// RTT of the unloaded path, which sizes queues in BDP.
+    pub base_rtt: Span,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Number of the run: keys the random streams together with the seed.
+    pub run: u64,
+}
+
+/// Settings of the emulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How long before a deadline a thread stops sleeping and polls the clock: about the wake-up
+    /// latency.
+    ///
+    /// Costs that much CPU time per packet, and half a CPU at most.
+    pub busy_poll: Span,
+    /// Whether to request real-time priority. Without permission the emulator runs without it and
+    /// reports that.
+    pub realtime: bool,
+    /// Packets of one flow are delivered together, as by generic receive offload (GRO), if their
+    /// deadlines have passed and lie within this span. Zero delivers each separately.
+    pub gro: Span,
+    /// Memory limit of the packets inside the links of one direction. Excess packets are dropped
+    /// and counted.
+    pub memory: Bytes,
+}
+
+impl Default for Settings {
+    /// Measured on a virtual machine: see decision 14. Gigabit adapters interrupt up to 20,000
+    /// times per second (`InterruptThrottleRate` of Linux's e1000 driver) and merge what has
+    /// arrived in between.
+    fn default() -> Self {
+        Self {
+            busy_poll: Span::from_micros(40),
+            realtime: true,
+            gro: Span::from_micros(50),
+            memory: Bytes::from_mb(1000),
+        }
+    }
+}
