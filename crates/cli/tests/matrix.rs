@@ -68,7 +68,10 @@ fn every_pair_is_played_once_and_its_shares_are_told() {
 #[test]
 fn what_is_no_contest_of_two_is_refused_and_nothing_is_left() {
     let place = tempfile::tempdir().expect("a directory");
-    let alone = TWO.replace("name = \"sec.ond\"", "name = \"other\"\ntransport = \"ping\"\ninterval = \"1 s\"");
+    let alone = TWO.replace(
+        "name = \"sec.ond\"\nbulk.duration = \"6 s\"",
+        "name = \"other\"\nping = { interval = \"1 s\", duration = \"6 s\" }",
+    );
     for (scenario, args, says) in [
         (alone.as_str(), &["s.toml"][..], "has 1 flows that congestion control holds back; allowed: two"),
         (TWO, &["s.toml", "--controllers", "reno"], "no controller `reno`; allowed: `newreno`"),

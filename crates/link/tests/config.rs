@@ -115,7 +115,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { model = \"periodic\", every = -1 }", &["-1", "u64"]),
     ("loss = { model = \"periodic\", every = 5, offset = 5 }", &["offset = 5", "0 to 4"]),
     ("loss = { model = \"trace\" }", &["lacks `file`"]),
-    ("loss = { model = \"wifi\", loss = 0.1 }", &["loss = 0.1", "wifi", "windows"]),
+    ("loss = { model = \"wifi\", loss = 0.1 }", &["loss = 0.1", "wifi", "active"]),
     ("loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"2 s\" }] }", &["to = 2 s", "above 2 s"]),
     (
         "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }, { from = \"3 s\", to = \"5 s\" }] }",
@@ -125,7 +125,7 @@ const WRONG: &[(&str, &[&str])] = &[
         "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }], repeat = \"3 s\" }",
         &["repeat = 3 s", "4 s or more"],
     ),
-    ("loss = { model = \"wifi\", repeat = \"3 s\" }", &["repeat = 3 s", "windows"]),
+    ("loss = { model = \"wifi\", repeat = \"3 s\" }", &["repeat = 3 s", "active"]),
     ("loss = [0.1, 2]", &["2", "0 to 1"]),
     ("loss = [0.1, \"wlan\"]", &["wlan", "wired"]),
     // Queues.
@@ -187,7 +187,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (fade!("\"rain\""), &["rain", "slope = \"0.5 dB/s\""]),
     // Frames and the rest.
     ("frame = 26.5", &["26.5", "600 ms"]),
-    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`, `allocation`"]),
+    ("latency = \"1 ms\"", &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`, `capacity_allocation`"]),
 ];
 
 #[test]

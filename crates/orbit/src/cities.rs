@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_name_that_is_unknown_is_answered_with_near_ones() {
         let error = find("Torronto").unwrap_err().to_string();
-        assert!(error.contains("`Torronto`") && error.contains("`Toronto`") && error.contains("latitude"), "{error}");
+        assert!(error.contains("`Torronto`") && error.contains("`Toronto`") && error.contains("51.5,-0.1"), "{error}");
         assert!(find("").is_err());
     }
 
