@@ -48,10 +48,11 @@ test-report: build
 	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
 	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
 
-lint: ## Formatting, clippy, documentation: warnings are errors
+lint: studio/node_modules/.installed ## Formatting, clippy, documentation, the page's sources: warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	cd studio && npm run --silent lint
 
 bench: ## Speed: criterion benches, then whole processes
 	cargo bench --locked -p bentpipe-sim
@@ -60,11 +61,11 @@ bench: ## Speed: criterion benches, then whole processes
 	cargo run --release --locked -p bentpipe-emu --example speed
 	cargo run --release --locked -p bentpipe-net --example load
 
-peers: ## Install other people's clients and servers for `bentpipe matrix peers`
+peers: ## Install other people's clients and servers for `bentpipe interop`
 	@peers/install
 
 matrix: build ## Every client against every server on the path with published objectives; an hour
-	$(BENTPIPE) matrix peers --profiles geo-50-10 --bytes "2 MB" "10 MB" "100 MB" --out $(OUT)/matrix-peers
+	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
 validate: build ## Long validations: theory, overshoot, published loss tables, tuning sweeps
 	$(BENTPIPE) run scenarios/validation/square-root.toml --out $(OUT)/square-root

@@ -2,7 +2,9 @@ import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 import { defineConfig, type ViteUserConfig as UserConfig } from "vitest/config";
 
-/** Moves every script and style sheet of the build into the HTML file itself, so that one file is the whole page. */
+/**
+ * Moves every script and style sheet of the build into the HTML file, so that one file is the page.
+ */
 function inlineAll(): Plugin {
   return {
     name: "bentpipe-inline",
@@ -15,28 +17,39 @@ function inlineAll(): Plugin {
       for (const [file, item] of Object.entries(bundle)) {
         const name = file.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
         if (item.type === "chunk") {
-          const code = item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
-          text = text.replace(new RegExp(`<script[^>]*src="[^"]*${name}"[^>]*></script>`), () => `<script type="module">${code}</script>`);
+          const code = item.code
+            .replaceAll("</script", "<\\/script")
+            .replaceAll("<!--", "\\x3C!--")
+            .trim();
+          text = text.replace(
+            new RegExp(`<script[^>]*src="[^"]*${name}"[^>]*></script>`),
+            () => `<script type="module">${code}</script>`,
+          );
           delete bundle[file];
         } else if (file.endsWith(".css")) {
           const css = String(item.source).trim();
-          text = text.replace(new RegExp(`<link[^>]*href="[^"]*${name}"[^>]*>`), () => `<style>${css}</style>`);
+          text = text.replace(
+            new RegExp(`<link[^>]*href="[^"]*${name}"[^>]*>`),
+            () => `<style>${css}</style>`,
+          );
           delete bundle[file];
         }
       }
-      if (/<script[^>]*\ssrc=|<link[^>]*rel="stylesheet"/.test(text)) throw new Error("something was not inlined");
+      if (/<script[^>]*\ssrc=|<link[^>]*rel="stylesheet"/.test(text))
+        throw new Error("something was not inlined");
       html.source = text;
     },
   };
 }
 
-/** Whose work the script of the globe contains, as their licences ask for. */
-const NOTICE = `/*! Contains globe.gl, three-globe, three-render-objects and others by Vasco Asturiano, three.js by its authors, tween.js, tinycolor2,
-polished and lodash-es (MIT licence); parts of D3, topojson-client and world-atlas by Mike Bostock, delaunator and earcut by Mapbox (ISC
+/** Authors and licences of the globe's script, as the licences require. */
+const NOTICE = `/*! Contains globe.gl, three-globe, three-render-objects and others by Vasco
+Asturiano, three.js by its authors, tween.js, tinycolor2, polished and lodash-es (MIT licence); parts
+of D3, topojson-client and world-atlas by Mike Bostock, delaunator and earcut by Mapbox (ISC
 licence). Land: Natural Earth, public domain. */
 `;
 
-/** The script of the globe, put into reports with satellites as it is: it must not end the element it stands in. */
+/** The globe's script, put into reports as it is, so it must not end the element around it. */
 function embeddable(): Plugin {
   return {
     name: "bentpipe-embeddable",
@@ -44,23 +57,36 @@ function embeddable(): Plugin {
     enforce: "post",
     generateBundle(_options, bundle) {
       for (const item of Object.values(bundle)) {
-        if (item.type === "chunk") item.code = NOTICE + item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
+        if (item.type === "chunk")
+          item.code =
+            NOTICE +
+            item.code.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3C!--").trim();
       }
     },
   };
 }
 
-const absent = fileURLToPath(new URL("src/globe/absent.ts", import.meta.url));
+const absent = fileURLToPath(new URL("src/sky/globe/absent.ts", import.meta.url));
 
 const globe: UserConfig = {
   plugins: [embeddable()],
-  resolve: { alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({ find: new RegExp(`^${name}$`), replacement: absent })) },
+  resolve: {
+    alias: ["three/webgpu", "three/tsl", "h3-js"].map((name) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: absent,
+    })),
+  },
   define: { "process.env.NODE_ENV": '"production"' },
   build: {
     target: "es2022",
     emptyOutDir: false,
     reportCompressedSize: false,
-    lib: { entry: "src/globe/index.ts", formats: ["iife"], name: "BentpipeGlobeScript", fileName: () => "globe.js" },
+    lib: {
+      entry: "src/sky/globe/index.ts",
+      formats: ["iife"],
+      name: "BentpipeGlobeScript",
+      fileName: () => "globe.js",
+    },
   },
 };
 
@@ -76,7 +102,15 @@ const page: UserConfig = {
   test: {
     projects: [
       { test: { name: "unit", include: ["tests/*.unit.test.ts"], testTimeout: 30_000 } },
-      { test: { name: "page", include: ["tests/*.page.test.ts"], testTimeout: 90_000, hookTimeout: 90_000, fileParallelism: false } },
+      {
+        test: {
+          name: "page",
+          include: ["tests/*.page.test.ts"],
+          testTimeout: 90_000,
+          hookTimeout: 90_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 };

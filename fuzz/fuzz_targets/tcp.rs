@@ -2,7 +2,7 @@
 //! than the buffers say.
 #![no_main]
 
-use bentpipe_congestion::{FastStart, Recipe};
+use bentpipe_congestion::{FastStart, CongestionConfig};
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{Endpoint, Leg, Flags, MakeController, Relay, Sack, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
@@ -74,8 +74,8 @@ fn segment(piece: &Piece) -> (Segment, Ecn) {
 
 fuzz_target!(|input: (bool, Vec<Step>)| {
     let (connects, steps) = input;
-    let Ok(prepared) = Recipe::default().prepare() else { return };
-    let make: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
+    let Ok(factory) = CongestionConfig::default().factory() else { return };
+    let make: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
     let buffer = Bytes::new(BUFFER);
     let settings = Arc::new(Settings {
         receive_buffer: buffer,

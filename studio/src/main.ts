@@ -1,20 +1,22 @@
 import "uplot/dist/uPlot.min.css";
-import "./style.css";
-import { h, replace, scrollTo } from "./dom.ts";
-import { emptyState } from "./empty.ts";
-import { dataSection } from "./exports.ts";
-import { flowKey, flowsOf } from "./flows.ts";
-import { header, themeToggle } from "./header.ts";
-import { embedded, normalise } from "./load.ts";
-import { ReturnSection } from "./returnsection.ts";
-import { hasReturnSide } from "./returnside.ts";
-import { resultsSection } from "./results.ts";
-import { SeriesSource } from "./series.ts";
-import { parseHash, Store } from "./state.ts";
-import { metricsOf } from "./stats.ts";
-import { tableSection } from "./table.ts";
-import { ALL, seriesTitle, TraceSection } from "./traces.ts";
-import type { Report } from "./types.ts";
+import "./style/index.css";
+import { flowKey, flowsOf } from "./data/flows.ts";
+import { METRIC } from "./data/metrics.ts";
+import { hasRuns, metricsOf } from "./data/offered.ts";
+import { embedded, normalise } from "./data/read.ts";
+import { hasReverseTraffic } from "./data/reverse.ts";
+import type { Report } from "./data/schema.ts";
+import { SeriesSource } from "./data/series-cache.ts";
+import { h, replace, scrollTo } from "./page/dom.ts";
+import { parseHash, type State, Store } from "./page/state.ts";
+import { dataSection } from "./sections/data.ts";
+import { emptyState } from "./sections/empty.ts";
+import { header, themeToggle } from "./sections/header.ts";
+import { reasonOf } from "./sections/parts.ts";
+import { ResultsSection } from "./sections/results.ts";
+import { ReverseSection } from "./sections/reverse.ts";
+import { ALL, RunSection, seriesTitle } from "./sections/run.ts";
+import { tableSection } from "./sections/table.ts";
 
 const app = document.getElementById("app")!;
 let recolour = (): void => {};
@@ -25,7 +27,13 @@ function topBar(links: [string, string][]): HTMLElement {
     "div",
     { class: "topbar" },
     h("span", { class: "brand" }, "Bentpipe"),
-    h("nav", { "aria-label": "Sections" }, links.map(([id, name]) => h("a", { href: `#${id}`, click: (e: MouseEvent) => jump(e, id) }, name))),
+    h(
+      "nav",
+      { "aria-label": "Sections" },
+      links.map(([id, name]) =>
+        h("a", { href: `#${id}`, click: (e: MouseEvent) => jump(e, id) }, name),
+      ),
+    ),
     toggle,
   );
 }
@@ -36,45 +44,89 @@ function jump(event: MouseEvent, id: string): void {
   scrollTo(document.getElementById(id));
 }
 
+/** What the page shows unless the address says otherwise. */
+function usualState(report: Report): State {
+  const [flow] = flowsOf(report);
+  const measured = hasRuns(report);
+  return {
+    metric: metricsOf(report)[0] ?? METRIC.completion,
+    flow: flow ? flowKey(flow) : "",
+    picture: "",
+    point: "",
+    run: 0,
+    versus: -1,
+    traceFlow: measured ? "" : ALL,
+    origin: measured ? "flow" : "run",
+    links: "busy",
+    zoom: null,
+    reversePoint: "",
+    reverseFlow: "",
+    compared: "",
+    count: "bytes",
+    reverseZoom: null,
+  };
+}
+
 function show(report: Report, traces: string | null): void {
   document.title = `${report.title} – Bentpipe`;
-  const flows = flowsOf(report);
-  // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
-  const measured = report.runs.length > 0 || report.summary.length > 0;
-  const store = new Store(
-    { metric: metricsOf(report)[0] ?? "completion_s", flow: flows[0] ? flowKey(flows[0]) : "", picture: "", point: "", run: 0, versus: -1, traceFlow: measured ? "" : ALL, origin: measured ? "flow" : "run", links: "busy", zoom: null, at: "", returnFlow: "", over: "", count: "bytes", overZoom: null },
-    parseHash(location.hash),
-  );
+  const store = new Store(usualState(report), parseHash(location.hash));
   if (!report.traces[store.state.run]) store.state.run = 0;
   if (!report.traces[store.state.versus]) store.state.versus = -1;
   const source = traces === null ? null : new SeriesSource(traces);
-  const series = new TraceSection(report, store, source);
-  const back = hasReturnSide(report) ? new ReturnSection(report, store, source) : null;
-  const results = resultsSection(report, store, (variant, point, run) => series.open(variant, point, run));
+  const series = new RunSection(report, store, source);
+  const reverse = hasReverseTraffic(report) ? new ReverseSection(report, store, source) : null;
+  const results = new ResultsSection(report, store, (...run) => series.open(...run));
   const table = tableSection(report, store);
   const draw = (): void => {
     results.draw();
     table.draw();
   };
   store.on((changed) => {
-    if (changed.has("metric") || changed.has("flow") || changed.has("picture") || changed.has("point")) draw();
+    const keys: (keyof State)[] = ["metric", "flow", "picture", "point"];
+    if (keys.some((key) => changed.has(key))) draw();
   });
   recolour = () => {
     draw();
     series.recolour();
-    back?.draw();
+    reverse?.draw();
   };
   draw();
+  // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
+  const sections: [id: string, name: string, el: HTMLElement][] = [
+    ...(hasRuns(report)
+      ? ([
+          ["results", "Results", results.el],
+          ["table", "Table", table.el],
+        ] as [string, string, HTMLElement][])
+      : []),
+    ["series", seriesTitle(report), series.el],
+    ...(reverse ? ([["reverse", "ACKs", reverse.el]] as [string, string, HTMLElement][]) : []),
+    ["data", "Data", dataSection(report)],
+  ];
+  const { version, scenario, seed, clock } = report;
   replace(
     app,
-    topBar([...(measured ? ([["results", "Results"], ["table", "Table"]] as [string, string][]) : []), ["series", seriesTitle(report)], ...(back ? ([["return", "Return link"]] as [string, string][]) : []), ["data", "Data"]]),
-    h("main", {}, header(report), measured && [results.el, table.el], series.el, back?.el, dataSection(report)),
-    h("footer", {}, `Bentpipe ${report.version} · scenario ${report.scenario} · seed ${report.seed} · ${report.clock} clock`),
+    topBar(sections.map(([id, name]) => [id, name])),
+    h(
+      "main",
+      {},
+      header(report),
+      sections.map(([, , el]) => el),
+    ),
+    h("footer", {}, `Bentpipe ${version} · scenario ${scenario} · seed ${seed} · ${clock} clock`),
   );
 }
 
 function empty(problem: string | null): void {
-  replace(app, topBar([]), h("main", {}, emptyState(problem, (report) => show(report, null))));
+  replace(
+    app,
+    topBar([]),
+    h(
+      "main",
+      {},
+      emptyState(problem, (report) => show(report, null)),
+    ),
+  );
 }
 
 const text = embedded("bentpipe-report");
@@ -83,6 +135,6 @@ else {
   try {
     show(normalise(JSON.parse(text)), embedded("bentpipe-traces"));
   } catch (error) {
-    empty(`The report in this page cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    empty(`The report in this page cannot be read: ${reasonOf(error)}`);
   }
 }

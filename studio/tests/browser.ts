@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { env } from "node:process";
 import { pathToFileURL } from "node:url";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
+import type { Fixture } from "./blobwriter.ts";
 import { builtPage, embed } from "./embed.ts";
-import type { Fixture } from "./fixture.ts";
 
 /** Where Chromium is. */
-const executablePath = env["BENTPIPE_CHROMIUM"] ?? "/usr/bin/chromium";
+const executablePath = env.BENTPIPE_CHROMIUM ?? "/usr/bin/chromium";
 
 /** Arguments with which Chromium draws WebGL in software. */
 export const WEBGL = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
@@ -49,9 +49,12 @@ export async function view({ page }: Opened): Promise<[number, number]> {
 export async function layoutFaults({ page }: Opened): Promise<string[]> {
   return page.evaluate(() => {
     const faults: string[] = [];
-    if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
+    if (document.documentElement.scrollWidth > innerWidth)
+      faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
     for (const drawing of document.querySelectorAll("svg.plot, svg.path")) {
-      const texts = [...drawing.querySelectorAll("text")].filter((t) => t.textContent).map((t) => ({ words: t.textContent, box: t.getBoundingClientRect() }));
+      const texts = [...drawing.querySelectorAll("text")]
+        .filter((t) => t.textContent)
+        .map((t) => ({ words: t.textContent, box: t.getBoundingClientRect() }));
       texts.forEach((a, i) => {
         if (a.box.left < -1 || a.box.right > innerWidth + 1) faults.push(`outside: ${a.words}`);
         for (const b of texts.slice(i + 1)) {
@@ -65,6 +68,23 @@ export async function layoutFaults({ page }: Opened): Promise<string[]> {
   });
 }
 
+/** Number of coloured pixels of the first canvas below a selector; axes and labels are grey. */
+export async function ink({ page }: Opened, selector: string, opacity = 150): Promise<number> {
+  return page.evaluate(
+    ([where, least]) => {
+      const c = document.querySelector<HTMLCanvasElement>(`${where} canvas`)!;
+      const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        const [r, g, b] = [data[i]!, data[i + 1]!, data[i + 2]!];
+        if (data[i + 3]! > least && Math.max(r, g, b) - Math.min(r, g, b) > 60) n++;
+      }
+      return n;
+    },
+    [selector, opacity] as [string, number],
+  );
+}
+
 /** A browser and a directory of pages, both gone after `close`. */
 export class Bench {
   readonly #dir = mkdtempSync(join(tmpdir(), "bentpipe-page-"));
@@ -72,10 +92,17 @@ export class Bench {
 
   private constructor(readonly browser: Browser) {}
 
-  /** Starts the browser; with arguments of its own where it is to draw with WebGL (see `WEBGL`) or without it. */
+  /** Starts the browser, with more arguments for WebGL (see `WEBGL`) or without it. */
   static async start(more: string[] = []): Promise<Bench> {
-    if (!existsSync(executablePath)) throw new Error(`no Chromium at ${executablePath}; set BENTPIPE_CHROMIUM`);
-    const args = ["--no-sandbox", ...(more.length ? more : ["--disable-gpu"]), "--disable-background-networking", "--disable-component-update", "--no-first-run"];
+    if (!existsSync(executablePath))
+      throw new Error(`no Chromium at ${executablePath}; set BENTPIPE_CHROMIUM`);
+    const args = [
+      "--no-sandbox",
+      ...(more.length ? more : ["--disable-gpu"]),
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--no-first-run",
+    ];
     return new Bench(await chromium.launch({ executablePath, args }));
   }
 
@@ -92,8 +119,15 @@ export class Bench {
   }
 
   /** Opens the page at an address and listens for errors and requests. */
-  async visit(file: string, { width = 1440, height = 900, dark = false, hash = "" }: Options = {}): Promise<Opened> {
-    const page = await this.browser.newPage({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", acceptDownloads: true });
+  async visit(
+    file: string,
+    { width = 1440, height = 900, dark = false, hash = "" }: Options = {},
+  ): Promise<Opened> {
+    const page = await this.browser.newPage({
+      viewport: { width, height },
+      colorScheme: dark ? "dark" : "light",
+      acceptDownloads: true,
+    });
     const errors: string[] = [];
     const requests: string[] = [];
     page.on("console", (m) => {
@@ -102,7 +136,12 @@ export class Bench {
     page.on("pageerror", (e) => errors.push(String(e)));
     const address = file + hash;
     page.on("request", (r) => {
-      if (!r.url().startsWith(address.split("#")[0]!) && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) requests.push(r.url());
+      if (
+        !r.url().startsWith(address.split("#")[0]!) &&
+        !r.url().startsWith("data:") &&
+        !r.url().startsWith("blob:")
+      )
+        requests.push(r.url());
     });
     await page.goto(address);
     return { page, errors, requests };

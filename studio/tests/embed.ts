@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
-import type { Fixture } from "./fixture.ts";
+import type { Fixture } from "./blobwriter.ts";
 
 /** What the report writer looks for in the built page. */
 export const PLACEHOLDER = "<!--BENTPIPE-DATA-->";
@@ -22,7 +22,8 @@ export function embed(page: string, { report, blob }: Fixture): string {
   let data = `<script type="application/json" id="bentpipe-report">${json}</script>`;
   if (blob) {
     const text = Buffer.from(deflateSync(blob)).toString("base64");
-    data += `\n<script type="application/octet-stream;base64" id="bentpipe-traces">${text}</script>`;
+    const type = "application/octet-stream;base64";
+    data += `\n<script type="${type}" id="bentpipe-traces">${text}</script>`;
   }
   // The globe goes only where there is a sky; its build has made it fit to stand in an element.
   if (report.skies?.length) data += `\n<script id="bentpipe-globe">${builtGlobe()}</script>`;

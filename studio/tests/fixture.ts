@@ -1,82 +1,7 @@
-import type { Flow, Point, Published, Report, Run, SeriesRef, Summary, Trace } from "../src/types.ts";
-import { modelFlow, random, type FlowOutcome, type Samples } from "./flowmodel.ts";
-
-/** Collects series into one blob, each at a multiple of eight bytes. */
-export class BlobWriter {
-  readonly #parts: Uint8Array[] = [];
-  #size = 0;
-
-  /** Adds a series and returns where it lies. */
-  add(s: { t: ArrayLike<number>; v: ArrayLike<number> }, unit: string): SeriesRef {
-    const n = s.t.length;
-    const size = Math.ceil((n * 12) / 8) * 8;
-    const bytes = new Uint8Array(size);
-    new Float64Array(bytes.buffer, 0, n).set(s.t);
-    new Float32Array(bytes.buffer, n * 8, n).set(s.v);
-    const ref = { offset: this.#size, n, unit };
-    this.#parts.push(bytes);
-    this.#size += size;
-    return ref;
-  }
-
-  /** Adds bare values and returns their offset. */
-  addFloats(values: Float32Array): number {
-    const offset = this.#size;
-    const bytes = new Uint8Array(Math.ceil(values.byteLength / 8) * 8);
-    new Float32Array(bytes.buffer, 0, values.length).set(values);
-    this.#parts.push(bytes);
-    this.#size += bytes.length;
-    return offset;
-  }
-
-  /** The blob. */
-  bytes(): Uint8Array {
-    const out = new Uint8Array(this.#size);
-    let at = 0;
-    for (const part of this.#parts) {
-      out.set(part, at);
-      at += part.length;
-    }
-    return out;
-  }
-}
-
-/** A report and the blob of its traces (null: none). */
-export interface Fixture {
-  report: Report;
-  blob: Uint8Array | null;
-}
-
-const METRICS = ["completion_s", "goodput_mbps", "first_byte_s", "handshake_s"] as const;
-
-/** Statistics over the runs, as the laboratory writes them. */
-export function summarise(runs: Run[]): Summary[] {
-  const groups = new Map<string, { variant: string; point: Point; flow: string; visit: number; metric: (typeof METRICS)[number]; values: number[] }>();
-  for (const run of runs) {
-    for (const f of run.flows) {
-      for (const metric of METRICS) {
-        const key = JSON.stringify([run.variant, run.point, f.name, f.visit, metric]);
-        const g = groups.get(key) ?? { variant: run.variant, point: run.point, flow: f.name, visit: f.visit, metric, values: [] };
-        groups.set(key, g);
-        const value = f[metric];
-        if (value !== null) g.values.push(value);
-      }
-    }
-  }
-  return [...groups.values()].map(({ values, ...rest }) => {
-    const x = values.sort((a, b) => a - b);
-    const n = x.length;
-    const q = (p: number): number => {
-      const at = (n - 1) * p;
-      return x[Math.floor(at)]! + (x[Math.ceil(at)]! - x[Math.floor(at)]!) * (at % 1);
-    };
-    if (n === 0) return { ...rest, n, median: null, p5: null, p95: null, mean: null, ci95_low: null, ci95_high: null };
-    const mean = x.reduce((a, b) => a + b, 0) / n;
-    if (n === 1) return { ...rest, n, median: x[0]!, p5: null, p95: null, mean, ci95_low: null, ci95_high: null };
-    const half = (1.2 * (q(0.75) - q(0.25))) / Math.sqrt(n);
-    return { ...rest, n, median: q(0.5), p5: q(0.05), p95: q(0.95), mean, ci95_low: q(0.5) - half, ci95_high: q(0.5) + half };
-  });
-}
+import type { Flow, Point, Published, Report, Run, SeriesRef, Trace } from "../src/data/schema.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
+import { type FlowOutcome, modelFlow, random, type Samples } from "./flowmodel.ts";
+import { summarise } from "./summarise.ts";
 
 /** A flow's results from the model's outcome, scaled a little for repeats. */
 function flowOf(o: FlowOutcome, bytes: number, variant: string, shift: number): Flow {
@@ -118,7 +43,11 @@ export interface GeoOptions {
 const VARIANTS = ["tcp-cubic", "quic-1rtt", "quic-0rtt", "quic-0rtt-careful"];
 
 /** Downloads over a GEO path of 50/10 Mbps and 650 ms: what a reader will mostly see. */
-export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], traces = true }: GeoOptions = {}): Fixture {
+export function geoReport({
+  repeats = 20,
+  sizes = ["2 MB", "10 MB", "30 MB"],
+  traces = true,
+}: GeoOptions = {}): Fixture {
   const blob = new BlobWriter();
   const runs: Run[] = [];
   const recorded: Trace[] = [];
@@ -141,7 +70,11 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
       });
       const draw = random(100 + index + bytes);
       for (let run = 0; run < repeats; run++) {
-        const shift = run === 0 ? 0 : (draw() + draw() + draw() - 1.3) * (0.12 + 0.07 * (3 - index)) + (draw() > 0.93 ? 0.65 : 0);
+        const shift =
+          run === 0
+            ? 0
+            : (draw() + draw() + draw() - 1.3) * (0.12 + 0.07 * (3 - index)) +
+              (draw() > 0.93 ? 0.65 : 0);
         const f = flowOf(o, bytes, variant, shift);
         f.visit = 1;
         runs.push({
@@ -150,8 +83,24 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
           run,
           flows: [f],
           links: [
-            { name: "geo forward", packets: o.sent, bytes: o.sent * 1378, dropped_queue: o.lostQueue, dropped_loss: o.lostRandom, queue_max_bytes: 1.3e6, utilisation: Math.min(1, (bytes * 8) / 50e6 / f.completion_s!) },
-            { name: "geo return", packets: o.acks, bytes: o.acks * 66, dropped_queue: 0, dropped_loss: 0, queue_max_bytes: 900, utilisation: 0.012 },
+            {
+              name: "geo forward",
+              packets: o.sent,
+              bytes: o.sent * 1378,
+              dropped_queue: o.lostQueue,
+              dropped_loss: o.lostRandom,
+              queue_max_bytes: 1.3e6,
+              utilisation: Math.min(1, (bytes * 8) / 50e6 / f.completion_s!),
+            },
+            {
+              name: "geo return",
+              packets: o.acks,
+              bytes: o.acks * 66,
+              dropped_queue: 0,
+              dropped_loss: 0,
+              queue_max_bytes: 900,
+              utilisation: 0.012,
+            },
           ],
         });
       }
@@ -162,10 +111,38 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
         variant,
         point,
         run: 0,
-        flows: [{ name: "download", visit: 1, start_s: 0, marks: o.marks, phases: o.phases, series: Object.fromEntries(Object.entries(o.series).filter(([, s]) => s.t.length > 0).map(([key, s]) => [key, add(s, unit[key] ?? "bytes")])) }],
+        flows: [
+          {
+            name: "download",
+            visit: 1,
+            start_s: 0,
+            marks: o.marks,
+            phases: o.phases,
+            series: Object.fromEntries(
+              Object.entries(o.series)
+                .filter(([, s]) => s.t.length > 0)
+                .map(([key, s]) => [key, add(s, unit[key] ?? "bytes")]),
+            ),
+          },
+        ],
         links: [
-          { name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: { throughput: add(o.link.throughput, "Mbps"), queue: add(o.link.queue, "bytes"), drops_queue: add(o.link.drops_queue, ""), ...(o.link.drops_loss.t.length ? { drops_loss: add(o.link.drops_loss, "") } : {}) } },
-          { name: "geo return", rate_mbps: 10, queue_limit_bytes: 250e3, series: { throughput: add(o.link.returned, "Mbps") } },
+          {
+            name: "geo forward",
+            rate_mbps: 50,
+            queue_limit_bytes: 1.3e6,
+            series: {
+              throughput: add(o.link.throughput, "Mbps"),
+              queue: add(o.link.queue, "bytes"),
+              drops_queue: add(o.link.drops_queue, ""),
+              ...(o.link.drops_loss.t.length ? { drops_loss: add(o.link.drops_loss, "") } : {}),
+            },
+          },
+          {
+            name: "geo return",
+            rate_mbps: 10,
+            queue_limit_bytes: 250e3,
+            series: { throughput: add(o.link.returned, "Mbps") },
+          },
         ],
       });
     });
@@ -179,20 +156,60 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
     value: objective[size] ?? 5,
     source: "QUIC and satellite: accelerating start-up",
   }));
-  published.push({ label: "0-RTT with saved parameters", kind: "measured", metric: "completion_s", variant: "quic-0rtt-careful", point: sizes.length > 1 ? { "workload.download": "10 MB" } : {}, value: 4.1, source: "QUIC and satellite: accelerating start-up" });
+  published.push({
+    label: "0-RTT with saved parameters",
+    kind: "measured",
+    metric: "completion_s",
+    variant: "quic-0rtt-careful",
+    point: sizes.length > 1 ? { "workload.download": "10 MB" } : {},
+    value: 4.1,
+    source: "QUIC and satellite: accelerating start-up",
+  });
   const report: Report = {
     scenario: "geo-resume",
     title: "Resuming a download over a geostationary satellite",
-    description: "How much a returning client gains over a GEO path when it skips the handshake and when the server remembers the path: 0-RTT, and Careful Resume, against a plain QUIC and a plain TCP download.",
+    description:
+      "How much a returning client gains over a GEO path when it skips the handshake and when " +
+      "the server remembers the path: 0-RTT, and Careful Resume, against a plain QUIC and a " +
+      "plain TCP download.",
     seed: 1,
     clock: "virtual",
     version: "0.4.0",
     complete: true,
     notes: [],
-    source: 'name = "geo-resume"\nseed = 1\nrepeat = 20\n\n[path]\nprofile = "geo-50-10"\nforward = { rate = "50 Mbps", delay = "325 ms", queue = "1.3 MB" }\nreturn = { rate = "10 Mbps", delay = "325 ms", queue = "250 kB" }\n\n[workload]\ndownload = "10 MB"\n\n[[variant]]\nname = "quic-0rtt-careful"\ntransport = "quic"\ncongestion = "cubic"\nhandshake = "0rtt"\nresume = "careful"\n\n[sweep]\n"workload.download" = ["2 MB", "10 MB", "30 MB"]\n',
+    source: [
+      'name = "geo-resume"',
+      "seed = 1",
+      "repeat = 20",
+      "",
+      "[path]",
+      'profile = "geo-50-10"',
+      'forward = { rate = "50 Mbps", delay = "325 ms", queue = "1.3 MB" }',
+      'return = { rate = "10 Mbps", delay = "325 ms", queue = "250 kB" }',
+      "",
+      "[workload]",
+      'download = "10 MB"',
+      "",
+      "[[variant]]",
+      'name = "quic-0rtt-careful"',
+      'transport = "quic"',
+      'congestion = "cubic"',
+      'handshake = "0rtt"',
+      'resume = "careful"',
+      "",
+      "[sweep]",
+      '"workload.download" = ["2 MB", "10 MB", "30 MB"]',
+      "",
+    ].join("\n"),
     path: {
       name: "geo-50-10",
-      hops: [{ name: "GEO satellite", forward: "50 Mbps, 325 ms, queue 1.3 MB", return: "10 Mbps, 325 ms, queue 250 kB" }],
+      hops: [
+        {
+          name: "GEO satellite",
+          forward: "50 Mbps, 325 ms, queue 1.3 MB",
+          return: "10 Mbps, 325 ms, queue 250 kB",
+        },
+      ],
       rtt_ms: 650,
       bdp_bytes: bdp,
       profile: "geo-50-10",
@@ -203,8 +220,16 @@ export function geoReport({ repeats = 20, sizes = ["2 MB", "10 MB", "30 MB"], tr
     runs,
     summary: summarise(runs),
     expectations: [
-      { text: "median completion_s of quic-0rtt-careful at 10 MB below 3.5 s", held: false, measured: 3.83 },
-      { text: "median completion_s of quic-0rtt-careful at 2 MB below 3 s (objective)", held: true, measured: 1.97 },
+      {
+        text: "median completion_s of quic-0rtt-careful at 10 MB below 3.5 s",
+        held: false,
+        measured: 3.83,
+      },
+      {
+        text: "median completion_s of quic-0rtt-careful at 2 MB below 3 s (objective)",
+        held: true,
+        measured: 1.97,
+      },
       { text: "quic-0rtt takes at most 0.9 times quic-1rtt at 10 MB", held: true, measured: 0.874 },
     ],
     published,
@@ -221,9 +246,11 @@ export function millionReport(n = 1_000_000): Fixture {
   const draw = random(3);
   const end = 120;
   const t = new Float64Array(n);
-  const v = (f: (i: number, t: number) => number): Float32Array => Float32Array.from(t, (x, i) => f(i, x));
+  const v = (f: (i: number, t: number) => number): Float32Array =>
+    Float32Array.from(t, (x, i) => f(i, x));
   for (let i = 0; i < n; i++) t[i] = (i / n) * end;
-  const few = <T extends Float64Array | Float32Array>(x: T): T => x.filter((_, i) => i % 997 === 0) as T;
+  const few = <T extends Float64Array | Float32Array>(x: T): T =>
+    x.filter((_, i) => i % 997 === 0) as T;
   const position = v((i) => (i % 50 === 0 ? i - 800 : i) * 1350);
   const cwnd = v((_, x) => 4e6 + 2e6 * Math.abs(Math.sin(x / 5)) + 1e5 * draw());
   const series = {
@@ -237,11 +264,23 @@ export function millionReport(n = 1_000_000): Fixture {
     smoothed_rtt: blob.add({ t, v: v((_, x) => 700 + 30 * Math.sin(x)) }, "ms"),
     pacing_rate: blob.add({ t, v: v(() => 50 + 5 * draw()) }, "Mbps"),
   };
-  const link = { throughput: blob.add({ t, v: v(() => 45 + 5 * draw()) }, "Mbps"), queue: blob.add({ t, v: v((_, x) => 6e5 * (1 + Math.sin(3 * x)) + 1e5 * draw()) }, "bytes") };
+  const link = {
+    throughput: blob.add({ t, v: v(() => 45 + 5 * draw()) }, "Mbps"),
+    queue: blob.add({ t, v: v((_, x) => 6e5 * (1 + Math.sin(3 * x)) + 1e5 * draw()) }, "bytes"),
+  };
   const cycle = ["probe bw: down", "probe bw: cruise", "probe bw: refill", "probe bw: up"];
-  const phases = Array.from({ length: 10_000 }, (_, i) => ({ t_s: (i * end) / 10_000, label: i % 500 === 499 ? "probe rtt" : cycle[i % 4]! }));
+  const phases = Array.from({ length: 10_000 }, (_, i) => ({
+    t_s: (i * end) / 10_000,
+    label: i % 500 === 499 ? "probe rtt" : cycle[i % 4]!,
+  }));
   report.traces = [
-    { variant: "tcp-cubic", point: {}, run: 0, flows: [{ name: "download", visit: 1, start_s: 0, series, marks: [], phases }], links: [{ name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: link }] },
+    {
+      variant: "tcp-cubic",
+      point: {},
+      run: 0,
+      flows: [{ name: "download", visit: 1, start_s: 0, series, marks: [], phases }],
+      links: [{ name: "geo forward", rate_mbps: 50, queue_limit_bytes: 1.3e6, series: link }],
+    },
   ];
   return { report, blob: blob.bytes() };
 }
@@ -249,72 +288,4 @@ export function millionReport(n = 1_000_000): Fixture {
 /** One run per variant, nothing random. */
 export function singleReport(): Fixture {
   return geoReport({ repeats: 1, sizes: ["10 MB"] });
-}
-
-/** Series missing, unknown, broken; hops, objects and flows of several kinds. */
-export function oddReport(): Fixture {
-  const { report } = geoReport({ repeats: 4, sizes: ["2 MB"], traces: false });
-  const blob = new BlobWriter();
-  const t = [0, 1, 2, 3, 4];
-  report.path!.hops.unshift({ name: "home Wi-Fi", forward: "200 Mbps, 2 ms", return: "200 Mbps, 2 ms" });
-  report.path!.hops.push({ name: "terrestrial", forward: "1 Gbps, 10 ms", return: "1 Gbps, 10 ms" });
-  report.runs[0]!.flows[0]!.completion_s = null;
-  report.runs[0]!.flows[0]!.completed = false;
-  report.runs[1]!.flows[0]!.objects = [
-    { name: "/index.html", bytes: 40_000, start_s: 0, completion_s: 0.8 },
-    { name: "/style.css", bytes: 120_000, start_s: 0.8, completion_s: 1.6 },
-    { name: "/late.js", bytes: 9_000, start_s: 1.5, completion_s: null },
-  ];
-  report.traces = [
-    {
-      variant: "tcp-cubic",
-      point: {},
-      run: 1,
-      flows: [
-        { name: "download", visit: 1, start_s: 60, marks: [], phases: [], series: { cwnd: blob.add({ t: t.map((x) => x + 60), v: [1e4, 2e4, 4e4, 8e4, 16e4] }, "bytes"), temperature: blob.add({ t: t.map((x) => x + 60), v: [1, 3, 2, 5, 4] }, "K"), rtt: { offset: 1 << 24, n: 9, unit: "ms" } } },
-      ],
-      links: [{ name: "isl 1", rate_mbps: null, queue_limit_bytes: null, series: { delay: blob.add({ t: [60, 63, 61, 62], v: [20, 23, 21, 22] }, "ms") } }],
-    },
-    { variant: "quic-1rtt", point: {}, run: 0, flows: [{ name: "download", visit: 1, start_s: 0, marks: [], phases: [], series: {} }], links: [] },
-  ];
-  report.summary = [];
-  return { report, blob: blob.bytes() };
-}
-
-/** Every text in it tries to become markup or to end its script element. */
-export function hostileReport(): Fixture {
-  const evil = (n: number): string => `</script><img src=x onerror="window.owned=${n}"><b>x</b><!--`;
-  const { report } = geoReport({ repeats: 2, sizes: ["2 MB"], traces: false });
-  const blob = new BlobWriter();
-  const name = evil(1);
-  for (const run of report.runs) {
-    if (run.variant === "tcp-cubic") run.variant = name;
-    run.point = { "__proto__.x": evil(2) };
-    run.flows[0]!.name = evil(3);
-    run.flows[0]!.objects = [
-      { name: evil(12), bytes: 1, start_s: 0, completion_s: 1 },
-      { name: evil(13), bytes: 1, start_s: 0, completion_s: 1 },
-    ];
-  }
-  report.variants[0] = name;
-  report.sweep = [{ key: "__proto__.x", values: [evil(2)] }];
-  report.summary = summarise(report.runs);
-  report.title = evil(4);
-  report.description = evil(5);
-  report.scenario = evil(6);
-  report.source = evil(7);
-  report.version = evil(8);
-  report.path!.hops[0] = { name: evil(9), forward: evil(9), return: evil(9) };
-  report.expectations[0]!.text = evil(10);
-  report.published = [{ label: evil(11), kind: "measured", metric: "completion_s", point: {}, value: 2, source: evil(11) }];
-  report.traces = [
-    {
-      variant: name,
-      point: report.runs[0]!.point,
-      run: 0,
-      flows: [{ name: evil(3), visit: 1, start_s: 0, marks: [{ t_s: 1, label: evil(14) }], phases: [{ t_s: 0, label: evil(18) }], series: { cwnd: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, "bytes"), [evil(15)]: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, evil(16)) } }],
-      links: [{ name: evil(17), rate_mbps: 5, queue_limit_bytes: 5, series: { throughput: blob.add({ t: [0, 1, 2], v: [1, 2, 3] }, "Mbps") } }],
-    },
-  ];
-  return { report, blob: blob.bytes() };
 }

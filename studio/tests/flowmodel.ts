@@ -25,7 +25,13 @@ export interface FlowModel {
 /** What came of it. */
 export interface FlowOutcome {
   series: Record<string, Samples>;
-  link: { throughput: Samples; queue: Samples; drops_queue: Samples; drops_loss: Samples; returned: Samples };
+  link: {
+    throughput: Samples;
+    queue: Samples;
+    drops_queue: Samples;
+    drops_loss: Samples;
+    returned: Samples;
+  };
   marks: { t_s: number; label: string }[];
   phases: { t_s: number; label: string }[];
   handshake_s: number;
@@ -52,15 +58,37 @@ export function random(seed: number): () => number {
 
 const MSS = 1350;
 
-/** A download over one bottleneck: slow start, a drop-tail queue, loss recovery, CUBIC afterwards. Good enough to look at. */
+/**
+ * A download over one bottleneck: slow start, drop-tail queue, loss recovery, CUBIC. Good enough to
+ * look at.
+ */
 export function modelFlow(m: FlowModel): FlowOutcome {
   const rtt = m.rttMs / 1000;
   const owd = rtt / 2;
   const rate = (m.rateMbps * 1e6) / 8;
   const total = Math.ceil(m.bytes / MSS);
   const make = (): Samples => ({ t: [], v: [] });
-  const s = { sent: make(), acked: make(), received: make(), lost: make(), dropped_queue: make(), dropped_loss: make(), cwnd: make(), bytes_in_flight: make(), ssthresh: make(), pacing_rate: make(), rtt: make(), smoothed_rtt: make() };
-  const link = { throughput: make(), queue: make(), drops_queue: make(), drops_loss: make(), returned: make() };
+  const s = {
+    sent: make(),
+    acked: make(),
+    received: make(),
+    lost: make(),
+    dropped_queue: make(),
+    dropped_loss: make(),
+    cwnd: make(),
+    bytes_in_flight: make(),
+    ssthresh: make(),
+    pacing_rate: make(),
+    rtt: make(),
+    smoothed_rtt: make(),
+  };
+  const link = {
+    throughput: make(),
+    queue: make(),
+    drops_queue: make(),
+    drops_loss: make(),
+    returned: make(),
+  };
   const put = (x: Samples, t: number, v: number): void => {
     x.t.push(t);
     x.v.push(v);
@@ -119,7 +147,14 @@ export function modelFlow(m: FlowModel): FlowOutcome {
     flight += MSS;
     const begin = Math.max(t, linkFree);
     const waiting = (begin - t) * rate;
-    const p: Pkt = { seq, sent: t, order: sentCount, back: Infinity, dropped: false, arrives: Infinity };
+    const p: Pkt = {
+      seq,
+      sent: t,
+      order: sentCount,
+      back: Infinity,
+      dropped: false,
+      arrives: Infinity,
+    };
     if (waiting + MSS > m.queueBytes) {
       p.dropped = true;
       lostQueue++;
@@ -211,14 +246,20 @@ export function modelFlow(m: FlowModel): FlowOutcome {
       while (inOrder < total && got[inOrder]) inOrder++;
       if (inOrder * MSS > delivered) {
         delivered = inOrder * MSS;
-        put(s.received, Math.max(p.arrives, s.received.t.at(-1) ?? 0), Math.min(m.bytes, delivered));
+        put(
+          s.received,
+          Math.max(p.arrives, s.received.t.at(-1) ?? 0),
+          Math.min(m.bytes, delivered),
+        );
       }
     }
     if (acks++ % 2 === 0) put(s.acked, now, Math.min(m.bytes, ackedBytes));
     const full = flight + 2 * MSS >= cwnd * 0.5;
     if (phases.at(-1)!.label === "unvalidated" && p.order > jumpTop) phase(now, "validating");
-    else if (phases.at(-1)!.label === "validating" && p.order > jumpTop + m.jump / MSS) phase(now, "congestion avoidance");
-    else if (/recovery|retreat/.test(phases.at(-1)!.label) && p.order > recovery) phase(now, "congestion avoidance");
+    else if (phases.at(-1)!.label === "validating" && p.order > jumpTop + m.jump / MSS)
+      phase(now, "congestion avoidance");
+    else if (/recovery|retreat/.test(phases.at(-1)!.label) && p.order > recovery)
+      phase(now, "congestion avoidance");
     if (hit) {
       phase(now, /validat/.test(phases.at(-1)!.label) ? "safe retreat" : "recovery");
       recovery = sentCount;
@@ -244,7 +285,7 @@ export function modelFlow(m: FlowModel): FlowOutcome {
         phase(now, "congestion avoidance");
       }
     } else if (!slow && full) {
-      const k = Math.cbrt((wmax / MSS) * 0.3 / 0.4);
+      const k = Math.cbrt(((wmax / MSS) * 0.3) / 0.4);
       const w = (0.4 * (now - epoch - k) ** 3 + wmax / MSS) * MSS;
       if (w > cwnd) cwnd += Math.min(MSS, ((w - cwnd) / cwnd) * MSS);
     }
@@ -257,8 +298,25 @@ export function modelFlow(m: FlowModel): FlowOutcome {
   const last = Math.ceil((now + 0.2) / BIN);
   for (let b = 0; b <= last; b++) {
     put(link.throughput, b * BIN, ((bins.get(b) ?? 0) * 8) / BIN / 1e6);
-    put(link.returned, b * BIN, (((bins.get(b - Math.round(owd / BIN)) ?? 0) / MSS / 2) * 60 * 8) / BIN / 1e6);
+    put(
+      link.returned,
+      b * BIN,
+      (((bins.get(b - Math.round(owd / BIN)) ?? 0) / MSS / 2) * 60 * 8) / BIN / 1e6,
+    );
   }
-  const completion = (s.received.t.at(-1) ?? now);
-  return { series: s, link, marks, phases, handshake_s: m.handshakes * rtt, first_byte_s: firstByte, completion_s: completion, sent: sentCount, lostQueue, lostRandom, declared, acks: Math.ceil(acks / 2) };
+  const completion = s.received.t.at(-1) ?? now;
+  return {
+    series: s,
+    link,
+    marks,
+    phases,
+    handshake_s: m.handshakes * rtt,
+    first_byte_s: firstByte,
+    completion_s: completion,
+    sent: sentCount,
+    lostQueue,
+    lostRandom,
+    declared,
+    acks: Math.ceil(acks / 2),
+  };
 }

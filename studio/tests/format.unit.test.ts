@@ -1,15 +1,37 @@
 import { describe, expect, it } from "vitest";
-import { bytes, count, metricOf, metricValue, ms, percent, plainValue, seconds, shortest, significant, stepDecimals, tickLabels, ticks } from "../src/format.ts";
-import { allColours, contrast, variantColour, variantDash } from "../src/palette.ts";
+import { METRIC, metricOf } from "../src/data/metrics.ts";
+import { metricValue, plainValue } from "../src/format/metric.ts";
+import {
+  bytes,
+  count,
+  ms,
+  percent,
+  seconds,
+  shortest,
+  significant,
+} from "../src/format/numbers.ts";
+import { allColours, contrast, variantColour, variantDash } from "../src/format/palette.ts";
+import { stepDecimals, tickLabels, ticks } from "../src/format/ticks.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 
 describe("numbers", () => {
   it("keep three significant digits", () => {
-    expect([0, 1.23456, 12.3456, 123.456, 0.0123456, -4.5678].map((x) => significant(x))).toEqual(["0", "1.23", "12.3", "123", "0.0123", "−4.57"]);
+    expect([0, 1.23456, 12.3456, 123.456, 0.0123456, -4.5678].map((x) => significant(x))).toEqual([
+      "0",
+      "1.23",
+      "12.3",
+      "123",
+      "0.0123",
+      "−4.57",
+    ]);
   });
   it("are grouped from five digits up", () => {
-    expect([1234, 12345, 1234567].map((x) => plain(count(x)))).toEqual(["1234", "12 345", "1 234 567"]);
+    expect([1234, 12345, 1234567].map((x) => plain(count(x)))).toEqual([
+      "1234",
+      "12 345",
+      "1 234 567",
+    ]);
   });
   it("never print what does not exist", () => {
     for (const x of [NaN, Infinity, null, undefined]) {
@@ -18,10 +40,29 @@ describe("numbers", () => {
     }
   });
   it("drop zeros at the end of given values", () => {
-    expect([3, 3.5, 0.874, 100, 1234.5678, 3.83].map(shortest)).toEqual(["3", "3.5", "0.874", "100", "1235", "3.83"]);
+    expect([3, 3.5, 0.874, 100, 1234.5678, 3.83].map(shortest)).toEqual([
+      "3",
+      "3.5",
+      "0.874",
+      "100",
+      "1235",
+      "3.83",
+    ]);
   });
   it("carry suitable units", () => {
-    expect([seconds(3.2145), seconds(0.0451), seconds(0), ms(650), ms(650.43), ms(12_000), bytes(4_062_500), bytes(950), percent(0.458)].map(plain)).toEqual([
+    expect(
+      [
+        seconds(3.2145),
+        seconds(0.0451),
+        seconds(0),
+        ms(650),
+        ms(650.43),
+        ms(12_000),
+        bytes(4_062_500),
+        bytes(950),
+        percent(0.458),
+      ].map(plain),
+    ).toEqual([
       "3.21 s",
       "45.1 ms",
       "0 s",
@@ -37,12 +78,28 @@ describe("numbers", () => {
 
 describe("metrics", () => {
   it("are known by name or by the ending", () => {
-    expect(metricOf("completion_s")).toMatchObject({ label: "Completion time", unit: "s", better: "lower" });
+    expect(metricOf("completion_s")).toMatchObject({
+      label: "Completion time",
+      unit: "s",
+      better: "lower",
+    });
     expect(metricOf("goodput_mbps")).toMatchObject({ unit: "Mbps", better: "higher" });
-    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Return bytes", unit: "B" });
-    expect(metricOf("return_bytes.tcp_options")).toMatchObject({ label: "Return bytes, TCP options", unit: "B" });
-    expect(metricOf("pep_held_bytes")).toMatchObject({ label: "Most held by the proxy", unit: "B", better: null });
-    expect(metricOf("pep_acks_dropped")).toMatchObject({ label: "ACKs held back by the filter", unit: "", better: null });
+    expect(metricOf("return_bytes.total")).toMatchObject({ label: "Reverse bytes", unit: "B" });
+    expect(metricOf("return_bytes.tcp_options")).toMatchObject({
+      label: "Reverse bytes, TCP options",
+      unit: "B",
+    });
+    expect(metricOf(METRIC.receiveBuffer)).toMatchObject({ unit: "B" });
+    expect(metricOf("pep_held_bytes")).toMatchObject({
+      label: "Largest proxy buffer",
+      unit: "B",
+      better: null,
+    });
+    expect(metricOf("pep_acks_dropped")).toMatchObject({
+      label: "ACKs dropped by the proxy",
+      unit: "",
+      better: null,
+    });
     expect(metricOf("queue_wait_ms")).toMatchObject({ label: "Queue wait", unit: "ms" });
     expect(metricOf("constructor")).toMatchObject({ label: "Constructor", unit: "" });
   });
@@ -63,8 +120,12 @@ describe("ticks", () => {
 
 describe("colours", () => {
   it("stand out from the cards of both themes", () => {
-    for (const [dark, card] of [[false, "#ffffff"], [true, "#161b22"]] as const) {
-      for (const colour of allColours(dark)) expect(contrast(colour, card), `${colour} on ${card}`).toBeGreaterThanOrEqual(3);
+    for (const [dark, card] of [
+      [false, "#ffffff"],
+      [true, "#161b22"],
+    ] as const) {
+      for (const colour of allColours(dark))
+        expect(contrast(colour, card), `${colour} on ${card}`).toBeGreaterThanOrEqual(3);
     }
   });
   it("differ for the first eight variants, and by dashes beyond", () => {

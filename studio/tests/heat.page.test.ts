@@ -13,14 +13,18 @@ const matrix = matrixReport();
 
 for (const dark of [false, true]) {
   for (const width of [1440, 400]) {
-    it(`the competition of eight controllers is a heat map at ${width} in ${dark ? "dark" : "light"}`, async () => {
+    it(`eight controllers compete in a heat map at ${width}, dark: ${dark}`, async () => {
       const opened = await bench.open(matrix, { width, dark });
       const { page } = opened;
       expect(await page.locator(".heat").count()).toBe(2);
       expect(await page.locator(".heat td button").count()).toBe(128);
       expect(await page.locator(".sweep-dot").count()).toBe(0);
       expect(await page.innerText(".sweep h3")).toBe("Share of near against far");
-      const cut = await page.evaluate(() => [...document.querySelectorAll<HTMLElement>(".heat button, .heat th")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText));
+      const cut = await page.evaluate(() =>
+        [...document.querySelectorAll<HTMLElement>(".heat button, .heat th")]
+          .filter((e) => e.scrollWidth > e.clientWidth + 1)
+          .map((e) => e.innerText),
+      );
       expect(cut).toEqual([]);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
@@ -32,13 +36,22 @@ for (const dark of [false, true]) {
 it("a cell says both goodputs, and a click opens its run", async () => {
   const opened = await bench.open(matrix);
   const { page } = opened;
-  const run = matrix.report.runs.find((r) => r.point["flow.near.congestion"] === "geo-reno" && r.point["flow.far.congestion"] === "newreno")!;
+  const run = matrix.report.runs.find(
+    (r) =>
+      r.point["flow.near.congestion"] === "geo-reno" &&
+      r.point["flow.far.congestion"] === "newreno",
+  )!;
   const cell = page.locator(".heat").first().locator("tbody tr").nth(1).locator("button").first();
   const [near, far] = run.flows.map((f) => f.goodput_mbps!);
   expect(await cell.innerText()).toBe(((near! / (near! + far!)) * 100).toFixed(0));
   await cell.hover();
   const tip = (await page.innerText(".heat-tip")).replaceAll("\u00a0", " ");
-  for (const words of ["geo-reno against newreno", `near ${near!.toFixed(2)} Mbps`, `far ${far!.toFixed(2)} Mbps`]) expect(tip).toContain(words);
+  for (const words of [
+    "geo-reno against newreno",
+    `near ${near!.toFixed(2)} Mbps`,
+    `far ${far!.toFixed(2)} Mbps`,
+  ])
+    expect(tip).toContain(words);
   expect(await page.locator(".heat button.shown").count()).toBe(1);
   await cell.click();
   await page.waitForFunction(() => location.hash.includes("run=1"));
@@ -54,13 +67,24 @@ it("a cell says both goodputs, and a click opens its run", async () => {
   await page.close();
 });
 
-it("other metrics and lines can be chosen; flows that measured nothing and all flows together are in their place", async () => {
+it("offers other metrics and lines, flows without values, and all flows together", async () => {
   const opened = await bench.open(matrix);
   const { page } = opened;
-  const labels = (name: string): Promise<string[]> => page.locator(`#results label:has(span:text-is("${name}")) option`).allTextContents();
-  expect((await labels("Metric")).slice(0, 7)).toEqual(["Share of the first flow", "Jain's index", "Ratio of shares", "Goodput of all flows", "Bottleneck utilisation", "Queue of the bottleneck", "Convergence time"]);
+  const labels = (name: string): Promise<string[]> =>
+    page.locator(`#results label:has(span:text-is("${name}")) option`).allTextContents();
+  expect((await labels("Metric")).slice(0, 7)).toEqual([
+    "Share of the first flow",
+    "Jain's index",
+    "Min-max goodput ratio",
+    "Aggregate goodput",
+    "Bottleneck utilisation",
+    "Bottleneck queueing delay",
+    "Convergence time",
+  ]);
   await page.selectOption("#results select >> nth=0", { label: "Convergence time" });
-  expect(await page.locator(".heat td.none").count()).toBe(matrix.report.runs.filter((r) => r.fairness!.convergence_s === null).length);
+  expect(await page.locator(".heat td.none").count()).toBe(
+    matrix.report.runs.filter((r) => r.fairness!.convergence_s === null).length,
+  );
   expect(await page.locator("#results label:has(span:text-is('Flow'))").count()).toBe(0);
   await page.selectOption("#results select >> nth=0", { label: "Goodput" });
   expect(await labels("Flow")).toEqual(["near", "far", "ping"]);
@@ -79,7 +103,9 @@ it("any sweep of two keys with three values each may be one", async () => {
   const opened = await bench.open(lossReport(["cubic", "newreno"], 3));
   const { page } = opened;
   expect(await page.locator(".heat").count()).toBe(0);
-  await page.selectOption("#results label:has(span:text-is('Picture')) select", { label: "heat map" });
+  await page.selectOption("#results label:has(span:text-is('Picture')) select", {
+    label: "heat map",
+  });
   expect(await page.locator(".heat-map h4").allTextContents()).toEqual(["cubic", "newreno"]);
   expect(await page.locator(".heat td button").count()).toBe(60);
   await page.locator(".heat td button").first().click();

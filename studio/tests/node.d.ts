@@ -6,6 +6,10 @@ declare module "node:fs" {
   export function mkdirSync(path: string, options: { recursive: boolean }): void;
   export function rmSync(path: string, options: { recursive: boolean; force: boolean }): void;
   export function existsSync(path: string): boolean;
+  export function readdirSync(
+    path: string,
+    options: { recursive: boolean; encoding: "utf8" },
+  ): string[];
 }
 declare module "node:os" {
   export function tmpdir(): string;
@@ -13,6 +17,8 @@ declare module "node:os" {
 declare module "node:path" {
   export function resolve(...parts: string[]): string;
   export function join(...parts: string[]): string;
+  export function dirname(path: string): string;
+  export function normalize(path: string): string;
 }
 declare module "node:url" {
   export function pathToFileURL(path: string): URL;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { phaseColour } from "../src/palette.ts";
-import { CAREFUL, type PhaseKind } from "../src/phases.ts";
+import { CAREFUL, type PhaseKind } from "../src/data/phases.ts";
+import { phaseColour } from "../src/format/palette.ts";
 import { Bench, clean, layoutFaults, type Opened } from "./browser.ts";
 import { geoReport } from "./fixture.ts";
 import { phaseReport } from "./phasefixture.ts";
@@ -14,15 +14,30 @@ afterAll(() => bench?.close());
 const panel = (id: string): string => `.panel[data-panel=${id}]`;
 
 /** How many pixels of a plot have exactly the strip colour of a phase. */
-async function inStrip({ page }: Opened, id: string, kind: PhaseKind, dark = false): Promise<number> {
+async function inStrip(
+  { page }: Opened,
+  id: string,
+  kind: PhaseKind,
+  dark = false,
+): Promise<number> {
   const rgb = [1, 3, 5].map((i) => parseInt(phaseColour(kind, dark).head.slice(i, i + 2), 16));
   return page.locator(`${panel(id)} canvas`).evaluate((c: HTMLCanvasElement, rgb) => {
     // From a copy: the browser warns where a page's own canvas is read again and again.
-    const copy = Object.assign(document.createElement("canvas"), { width: c.width, height: c.height }).getContext("2d", { willReadFrequently: true })!;
+    const copy = Object.assign(document.createElement("canvas"), {
+      width: c.width,
+      height: c.height,
+    }).getContext("2d", { willReadFrequently: true })!;
     copy.drawImage(c, 0, 0);
     const { data } = copy.getImageData(0, 0, c.width, c.height);
     let n = 0;
-    for (let i = 0; i < data.length; i += 4) if (data[i] === rgb[0] && data[i + 1] === rgb[1] && data[i + 2] === rgb[2] && data[i + 3] === 255) n++;
+    for (let i = 0; i < data.length; i += 4)
+      if (
+        data[i] === rgb[0] &&
+        data[i + 1] === rgb[1] &&
+        data[i + 2] === rgb[2] &&
+        data[i + 3] === 255
+      )
+        n++;
     return n;
   }, rgb);
 }
@@ -33,24 +48,34 @@ async function pointAt({ page }: Opened, id: string, share: number): Promise<voi
   await page.mouse.move(box.x + box.width * share, box.y + 40);
 }
 
-const said = ({ page }: Opened, id: string): Promise<string> => page.innerText(`${panel(id)} .phases output`);
+const said = ({ page }: Opened, id: string): Promise<string> =>
+  page.innerText(`${panel(id)} .phases output`);
 
 describe("phases", () => {
   const fixture = phaseReport();
   const { phases } = fixture.report.traces[0]!.flows[0]!;
 
   for (const dark of [false, true]) {
-    for (const [width, height] of [[1440, 900], [1280, 720], [400, 800]] as const) {
-      it(`are bands behind window, round-trip time and pacing rate at ${width} in ${dark ? "dark" : "light"}`, async () => {
+    for (const [width, height] of [
+      [1440, 900],
+      [1280, 720],
+      [400, 800],
+    ] as const) {
+      it(`are bands behind window, RTT and pacing rate at ${width}, dark: ${dark}`, async () => {
         const opened = await bench.open(fixture, { width, height, dark });
         await bench.plots(opened);
         expect(await opened.page.locator(".phases").count()).toBe(3);
         for (const id of ["window", "rtt", "pacing"]) {
           await opened.page.locator(panel(id)).scrollIntoViewIfNeeded();
           await opened.page.waitForTimeout(150);
-          for (const kind of CAREFUL) expect(await inStrip(opened, id, kind, dark), `${kind} in ${id}`).toBeGreaterThan(width / 4);
+          for (const kind of CAREFUL)
+            expect(await inStrip(opened, id, kind, dark), `${kind} in ${id}`).toBeGreaterThan(
+              width / 4,
+            );
         }
-        expect(await opened.page.innerText(`${panel("window")} .phases`)).toMatch(/phase.*reconnaissance.*unvalidated.*validating.*safe retreat.*backing off/s);
+        expect(await opened.page.innerText(`${panel("window")} .phases`)).toMatch(
+          /phase.*reconnaissance.*unvalidated.*validating.*safe retreat.*backing off/s,
+        );
         expect(await layoutFaults(opened)).toEqual([]);
         clean(opened);
         await opened.page.close();
@@ -58,7 +83,7 @@ describe("phases", () => {
     }
   }
 
-  it("stand in the readout at the cursor, the same in every plot, by mouse and by keyboard", async () => {
+  it("are named at the cursor, the same in every plot, by mouse and keyboard", async () => {
     const opened = await bench.open(fixture, { hash: "#zoom=0,4" });
     const { page } = opened;
     await bench.plots(opened);
@@ -94,7 +119,9 @@ describe("phases", () => {
     await page.click(`${panel("window")} .phases button`);
     await page.waitForTimeout(150);
     expect(await inStrip(opened, "window", "unvalidated")).toBe(0);
-    expect(await page.getAttribute(`${panel("window")} .phases button`, "aria-pressed")).toBe("false");
+    expect(await page.getAttribute(`${panel("window")} .phases button`, "aria-pressed")).toBe(
+      "false",
+    );
     await page.locator(panel("pacing")).scrollIntoViewIfNeeded();
     await page.waitForTimeout(150);
     expect(await inStrip(opened, "pacing", "unvalidated")).toBeGreaterThan(0);
@@ -107,7 +134,9 @@ describe("phases", () => {
     const { page } = opened;
     await bench.plots(opened);
     await page.selectOption("#series select >> nth=1", { label: "probing" });
-    await page.waitForFunction(() => !document.querySelector(".phases")!.textContent.includes("unvalidated"));
+    await page.waitForFunction(
+      () => !document.querySelector(".phases")!.textContent.includes("unvalidated"),
+    );
     await page.locator(panel("window")).scrollIntoViewIfNeeded();
     await page.waitForTimeout(150);
     expect(await inStrip(opened, "window", "unvalidated")).toBe(0);
@@ -121,7 +150,8 @@ describe("phases", () => {
 
   it("are absent where the report knows none", async () => {
     const older = geoReport({ repeats: 1, sizes: ["2 MB"] });
-    for (const flow of older.report.traces.flatMap((t) => t.flows)) delete (flow as Partial<typeof flow>).phases;
+    for (const flow of older.report.traces.flatMap((t) => t.flows))
+      delete (flow as Partial<typeof flow>).phases;
     const opened = await bench.open(older);
     await bench.plots(opened);
     expect(await opened.page.locator(".phases").count()).toBe(0);

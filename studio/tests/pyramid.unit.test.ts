@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { Series } from "../src/decode.ts";
-import { eachColumn, eachDot, extremes, gallop, lowerBound, pyramid, sampleAt, windowOf, type Column } from "../src/pyramid.ts";
+import type { Series } from "../src/data/blob.ts";
+import {
+  type Column,
+  eachColumn,
+  eachDot,
+  extremes,
+  gallop,
+  lowerBound,
+  pyramid,
+  sampleAt,
+  windowOf,
+} from "../src/data/pyramid.ts";
 import { random } from "./flowmodel.ts";
 
 function noise(n: number, seed = 1): Series {
@@ -24,7 +34,8 @@ describe("searching", () => {
     const s = noise(5000);
     let from = 0;
     for (let x = -1; x < 2600; x += 0.37) {
-      expect((from = gallop(s.t, x, from))).toBe(lowerBound(s.t, x));
+      from = gallop(s.t, x, from);
+      expect(from).toBe(lowerBound(s.t, x));
     }
   });
   it("gives the sample in force", () => {
@@ -42,12 +53,18 @@ describe("extremes of a window", () => {
         const a = Math.floor(draw() * (n + 1));
         const b = a + Math.floor(draw() * (n + 1 - a));
         const part = [...p.v.subarray(a, b)];
-        expect({ ...extremes(p, a, b) }).toEqual({ min: Math.min(...part), max: Math.max(...part) });
+        expect({ ...extremes(p, a, b) }).toEqual({
+          min: Math.min(...part),
+          max: Math.max(...part),
+        });
       }
     });
   }
   it("skip NaN", () => {
-    const p = pyramid({ t: Float64Array.from({ length: 20 }, (_, i) => i), v: Float32Array.from({ length: 20 }, (_, i) => (i % 2 ? NaN : i)) });
+    const p = pyramid({
+      t: Float64Array.from({ length: 20 }, (_, i) => i),
+      v: Float32Array.from({ length: 20 }, (_, i) => (i % 2 ? NaN : i)),
+    });
     expect({ ...extremes(p, 1, 20) }).toEqual({ min: 2, max: 18 });
     expect({ ...extremes(p, 3, 4) }).toEqual({ min: Infinity, max: -Infinity });
   });
@@ -65,7 +82,12 @@ describe("windows", () => {
 });
 
 describe("columns", () => {
-  const collect = (s: Series, x0: number, x1: number, width: number): (Column & { at: number })[] => {
+  const collect = (
+    s: Series,
+    x0: number,
+    x1: number,
+    width: number,
+  ): (Column & { at: number })[] => {
     const out: (Column & { at: number })[] = [];
     eachColumn(pyramid(s), x0, x1, width, (at, c) => out.push({ at, ...c }));
     return out;
@@ -79,25 +101,40 @@ describe("columns", () => {
       const a = lowerBound(s.t, x0 + ((x1 - x0) * c.at) / width);
       const b = lowerBound(s.t, x0 + ((x1 - x0) * (c.at + 1)) / width);
       const raw = [...s.v.subarray(a, b)];
-      expect(c).toMatchObject({ first: raw[0], last: raw.at(-1), min: Math.min(...raw), max: Math.max(...raw) });
+      expect(c).toMatchObject({
+        first: raw[0],
+        last: raw.at(-1),
+        min: Math.min(...raw),
+        max: Math.max(...raw),
+      });
     }
     expect(columns[0]!.first).toBe(s.v[lowerBound(s.t, x0) - 1]);
     expect(columns.at(-1)!.first).toBe(s.v[lowerBound(s.t, x1)]);
   });
   it("that are empty are left out, and no sample is lost", () => {
-    const s = { t: Float64Array.from([0, 0.1, 5, 5.01, 10]), v: Float32Array.from([1, 2, 3, 4, 5]) };
+    const s = {
+      t: Float64Array.from([0, 0.1, 5, 5.01, 10]),
+      v: Float32Array.from([1, 2, 3, 4, 5]),
+    };
     expect(collect(s, 0, 10, 10)).toEqual([
       { at: 0, first: 1, min: 1, max: 2, last: 2 },
       { at: 5, first: 3, min: 3, max: 4, last: 4 },
       { at: 9, first: 5, min: 5, max: 5, last: 5 },
     ]);
     const sparse = noise(300, 9);
-    for (const [x0, x1, width] of [[0, 160, 1000], [3, 90, 77], [20, 21, 640]] as const) {
+    for (const [x0, x1, width] of [
+      [0, 160, 1000],
+      [3, 90, 77],
+      [20, 21, 640],
+    ] as const) {
       const inside = [...sparse.t].filter((t) => t >= x0 && t <= x1).length;
       const seen = collect(sparse, x0, x1, width).filter((c) => c.at >= 0 && c.at < width);
       const low = Math.min(...seen.map((c) => c.min));
       expect(seen.length).toBeLessThanOrEqual(inside);
-      if (inside) expect(low).toBe(Math.min(...[...sparse.v].filter((_, i) => sparse.t[i]! >= x0 && sparse.t[i]! <= x1)));
+      if (inside)
+        expect(low).toBe(
+          Math.min(...[...sparse.v].filter((_, i) => sparse.t[i]! >= x0 && sparse.t[i]! <= x1)),
+        );
     }
   });
   it("show a lone spike among a million samples", () => {
@@ -118,7 +155,10 @@ describe("columns", () => {
 describe("dots", () => {
   const window = { x0: 0, x1: 1000, y0: 0, y1: 1000, width: 500, height: 300 };
   it("are all there when they are few, and none outside", () => {
-    const s = { t: Float64Array.from([-5, 0, 10, 500, 1000, 1001]), v: Float32Array.from([1, 1, 2000, 500, 1000, 1]) };
+    const s = {
+      t: Float64Array.from([-5, 0, 10, 500, 1000, 1001]),
+      v: Float32Array.from([1, 1, 2000, 500, 1000, 1]),
+    };
     const out: number[] = [];
     expect(eachDot(pyramid(s), window, 1, 100, (t) => out.push(t))).toBe(true);
     expect(out).toEqual([0, 500, 1000]);

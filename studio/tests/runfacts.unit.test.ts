@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pathFacts } from "../src/runfacts.ts";
+import { pathFacts } from "../src/sections/run-facts.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 
@@ -16,15 +16,24 @@ describe("what was known of a path", () => {
       token: "wrong_address",
     }).map(([name, value]) => `${name}: ${plain(value)}`);
     expect(facts).toEqual([
-      "Path as saved: 3.75 MB in 600 ms",
-      "Path as the sender saw it: 3.68 MB in 600 ms",
-      "Path as the receiver saw it: 3.69 MB in 601 ms",
-      "Saved window met congestion: no",
+      "Saved path: 3.75 MB in 600 ms",
+      "Path observed by the sender: 3.68 MB in 600 ms",
+      "Path observed by the receiver: 3.69 MB in 601 ms",
+      "Jump met congestion: no",
       "Path token: wrong address",
     ]);
   });
   it("leaves out what is not known", () => {
-    const nothing = { saved_window_bytes: null, saved_rtt_ms: null, observed_window_bytes: null, observed_rtt_ms: null, receiver_window_bytes: 1000, receiver_rtt_ms: null, retreated: null, token: null };
+    const nothing = {
+      saved_window_bytes: null,
+      saved_rtt_ms: null,
+      observed_window_bytes: null,
+      observed_rtt_ms: null,
+      receiver_window_bytes: 1000,
+      receiver_rtt_ms: null,
+      retreated: null,
+      token: null,
+    };
     expect(pathFacts(nothing)).toEqual([]);
   });
 });

@@ -1,15 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { greatArc } from "../src/flatmap.ts";
-import { normalise } from "../src/load.ts";
-import { wayChanges } from "../src/panels.ts";
-import { usualSpeed } from "../src/player.ts";
-import { commonBeginning, EARTH_KM, SkyModel } from "../src/sky.ts";
-import { nearest } from "../src/skyview.ts";
-import type { Sky, Station, TraceFlow, WayEntry } from "../src/types.ts";
-import { linksAround, Ways } from "../src/ways.ts";
-import { unrolled } from "../src/world.ts";
-import { skyOf, STARLINK } from "./skyfixture.ts";
-import { BlobWriter } from "./fixture.ts";
+import { commonBeginning } from "../src/data/links.ts";
+import { normalise } from "../src/data/read.ts";
+import { linksAround, Routes } from "../src/data/routes.ts";
+import type { RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
+import { routeChanges } from "../src/panels/panel.ts";
+import { greatArc } from "../src/sky/map.ts";
+import { EARTH_KM, SkyModel } from "../src/sky/model.ts";
+import { usualSpeed } from "../src/sky/player.ts";
+import { nearest } from "../src/sky/view.ts";
+import { unrolled } from "../src/sky/world.ts";
+import { BlobWriter } from "./blobwriter.ts";
+import { STARLINK, skyOf } from "./skyfixture.ts";
 
 type Place = [latitude: number, longitude: number, km: number];
 
@@ -17,11 +18,21 @@ type Place = [latitude: number, longitude: number, km: number];
 function model(instants: Place[][], step_s = 10, stations: Station[] = []): SkyModel {
   const blob = new Float32Array(instants.flat(2)).buffer;
   const n = instants[0]!.length;
-  const sky: Sky = { begins: "", satellites: { names: Array.from({ length: n }, (_, i) => `s${i}`), shell: Array(n).fill(0), positions: { offset: 0, times: instants.length, step_s } }, stations, isls: [] };
+  const sky: Sky = {
+    begins: "",
+    satellites: {
+      names: Array.from({ length: n }, (_, i) => `s${i}`),
+      shell: Array(n).fill(0),
+      positions: { offset: 0, times: instants.length, step_s },
+    },
+    stations,
+    isls: [],
+  };
   return new SkyModel(sky, blob);
 }
 
-const close = (got: Place, want: Place): void => want.forEach((x, i) => expect(got[i]!).toBeCloseTo(x, 3));
+const close = (got: Place, want: Place): void =>
+  want.forEach((x, i) => expect(got[i]!).toBeCloseTo(x, 3));
 
 describe("positions between samples", () => {
   it("lie on the great circle, at even speed, their altitude on a line", () => {
@@ -31,7 +42,16 @@ describe("positions between samples", () => {
     expect(Math.hypot(...m.xyz.slice(0, 3))).toBeCloseTo(1 + 525 / EARTH_KM, 6);
   });
   it("cross the antimeridian and the pole the short way", () => {
-    const m = model([[[10, 170, 550], [80, 0, 550]], [[10, -170, 550], [80, 180, 550]]]);
+    const m = model([
+      [
+        [10, 170, 550],
+        [80, 0, 550],
+      ],
+      [
+        [10, -170, 550],
+        [80, 180, 550],
+      ],
+    ]);
     m.at(5);
     const [latitude, longitude] = m.placeOf(0);
     expect(Math.abs(longitude)).toBeCloseTo(180, 4);
@@ -58,7 +78,16 @@ describe("positions between samples", () => {
     expect([...m.xyz]).toEqual([...fresh.xyz]);
   });
   it("stay where satellites do not move, opposite places included", () => {
-    const m = model([[[5, 5, 500], [0, 0, 500]], [[5, 5, 500], [0, 180, 500]]]);
+    const m = model([
+      [
+        [5, 5, 500],
+        [0, 0, 500],
+      ],
+      [
+        [5, 5, 500],
+        [0, 180, 500],
+      ],
+    ]);
     m.at(5);
     close(m.placeOf(0), [5, 5, 500]);
     expect([...m.xyz].every(Number.isFinite)).toBe(true);
@@ -68,7 +97,10 @@ describe("positions between samples", () => {
     const { sky } = skyOf([STARLINK], 3, 600, blob);
     const fine = new BlobWriter();
     const { sky: truth } = skyOf([STARLINK], 3, 310, fine);
-    const [m, t] = [new SkyModel(sky, blob.bytes().buffer as ArrayBuffer), new SkyModel(truth, fine.bytes().buffer as ArrayBuffer)];
+    const [m, t] = [
+      new SkyModel(sky, blob.bytes().buffer as ArrayBuffer),
+      new SkyModel(truth, fine.bytes().buffer as ArrayBuffer),
+    ];
     m.at(310);
     t.at(310);
     const far = m.xyz.map((x, i) => Math.abs(x - t.xyz[i]!) * EARTH_KM);
@@ -77,9 +109,29 @@ describe("positions between samples", () => {
   });
   it("that do not lie in the blob are refused", () => {
     const sky = model([[[0, 0, 500]]]).sky;
-    const at = (positions: Partial<Sky["satellites"]["positions"]>): (() => SkyModel) => () => new SkyModel({ ...sky, satellites: { ...sky.satellites, positions: { offset: 0, times: 1, step_s: 1, ...positions } } }, new ArrayBuffer(12));
+    const at =
+      (positions: Partial<Sky["satellites"]["positions"]>): (() => SkyModel) =>
+      () =>
+        new SkyModel(
+          {
+            ...sky,
+            satellites: {
+              ...sky.satellites,
+              positions: { offset: 0, times: 1, step_s: 1, ...positions },
+            },
+          },
+          new ArrayBuffer(12),
+        );
     expect(at({})).not.toThrow();
-    for (const wrong of [{ times: 2 }, { offset: 4 }, { offset: 2 }, { times: 0 }, { step_s: 0 }, { offset: -12 }]) expect(at(wrong)).toThrow(RangeError);
+    for (const wrong of [
+      { times: 2 },
+      { offset: 4 },
+      { offset: 2 },
+      { times: 0 },
+      { step_s: 0 },
+      { offset: -12 },
+    ])
+      expect(at(wrong)).toThrow(RangeError);
   });
 });
 
@@ -89,7 +141,16 @@ describe("a way", () => {
       { name: "equator", latitude_deg: 0, longitude_deg: 0, altitude_m: 0 },
       { name: "pole", latitude_deg: 90, longitude_deg: 0, altitude_m: 0 },
     ];
-    const m = model([[[0, 0, 35_786], [90, 0, 550]]], 1, stations);
+    const m = model(
+      [
+        [
+          [0, 0, 35_786],
+          [90, 0, 550],
+        ],
+      ],
+      1,
+      stations,
+    );
     // Straight up; from the equator to the pole by the ellipsoid's two radii.
     expect(m.lengthKm([2, 0, 2])).toBeCloseTo(2 * 35_786, 0);
     expect(m.lengthKm([3, 1])).toBeCloseTo(550, 1);
@@ -98,7 +159,7 @@ describe("a way", () => {
     expect([m.nameOf(1), m.nameOf(3), m.nameOf(9)]).toEqual(["s1", "pole", ""]);
   });
   it("holds from its time until the next one that differs", () => {
-    const ways = new Ways([
+    const ways = new Routes([
       { flow: "a", t_s: 0, nodes: [1, 2] },
       { flow: "b", t_s: 1, nodes: [7] },
       { flow: "a", t_s: 5, nodes: [1, 2] },
@@ -111,16 +172,31 @@ describe("a way", () => {
     expect(ways.at("a", 9)).toEqual({ nodes: [], since: 9, until: 12 });
     expect(ways.at("a", 99)).toEqual({ nodes: [1, 3], since: 12, until: null });
     expect(ways.at("c", 5)).toBeNull();
-    expect([ways.changesOf("a"), ways.changesOf("b"), ways.changesOf("c")]).toEqual([[9, 12], [], []]);
+    expect([ways.changesOf("a"), ways.changesOf("b"), ways.changesOf("c")]).toEqual([
+      [9, 12],
+      [],
+      [],
+    ]);
   });
   it("stands in the plots where it changes, unless it does so all the time", () => {
-    const entries = (n: number): WayEntry[] => Array.from({ length: n }, (_, i) => ({ flow: "f", t_s: i, nodes: [i] }));
+    const entries = (n: number): RouteEntry[] =>
+      Array.from({ length: n }, (_, i) => ({ flow: "f", t_s: i, nodes: [i] }));
     const flow: TraceFlow = { name: "f", visit: 1, start_s: 0, marks: [], phases: [], series: {} };
-    const marks = (n: number): number => wayChanges({ variant: "", point: {}, run: 0, flows: [flow], links: [], sky: 0, paths: entries(n) }, [flow]).length;
+    const marks = (n: number): number =>
+      routeChanges(
+        { variant: "", point: {}, run: 0, flows: [flow], links: [], sky: 0, paths: entries(n) },
+        [flow],
+      ).length;
     expect([marks(0), marks(1), marks(4), marks(500)]).toEqual([0, 0, 3, 0]);
   });
   it("has those links near it that are few links away", () => {
-    const chain = [[0, 1], [1, 2], [2, 3], [3, 4], [8, 9]] as const;
+    const chain = [
+      [0, 1],
+      [1, 2],
+      [2, 3],
+      [3, 4],
+      [8, 9],
+    ] as const;
     expect([...linksAround(chain, [0], 2)]).toEqual([0, 1, 1, 2]);
     expect([...linksAround(chain, [], 2)]).toEqual([]);
   });
@@ -138,19 +214,45 @@ it("names of satellites are told without what all of them begin with", () => {
 describe("on the flat map", () => {
   const xyz = (places: Place[]): Float32Array => model([places]).xyz;
   it("a straight link is a great arc, which goes on beyond the edge", () => {
-    const across = greatArc(xyz([[50, 170, 550], [50, -170, 550]]), 0, 1, 2);
+    const across = greatArc(
+      xyz([
+        [50, 170, 550],
+        [50, -170, 550],
+      ]),
+      0,
+      1,
+      2,
+    );
     expect(across.map(([longitude]) => Math.round(longitude))).toEqual([170, 180, 190]);
     expect(across[1]![1]).toBeGreaterThan(50.2);
   });
   it("rings unroll over the antimeridian, and those around a pole are closed over it", () => {
-    const island = unrolled([[178, 0], [-178, 0], [-178, 5], [178, 5], [178, 0]]);
+    const island = unrolled([
+      [178, 0],
+      [-178, 0],
+      [-178, 5],
+      [178, 5],
+      [178, 0],
+    ]);
     expect([island.low, island.high]).toEqual([178, 182]);
-    const south = unrolled([[0, -70], [120, -70], [-120, -70], [0, -70]]);
-    expect(south.points.slice(south.coast)).toEqual([[360, -90], [0, -90]]);
+    const south = unrolled([
+      [0, -70],
+      [120, -70],
+      [-120, -70],
+      [0, -70],
+    ]);
+    expect(south.points.slice(south.coast)).toEqual([
+      [360, -90],
+      [0, -90],
+    ]);
     expect(unrolled([]).points).toEqual([]);
   });
   it("the nearest node in reach is pointed at", () => {
-    const at: [number, number][] = [[0, 0], [10, 0], [13, 0]];
+    const at: [number, number][] = [
+      [0, 0],
+      [10, 0],
+      [13, 0],
+    ];
     expect(nearest(3, 12, 1, (n) => at[n]!)).toBe(2);
     expect(nearest(3, 12, 40, (n) => at[n]!)).toBeNull();
     expect(nearest(3, 12, 1, (n) => (n === 2 ? null : at[n]!))).toBe(1);
@@ -162,13 +264,32 @@ it("a run plays in about 25 s, however long it is", () => {
 });
 
 describe("a report with a sky", () => {
-  const sky = { begins: "2000-01-01T00:00:00Z", satellites: { names: ["a", "b"], shell: [0], positions: { offset: 8, times: 3, step_s: 5 } }, stations: [{ name: "x", latitude_deg: 1, longitude_deg: 2, altitude_m: 3 }], isls: [[0, 1], [0, 7], [1, 1], "no"] };
-  const read = (trace: object, skies: unknown = [sky]): ReturnType<typeof normalise> => normalise({ runs: skies === null ? [] : undefined, skies, traces: [{ flows: [], ...trace }] });
+  const sky = {
+    begins: "2000-01-01T00:00:00Z",
+    satellites: { names: ["a", "b"], shell: [0], positions: { offset: 8, times: 3, step_s: 5 } },
+    stations: [{ name: "x", latitude_deg: 1, longitude_deg: 2, altitude_m: 3 }],
+    isls: [[0, 1], [0, 7], [1, 1], "no"],
+  };
+  const read = (trace: object, skies: unknown = [sky]): ReturnType<typeof normalise> =>
+    normalise({ runs: skies === null ? [] : undefined, skies, traces: [{ flows: [], ...trace }] });
   it("is read without runs, and what cannot be is left out", () => {
-    const report = read({ sky: 0, paths: [{ flow: "f", t_s: 4, nodes: [2, 9] }, { flow: "f", t_s: 1, nodes: [2, 0, 2] }, { flow: "f" }] });
+    const report = read({
+      sky: 0,
+      paths: [
+        { flow: "f", t_s: 4, nodes: [2, 9] },
+        { flow: "f", t_s: 1, nodes: [2, 0, 2] },
+        { flow: "f" },
+      ],
+    });
     expect(report.runs).toEqual([]);
-    expect(report.skies[0]).toMatchObject({ satellites: { shell: [0, 0], positions: { offset: 8, times: 3, step_s: 5 } }, isls: [[0, 1]] });
-    expect(report.traces[0]!.paths).toEqual([{ flow: "f", t_s: 1, nodes: [2, 0, 2] }, { flow: "f", t_s: 4, nodes: [] }]);
+    expect(report.skies[0]).toMatchObject({
+      satellites: { shell: [0, 0], positions: { offset: 8, times: 3, step_s: 5 } },
+      isls: [[0, 1]],
+    });
+    expect(report.traces[0]!.paths).toEqual([
+      { flow: "f", t_s: 1, nodes: [2, 0, 2] },
+      { flow: "f", t_s: 4, nodes: [] },
+    ]);
   });
   it("has a sky only where there is one of that index", () => {
     expect(read({ sky: 1 }).traces[0]!.sky).toBeUndefined();

@@ -1,6 +1,6 @@
-import { EARTH_KM, earthFixed, LIGHT_KM_PER_MS } from "../src/sky.ts";
-import type { Report, Sky, Station, TraceFlow, WayEntry } from "../src/types.ts";
-import { BlobWriter, type Fixture } from "./fixture.ts";
+import type { Report, RouteEntry, Sky, Station, TraceFlow } from "../src/data/schema.ts";
+import { EARTH_KM, earthFixed, LIGHT_KM_PER_MS } from "../src/sky/model.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
 import { random } from "./flowmodel.ts";
 
 /** A Walker delta shell. */
@@ -13,7 +13,12 @@ export interface Shell {
 
 export const STARLINK: Shell = { planes: 72, perPlane: 22, inclination: 53, altitudeKm: 550 };
 /** Seven shells with 10,080 satellites. */
-export const MANY: Shell[] = [550, 570, 540, 1200, 630, 610, 1015].map((altitudeKm, i) => ({ planes: 72, perPlane: 20, inclination: [53, 70, 53.2, 87.9, 51.9, 42, 98.98][i]!, altitudeKm }));
+export const MANY: Shell[] = [550, 570, 540, 1200, 630, 610, 1015].map((altitudeKm, i) => ({
+  planes: 72,
+  perPlane: 20,
+  inclination: [53, 70, 53.2, 87.9, 51.9, 42, 98.98][i]!,
+  altitudeKm,
+}));
 
 export const PLACES: Station[] = [
   { name: "Toronto", latitude_deg: 43.65, longitude_deg: -79.38, altitude_m: 76 },
@@ -33,15 +38,34 @@ function orbit(s: Shell, plane: number, index: number, t: number): [number, numb
   const u = ((2 * Math.PI) / s.perPlane) * (index + (plane % 2) / 2) + motion * t;
   const node = ((2 * Math.PI) / s.planes) * plane - SPIN * t;
   const [c, i] = [Math.cos(u), s.inclination * RAD];
-  const [x, y, z] = [c * Math.cos(node) - Math.sin(u) * Math.cos(i) * Math.sin(node), c * Math.sin(node) + Math.sin(u) * Math.cos(i) * Math.cos(node), Math.sin(u) * Math.sin(i)];
+  const [x, y, z] = [
+    c * Math.cos(node) - Math.sin(u) * Math.cos(i) * Math.sin(node),
+    c * Math.sin(node) + Math.sin(u) * Math.cos(i) * Math.cos(node),
+    Math.sin(u) * Math.sin(i),
+  ];
   return [Math.asin(z) / RAD, Math.atan2(y, x) / RAD, s.altitudeKm];
 }
 
 /** A sky with +grid links, its positions written to the blob. */
-export function skyOf(shells: Shell[], times: number, step_s: number, blob: BlobWriter): { sky: Sky; at: (t: number) => Float64Array } {
-  const list = shells.flatMap((s, k) => Array.from({ length: s.planes * s.perPlane }, (_, i) => ({ s, k, plane: Math.floor(i / s.perPlane), index: i % s.perPlane })));
+export function skyOf(
+  shells: Shell[],
+  times: number,
+  step_s: number,
+  blob: BlobWriter,
+): { sky: Sky; at: (t: number) => Float64Array } {
+  const list = shells.flatMap((s, k) =>
+    Array.from({ length: s.planes * s.perPlane }, (_, i) => ({
+      s,
+      k,
+      plane: Math.floor(i / s.perPlane),
+      index: i % s.perPlane,
+    })),
+  );
   const values = new Float32Array(list.length * times * 3);
-  for (let t = 0; t < times; t++) list.forEach(({ s, plane, index }, i) => values.set(orbit(s, plane, index, t * step_s), (t * list.length + i) * 3));
+  for (let t = 0; t < times; t++)
+    list.forEach(({ s, plane, index }, i) =>
+      values.set(orbit(s, plane, index, t * step_s), (t * list.length + i) * 3),
+    );
   const isls: [number, number][] = [];
   let base = 0;
   for (const { planes, perPlane } of shells) {
@@ -55,14 +79,27 @@ export function skyOf(shells: Shell[], times: number, step_s: number, blob: Blob
   }
   const sky: Sky = {
     begins: "2000-01-01T00:00:00Z",
-    satellites: { names: list.map(({ k, plane, index }) => `${shells.length > 1 ? `${k + 1}/` : ""}${plane}-${index}`), shell: list.map(({ k }) => k), positions: { offset: blob.addFloats(values), times, step_s } },
+    satellites: {
+      names: list.map(
+        ({ k, plane, index }) => `${shells.length > 1 ? `${k + 1}/` : ""}${plane}-${index}`,
+      ),
+      shell: list.map(({ k }) => k),
+      positions: { offset: blob.addFloats(values), times, step_s },
+    },
     stations: PLACES,
     isls,
   };
   const at = (t: number): Float64Array => {
     const out = new Float64Array((list.length + PLACES.length) * 3);
-    list.forEach(({ s, plane, index }, i) => out.set(earthFixed(...orbit(s, plane, index, t)), i * 3));
-    PLACES.forEach((p, i) => out.set(earthFixed(p.latitude_deg, p.longitude_deg, p.altitude_m / 1000), (list.length + i) * 3));
+    list.forEach(({ s, plane, index }, i) =>
+      out.set(earthFixed(...orbit(s, plane, index, t)), i * 3),
+    );
+    PLACES.forEach((p, i) =>
+      out.set(
+        earthFixed(p.latitude_deg, p.longitude_deg, p.altitude_m / 1000),
+        (list.length + i) * 3,
+      ),
+    );
     return out;
   };
   return { sky, at };
@@ -72,9 +109,20 @@ export function skyOf(shells: Shell[], times: number, step_s: number, blob: Blob
 const GROUND_KM = 1090;
 
 /** Shortest way between two stations, and its length in kilometres; null where there is none. */
-function route(sky: Sky, links: number[][], xyz: Float64Array, from: number, to: number): { nodes: number[]; km: number } | null {
+function route(
+  sky: Sky,
+  links: number[][],
+  xyz: Float64Array,
+  from: number,
+  to: number,
+): { nodes: number[]; km: number } | null {
   const n = sky.satellites.names.length;
-  const far = (a: number, b: number): number => Math.hypot(xyz[a * 3]! - xyz[b * 3]!, xyz[a * 3 + 1]! - xyz[b * 3 + 1]!, xyz[a * 3 + 2]! - xyz[b * 3 + 2]!);
+  const far = (a: number, b: number): number =>
+    Math.hypot(
+      xyz[a * 3]! - xyz[b * 3]!,
+      xyz[a * 3 + 1]! - xyz[b * 3 + 1]!,
+      xyz[a * 3 + 2]! - xyz[b * 3 + 2]!,
+    );
   const km = new Float64Array(n).fill(Infinity);
   const back = new Int32Array(n).fill(-1);
   const open = new Set<number>();
@@ -116,11 +164,19 @@ const PAIRS: [string, number, number][] = [
   ["wuhan-washington", 2, 1],
 ];
 
-/** What `bentpipe orbit` writes: ways and round trips over time, without packets. One flow has no way for a while. */
-export function orbitReport(shells: Shell[] = [STARLINK], length = 200, step = 10, changes = 100): Fixture {
+/**
+ * What `bentpipe orbit` writes: routes and RTTs over time, without packets. One flow has no route
+ * for a while.
+ */
+export function orbitReport(
+  shells: Shell[] = [STARLINK],
+  length = 200,
+  step = 10,
+  changes = 100,
+): Fixture {
   const blob = new BlobWriter();
   const { sky, at } = skyOf(shells, Math.floor(length / step) + 1, step, blob);
-  const paths: WayEntry[] = [];
+  const paths: RouteEntry[] = [];
   const links: number[][] = sky.satellites.names.map(() => []);
   for (const [a, b] of sky.isls) {
     links[a]!.push(b);
@@ -133,18 +189,29 @@ export function orbitReport(shells: Shell[] = [STARLINK], length = 200, step = 1
     const xyz = at(t);
     PAIRS.forEach(([flow, from, to], i) => {
       const out = i === 1 && t >= length * 0.5 && t < length * 0.58;
-      const { nodes, km } = (out ? null : route(sky, links, xyz, from, to)) ?? { nodes: [], km: NaN };
+      const { nodes, km } = (out ? null : route(sky, links, xyz, from, to)) ?? {
+        nodes: [],
+        km: NaN,
+      };
       series[i]!.t.push(t);
       series[i]!.v.push((2 * km) / LIGHT_KM_PER_MS);
       if (nodes.join() !== before[i]) paths.push({ flow, t_s: t, nodes });
       before[i] = nodes.join();
     });
   }
-  const flows: TraceFlow[] = PAIRS.map(([name], i) => ({ name, visit: 1, start_s: 0, marks: [], phases: [], series: { rtt: blob.add(series[i]!, "ms") } }));
+  const flows: TraceFlow[] = PAIRS.map(([name], i) => ({
+    name,
+    visit: 1,
+    start_s: 0,
+    marks: [],
+    phases: [],
+    series: { rtt: blob.add(series[i]!, "ms") },
+  }));
   const report: Report = {
     scenario: "two-pairs",
     title: "Two pairs that share the last links",
-    description: "Toronto to Washington and Wuhan to Washington over a shell of 72 planes with 22 satellites.",
+    description:
+      "Toronto to Washington and Wuhan to Washington over a shell of 72 planes with 22 satellites.",
     seed: 1,
     clock: "virtual",
     version: "0.4.0",
@@ -202,12 +269,49 @@ export function constellationReport(): Fixture {
       point: {},
       run: 0,
       flows: PAIRS.map(([name], i) => ({
-        ...{ name, visit: 1, transport: "tcp", congestion: "newreno", direction: "download", bytes: rates[i]! * 1.25e7, completed: true, start_s: i * 0.1 },
-        ...{ handshake_s: 0.011, first_byte_s: 0.03, completion_s: 100, goodput_mbps: rates[i]!, packets_sent: 50_000, packets_lost_queue: 120, packets_lost_random: 0, packets_declared_lost: 121 },
-        ...{ flow_control_blocked_s: null, return_packets: 25_000, return_bytes: { total: 1_300_000 }, rtt_min_ms: rtts[i]!, rtt_mean_ms: rtts[i]! + 30, rtt_p99_ms: rtts[i]! + 60, objects: [] },
+        ...{
+          name,
+          visit: 1,
+          transport: "tcp",
+          congestion: "newreno",
+          direction: "download",
+          bytes: rates[i]! * 1.25e7,
+          completed: true,
+          start_s: i * 0.1,
+        },
+        ...{
+          handshake_s: 0.011,
+          first_byte_s: 0.03,
+          completion_s: 100,
+          goodput_mbps: rates[i]!,
+          packets_sent: 50_000,
+          packets_lost_queue: 120,
+          packets_lost_random: 0,
+          packets_declared_lost: 121,
+        },
+        ...{
+          flow_control_blocked_s: null,
+          return_packets: 25_000,
+          return_bytes: { total: 1_300_000 },
+          rtt_min_ms: rtts[i]!,
+          rtt_mean_ms: rtts[i]! + 30,
+          rtt_p99_ms: rtts[i]! + 60,
+          objects: [],
+        },
       })),
       links: [],
-      fairness: { flows: [], from_s: 10, to_s: 100, jain: 0.93, share_ratio: 55.7, bottleneck: "isl 12-4 > 12-5", bottleneck_utilisation: 0.953, bottleneck_queue_ms: 31.5, convergence_s: null, aggregate_mbps: 9.5 },
+      fairness: {
+        flows: [],
+        from_s: 10,
+        to_s: 100,
+        jain: 0.93,
+        share_ratio: 55.7,
+        bottleneck: "isl 12-4 > 12-5",
+        bottleneck_utilisation: 0.953,
+        bottleneck_queue_ms: 31.5,
+        convergence_s: null,
+        aggregate_mbps: 9.5,
+      },
     },
   ];
   return { report, blob: blob.bytes() };

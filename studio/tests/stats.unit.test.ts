@@ -1,10 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { resultsJson, runsCsv } from "../src/exports.ts";
-import { normalise } from "../src/load.ts";
-import { wrapParts } from "../src/pathview.ts";
-import { formatHash, parseHash, type State } from "../src/state.ts";
-import { cdf, groupsAt, metricsOf, pointKey, pointLabel, pointsOf, quantile, within } from "../src/stats.ts";
-import { cell, delimited, tableCells, tableRows } from "../src/table.ts";
+import { wrapParts } from "../src/charts/static/path-drawing.ts";
+import { resultsJson, runsTable } from "../src/data/export.ts";
+import { groupsAt } from "../src/data/groups.ts";
+import { metricsOf } from "../src/data/offered.ts";
+import { pointKey, pointLabel, pointsOf, within } from "../src/data/points.ts";
+import { normalise } from "../src/data/read.ts";
+import { cdf, quantile } from "../src/data/statistics.ts";
+import { tableCells, tableRows } from "../src/data/table.ts";
+import { cell, delimited } from "../src/page/files.ts";
+import { formatHash, parseHash, type State } from "../src/page/state.ts";
 import { geoReport, singleReport } from "./fixture.ts";
 
 const flow = { name: "download", place: 1 };
@@ -16,12 +20,17 @@ describe("statistics", () => {
     expect(quantile([], 0.5)).toBeNaN();
   });
   it("count runs that never finished in the distribution", () => {
-    expect(cdf([1, 1, 2], 4)).toEqual([{ x: 1, y: 0.5 }, { x: 2, y: 0.75 }]);
+    expect(cdf([1, 1, 2], 4)).toEqual([
+      { x: 1, y: 0.5 },
+      { x: 2, y: 0.75 },
+    ]);
   });
   it("know points by their content", () => {
     expect(pointKey({ a: "1", b: "2" })).toBe(pointKey({ b: "2", a: "1" }));
     expect(pointLabel({ "workload.download": "10 MB" })).toBe("download 10 MB");
-    expect(pointLabel({ "path.forward.loss": "0", "path.return.loss": "0.1" })).toBe("path.forward.loss 0, path.return.loss 0.1");
+    expect(pointLabel({ "path.forward.loss": "0", "path.return.loss": "0.1" })).toBe(
+      "path.forward.loss 0, path.return.loss 0.1",
+    );
     expect(within({ a: "1" }, { a: "1", b: "2" })).toBe(true);
     expect(within({ a: "2" }, { a: "1", b: "2" })).toBe(false);
   });
@@ -37,7 +46,12 @@ describe("groups", () => {
   });
   it("offer metrics that have values, the usual first", () => {
     const metrics = metricsOf(report);
-    expect(metrics.slice(0, 4)).toEqual(["completion_s", "goodput_mbps", "first_byte_s", "handshake_s"]);
+    expect(metrics.slice(0, 4)).toEqual([
+      "completion_s",
+      "goodput_mbps",
+      "first_byte_s",
+      "handshake_s",
+    ]);
     expect(metrics).toContain("return_bytes.total");
     expect(metrics).not.toContain("visit");
   });
@@ -57,7 +71,10 @@ describe("the table", () => {
     expect(head).toContain("ci95_low");
     for (const line of lines) expect(line).toHaveLength(head!.length);
     const measured = lines.find((l) => l[head!.indexOf("published_kind")] === "measured")!;
-    expect(measured[head!.indexOf("ratio_to_published")]).toBeCloseTo((measured[head!.indexOf("median")] as number) / 4.1, 5);
+    expect(measured[head!.indexOf("ratio_to_published")]).toBeCloseTo(
+      (measured[head!.indexOf("median")] as number) / 4.1,
+      5,
+    );
   });
   it("quotes CSV and keeps TSV on its line", () => {
     expect(cell('a "b", c', ",")).toBe('"a ""b"", c"');
@@ -78,7 +95,7 @@ describe("files", () => {
     expect(pointsOf(back)).toEqual(pointsOf(report));
   });
   it("hold a line per flow of every run", () => {
-    const lines = runsCsv(report).trimEnd().split("\n");
+    const lines = runsTable(report);
     expect(lines).toHaveLength(1 + report.runs.length);
     expect(lines[0]).toContain("return_bytes.total");
   });
@@ -86,19 +103,49 @@ describe("files", () => {
 
 describe("loading", () => {
   it("refuses what is not a report", () => {
-    for (const bad of [null, 3, [], {}, { runs: 3 }]) expect(() => normalise(bad)).toThrow(/no list of runs/);
+    for (const bad of [null, 3, [], {}, { runs: 3 }])
+      expect(() => normalise(bad)).toThrow(/no list of runs/);
   });
   it("survives missing parts", () => {
-    const r = normalise({ scenario: "x", runs: [{ variant: "a", run: 0, flows: [{ name: "f", visit: 1, completion_s: 2 }] }] });
+    const r = normalise({
+      scenario: "x",
+      runs: [{ variant: "a", run: 0, flows: [{ name: "f", visit: 1, completion_s: 2 }] }],
+    });
     expect(r).toMatchObject({ title: "x", variants: ["a"], sweep: [], traces: [] });
     expect(groupsAt(r, {}, { name: "f", place: 1 }, "completion_s")[0]!.median).toBe(2);
   });
 });
 
 describe("the address", () => {
-  const usual: State = { picture: "" as const, metric: "completion_s", flow: "f", point: "", run: 0, versus: -1, traceFlow: "", origin: "flow", links: "busy", zoom: null, at: "", returnFlow: "", over: "", count: "bytes", overZoom: null };
+  const usual: State = {
+    picture: "" as const,
+    metric: "completion_s",
+    flow: "f",
+    point: "",
+    run: 0,
+    versus: -1,
+    traceFlow: "",
+    origin: "flow",
+    links: "busy",
+    zoom: null,
+    reversePoint: "",
+    reverseFlow: "",
+    compared: "",
+    count: "bytes",
+    reverseZoom: null,
+  };
   it("round-trips a view", () => {
-    const state: State = { ...usual, metric: "a&b=c", run: 3, versus: 1, zoom: [1.5, 2.25], at: '[["rate","1 Mbps"]]', over: "0,2", count: "packets", overZoom: [0.5, 3] };
+    const state: State = {
+      ...usual,
+      metric: "a&b=c",
+      run: 3,
+      versus: 1,
+      zoom: [1.5, 2.25],
+      reversePoint: '[["rate","1 Mbps"]]',
+      compared: "0,2",
+      count: "packets",
+      reverseZoom: [0.5, 3],
+    };
     expect({ ...usual, ...parseHash(`#${formatHash(state, usual)}`) }).toEqual(state);
     expect(formatHash(usual, usual)).toBe("");
   });
@@ -109,7 +156,10 @@ describe("the address", () => {
 
 describe("the path drawing", () => {
   it("breaks descriptions at commas", () => {
-    expect(wrapParts("50 Mbps, 325 ms, queue 1.3 MB", 20)).toEqual(["50 Mbps · 325 ms", "queue 1.3 MB"]);
+    expect(wrapParts("50 Mbps, 325 ms, queue 1.3 MB", 20)).toEqual([
+      "50 Mbps · 325 ms",
+      "queue 1.3 MB",
+    ]);
     expect(wrapParts("50 Mbps, 325 ms", 60)).toEqual(["50 Mbps · 325 ms"]);
     expect(wrapParts("a very long single part", 10)).toEqual(["a very lo…"]);
   });

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, clean, layoutFaults } from "./browser.ts";
 import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
 
+/** A point of the report on losses, as the address has it. */
+const POINT = '[["path.forward.loss","0.1 %"],["path.rtt","300 ms"]]';
+
 let bench: Bench;
 beforeAll(async () => {
   bench = await Bench.start();
@@ -14,7 +17,13 @@ describe("many points", () => {
   it("are shown as panels and a table, single ones when chosen", async () => {
     const opened = await bench.open(lossReport());
     const { page } = opened;
-    expect(await page.locator(".sweep-panel h4").allInnerTexts()).toEqual(["loss 0 %", "loss 0.01 %", "loss 0.05 %", "loss 0.1 %", "loss 0.5 %"]);
+    expect(await page.locator(".sweep-panel h4").allInnerTexts()).toEqual([
+      "loss 0 %",
+      "loss 0.01 %",
+      "loss 0.05 %",
+      "loss 0.1 %",
+      "loss 0.5 %",
+    ]);
     expect(await page.locator(".sweep-dot").count()).toBe(60);
     expect(await page.locator(".strip").count()).toBe(0);
     expect(await page.locator("#table tbody tr").count()).toBe(60);
@@ -31,12 +40,23 @@ describe("many points", () => {
 
   for (const width of [1440, 1000, 400]) {
     it(`and twelve variants stay in their place at ${width}`, async () => {
-      const opened = await bench.open(lossReport(TWELVE, 3), { width, hash: `#point=${encodeURIComponent('[["path.forward.loss","0.1 %"],["path.rtt","300 ms"]]')}` });
+      const opened = await bench.open(lossReport(TWELVE, 3), {
+        width,
+        hash: `#point=${encodeURIComponent(POINT)}`,
+      });
       const { page } = opened;
       expect(await page.locator(".strip-name").count()).toBe(12);
       expect(await page.locator("#table tbody tr").count()).toBe(360);
       expect(await layoutFaults(opened)).toEqual([]);
-      const cut = await page.evaluate(() => [...document.querySelectorAll<HTMLElement>(".strip-name span, .strip-value, .sweep-name, .sweep-panel h4")].filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0).map((e) => e.innerText));
+      const cut = await page.evaluate(() =>
+        [
+          ...document.querySelectorAll<HTMLElement>(
+            ".strip-name span, .strip-value, .sweep-name, .sweep-panel h4",
+          ),
+        ]
+          .filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0)
+          .map((e) => e.innerText),
+      );
       expect(cut).toEqual([]);
       await page.click(".check");
       expect(await page.innerText("#table caption")).toContain("The first 1000 of");
@@ -46,8 +66,15 @@ describe("many points", () => {
   }
 
   it("with names along the axis are rows, unjoined and uncut", async () => {
-    const names = ["a profile with a name that goes on and on, far beyond what any column would hold", "leo", "geo"];
-    const opened = await bench.open(sweepReport([{ key: "path.profile", values: names }], ["a", "b"], 4, (_, v) => 4 + v), { width: 1000 });
+    const names = [
+      "a profile with a name that goes on and on, far beyond what any column would hold",
+      "leo",
+      "geo",
+    ];
+    const opened = await bench.open(
+      sweepReport([{ key: "path.profile", values: names }], ["a", "b"], 4, (_, v) => 4 + v),
+      { width: 1000 },
+    );
     const { page } = opened;
     expect(await page.locator(".sweep-name").allInnerTexts()).toEqual(names);
     expect(await page.locator(".sweep path.step").count()).toBe(0);
@@ -64,16 +91,26 @@ describe("flows", () => {
     const { page } = opened;
     expect(await page.locator(".strip-name > span").allInnerTexts()).toEqual(["1rtt", "0rtt"]);
     expect(await page.locator(".cdf path.step").count()).toBe(2);
-    expect(await page.locator("#table tbody th").allInnerTexts()).toEqual([" 1rtt", " 0rtt"].map((t) => expect.stringContaining(t.trim())));
+    expect(await page.locator("#table tbody th").allInnerTexts()).toEqual(
+      [" 1rtt", " 0rtt"].map((t) => expect.stringContaining(t.trim())),
+    );
     expect(await page.locator("#results select").count()).toBe(1);
-    expect(await page.locator("#table thead th").allInnerTexts()).toEqual(["Variant", "Median", "p5 to p95", "95 % CI"]);
+    expect(await page.locator("#table thead th").allInnerTexts()).toEqual([
+      "Variant",
+      "Median",
+      "p5 to p95",
+      "95 % CI",
+    ]);
     clean(opened);
     await page.close();
   });
   it("of several reported visits can be chosen", async () => {
     const opened = await bench.open(resumedReport(true));
     const { page } = opened;
-    expect(await page.locator("#results select >> nth=1 >> option").allInnerTexts()).toEqual(["main, first reported visit", "main, second reported visit"]);
+    expect(await page.locator("#results select >> nth=1 >> option").allInnerTexts()).toEqual([
+      "main, first reported visit",
+      "main, second reported visit",
+    ]);
     await page.selectOption("#results select >> nth=1", { index: 1 });
     expect(await page.locator(".strip-name").count()).toBe(2);
     expect(await page.innerText("#table caption")).toContain("main, second reported visit");
@@ -84,10 +121,18 @@ describe("flows", () => {
     const opened = await bench.open(failedReport());
     const { page } = opened;
     const text = await page.innerText("#results");
-    for (const words of ["2 of 5 did not complete", "5 of 5 did not complete", "cubic, runs 0, 1: given up after 45 s"]) expect(text).toContain(words);
+    for (const words of [
+      "2 of 5 did not complete",
+      "5 of 5 did not complete",
+      "cubic, runs 0, 1: given up after 45 s",
+    ])
+      expect(text).toContain(words);
     expect(await page.innerText("#table thead")).toContain("Not completed");
     expect(await page.locator(".failed-runs").count()).toBeGreaterThanOrEqual(2);
-    expect(await page.locator("header .note").allInnerTexts()).toEqual(["This report is not complete: the runs were ended early.", "2 traces were left out."]);
+    expect(await page.locator("header .note").allInnerTexts()).toEqual([
+      "This report is not complete: the runs were ended early.",
+      "2 traces were left out.",
+    ]);
     clean(opened);
     await page.close();
   });

@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { axis, axisTicks, rangeOf } from "../src/axes.ts";
-import { flowLabel, flowsOf, visitOf } from "../src/flows.ts";
-import { interval, metricOf, metricScale } from "../src/format.ts";
-import { opening } from "../src/header.ts";
-import { headline } from "../src/results.ts";
-import { groupsAt, pointsOf } from "../src/stats.ts";
-import { inOrder, quantities, quantity, sweepOf } from "../src/sweep.ts";
-import { fitting, valueAxis } from "../src/sweepplot.ts";
-import { tableCells, tableRows } from "../src/table.ts";
+import { axis, axisTicks, rangeOf } from "../src/charts/static/axes.ts";
+import { fitting, valueAxis } from "../src/charts/static/sweep-lines.ts";
+import { flowLabel, flowsOf, visitOf } from "../src/data/flows.ts";
+import { groupsAt } from "../src/data/groups.ts";
+import { metricOf } from "../src/data/metrics.ts";
+import { pointsOf } from "../src/data/points.ts";
+import { inOrder, quantities, quantity, sweepOf } from "../src/data/sweep.ts";
+import { tableCells, tableRows } from "../src/data/table.ts";
+import { interval, metricScale } from "../src/format/metric.ts";
+import { opening } from "../src/sections/header.ts";
+import { headline } from "../src/sections/results-parts.ts";
 import { failedReport, lossReport, resumedReport, sweepReport } from "./sweepfixture.ts";
 
 const main = { name: "main", place: 1 };
@@ -18,23 +20,36 @@ describe("flows", () => {
     expect(flowsOf(report)).toEqual([main]);
     expect(flowLabel(report, main)).toBe("main");
     expect(report.variants.map((v) => visitOf(report, v, main))).toEqual([1, 2]);
-    expect(groupsAt(report, {}, main, "completion_s").map((g) => [g.variant, g.n])).toEqual([["1rtt", 6], ["0rtt", 6]]);
+    expect(groupsAt(report, {}, main, "completion_s").map((g) => [g.variant, g.n])).toEqual([
+      ["1rtt", 6],
+      ["0rtt", 6],
+    ]);
     const [head, ...lines] = tableCells(report, tableRows(report, [main], ["completion_s"]));
     expect(lines.map((l) => l[head!.indexOf("visit")])).toEqual([1, 2]);
   });
   it("are told apart by their place where a variant reports several visits", () => {
     const { report } = resumedReport(true);
-    expect(flowsOf(report).map((f) => flowLabel(report, f))).toEqual(["main, first reported visit", "main, second reported visit"]);
-    for (const run of report.runs) for (const f of run.flows) f.visit -= run.variant === "0rtt" ? 1 : 0;
+    expect(flowsOf(report).map((f) => flowLabel(report, f))).toEqual([
+      "main, first reported visit",
+      "main, second reported visit",
+    ]);
+    for (const run of report.runs)
+      for (const f of run.flows) f.visit -= run.variant === "0rtt" ? 1 : 0;
     const same = { ...report, summary: [] };
-    expect(flowsOf(same).map((f) => flowLabel(same, f))).toEqual(["main, visit 1", "main, visit 2"]);
+    expect(flowsOf(same).map((f) => flowLabel(same, f))).toEqual([
+      "main, visit 1",
+      "main, visit 2",
+    ]);
   });
 });
 
 describe("failed runs", () => {
   it("are counted with their reasons", () => {
     const [a, b] = groupsAt(failedReport().report, {}, main, "completion_s");
-    expect(a).toMatchObject({ n: 3, failed: [{ run: 0, error: "given up after 45 s" }, { run: 1 }] });
+    expect(a).toMatchObject({
+      n: 3,
+      failed: [{ run: 0, error: "given up after 45 s" }, { run: 1 }],
+    });
     expect(b).toMatchObject({ n: 0, median: null });
     expect(headline([a!, b!], metricOf("completion_s"))).toBeNull();
   });
@@ -59,7 +74,8 @@ describe("swept values", () => {
     expect(quantity("10 MB")).toEqual({ value: 1e7, kind: "size" });
     expect(quantity("250ms")).toEqual({ value: 0.25, kind: "time" });
     expect(quantity("0.5 BDP")).toEqual({ value: 0.5, kind: "BDP" });
-    for (const name of ["geo-50-10", "wired", "", "10 apples", "1 constructor"]) expect(quantity(name)).toBeNull();
+    for (const name of ["geo-50-10", "wired", "", "10 apples", "1 constructor"])
+      expect(quantity(name)).toBeNull();
     expect(quantities(["0", "0.1 %", "1 %"])).toEqual([0, 0.1, 1]);
     expect(quantities(["1 MB", "0.5 BDP"])).toBeNull();
     expect(quantities(["1.7 %", "wired"])).toBeNull();
@@ -72,8 +88,14 @@ describe("swept values", () => {
     expect(sweep).toMatchObject({ key: "workload.download", name: "download", log: true });
     expect(sweep.values.map((v) => v.text)).toEqual(["2 MB", "10 MB", "100 MB"]);
     expect(sweep.panels.map((p) => p.label)).toEqual(profiles.values.map((v) => `profile ${v}`));
-    expect(inOrder(sweep, pointsOf(report)).slice(0, 2)).toEqual([{ "path.profile": "geo-50-10", "workload.download": "2 MB" }, { "path.profile": "geo-250-3", "workload.download": "2 MB" }]);
-    const names = sweepOf([profiles], profiles.values.map((v) => ({ "path.profile": v })))!;
+    expect(inOrder(sweep, pointsOf(report)).slice(0, 2)).toEqual([
+      { "path.profile": "geo-50-10", "workload.download": "2 MB" },
+      { "path.profile": "geo-250-3", "workload.download": "2 MB" },
+    ]);
+    const names = sweepOf(
+      [profiles],
+      profiles.values.map((v) => ({ "path.profile": v })),
+    )!;
     expect(names.values.every((v) => v.number === null)).toBe(true);
     expect(names.panels).toHaveLength(1);
   });
@@ -82,7 +104,10 @@ describe("swept values", () => {
     const sweep = sweepOf(report.sweep, pointsOf(report))!;
     expect(sweep).toMatchObject({ name: "rtt", log: false });
     expect(sweep.panels).toHaveLength(5);
-    const losses = sweepOf([report.sweep[1]!], report.sweep[1]!.values.map((v) => ({ "path.forward.loss": v })))!;
+    const losses = sweepOf(
+      [report.sweep[1]!],
+      report.sweep[1]!.values.map((v) => ({ "path.forward.loss": v })),
+    )!;
     expect(losses.log).toBe(true);
     const { px, gap } = valueAxis(losses, 0, 600);
     expect(px(0)).toBe(0);
@@ -97,7 +122,7 @@ describe("swept values", () => {
 });
 
 describe("axes and intervals", () => {
-  it("begin near the data, at zero where that is near, and are logarithmic over more than a decade", () => {
+  it("begin near the data or at a near zero, and are logarithmic over a decade", () => {
     expect(rangeOf([5.5, 6.2])[0]).toBeGreaterThan(5);
     expect(rangeOf([1, 8])[0]).toBe(0);
     expect(rangeOf([1, 100])[0]).toBeGreaterThan(0);
@@ -106,8 +131,20 @@ describe("axes and intervals", () => {
   });
   it("carry units on their ticks", () => {
     const m = metricOf("return_bytes.total");
-    expect(axisTicks(axis(0, 4e6, 0, 100), 3, metricScale(m, 4e6)).map((t) => t.label.replace("\u00a0", " "))).toEqual(["0 MB", "2 MB", "4 MB"]);
-    expect(axisTicks(axis(0.9, 110, 0, 100, true), 8).map((t) => t.label)).toEqual(["1", "2", "5", "10", "20", "50", "100"]);
+    expect(
+      axisTicks(axis(0, 4e6, 0, 100), 3, metricScale(m, 4e6)).map((t) =>
+        t.label.replace("\u00a0", " "),
+      ),
+    ).toEqual(["0 MB", "2 MB", "4 MB"]);
+    expect(axisTicks(axis(0.9, 110, 0, 100, true), 8).map((t) => t.label)).toEqual([
+      "1",
+      "2",
+      "5",
+      "10",
+      "20",
+      "50",
+      "100",
+    ]);
   });
   it("keep a tiny spread in words", () => {
     expect(interval(6.2, 6.244)).toBe("6.20 to 6.24");
@@ -121,7 +158,10 @@ describe("descriptions", () => {
   it("open with whole sentences", () => {
     expect(opening("Short.")).toEqual(["Short.", ""]);
     const text = `${"A".repeat(150)}. Draft 0.5 says so. ${"B".repeat(200)}.`;
-    expect(opening(text)).toEqual([`${"A".repeat(150)}. Draft 0.5 says so.`, `${"B".repeat(200)}.`]);
+    expect(opening(text)).toEqual([
+      `${"A".repeat(150)}. Draft 0.5 says so.`,
+      `${"B".repeat(200)}.`,
+    ]);
     expect(opening("x".repeat(400))[1]).toBe("");
   });
 });

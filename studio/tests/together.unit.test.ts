@@ -1,22 +1,36 @@
 import { describe, expect, it } from "vitest";
-import { pyramid } from "../src/pyramid.ts";
-import { binOf, flowName, rateOf } from "../src/together.ts";
-import type { PathInfo, TraceFlow } from "../src/types.ts";
+import { pyramid } from "../src/data/pyramid.ts";
+import type { PathInfo, TraceFlow } from "../src/data/schema.ts";
+import { binOf, rateOf } from "../src/panels/goodput.ts";
+import { flowName } from "../src/panels/panel.ts";
 
-const flow = (name: string, visit: number): TraceFlow => ({ name, visit, start_s: 0, series: {}, marks: [], phases: [] });
+const flow = (name: string, visit: number): TraceFlow => ({
+  name,
+  visit,
+  start_s: 0,
+  series: {},
+  marks: [],
+  phases: [],
+});
 const path = (rtt_ms: number): PathInfo => ({ name: "", hops: [], rtt_ms, bdp_bytes: 1 });
 
 describe("rates of flows", () => {
   it("add up to what was received, bin by bin, and end with zero", () => {
-    const sum = pyramid({ t: Float64Array.from([2.1, 2.4, 2.6, 3.9]), v: Float32Array.from([1e6, 2e6, 4e6, 5e6]) });
+    const sum = pyramid({
+      t: Float64Array.from([2.1, 2.4, 2.6, 3.9]),
+      v: Float32Array.from([1e6, 2e6, 4e6, 5e6]),
+    });
     const rate = rateOf(sum, 0.5);
     expect([...rate.t]).toEqual([2, 2.5, 3, 3.5, 4]);
     expect([...rate.v]).toEqual([32, 32, 0, 16, 0]);
     expect(rate.v.reduce((a, b) => a + b, 0) * 0.5 * 1e6).toBeCloseTo(5e6 * 8, 0);
   });
   it("have bins at the same instants, whenever a flow began", () => {
-    const at = (t: number): number[] => [...rateOf(pyramid({ t: Float64Array.from([t]), v: Float32Array.from([1]) }), 0.65).t];
-    for (const t of [...at(1.1), ...at(7.77)]) expect(Math.abs(t / 0.65 - Math.round(t / 0.65))).toBeLessThan(1e-9);
+    const at = (t: number): number[] => [
+      ...rateOf(pyramid({ t: Float64Array.from([t]), v: Float32Array.from([1]) }), 0.65).t,
+    ];
+    for (const t of [...at(1.1), ...at(7.77)])
+      expect(Math.abs(t / 0.65 - Math.round(t / 0.65))).toBeLessThan(1e-9);
   });
   it("are taken over a round trip, over more where the run is long or the path short", () => {
     expect(binOf(path(650), [10, 20])).toBe(0.65);

@@ -1,6 +1,5 @@
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Bench, clean, layoutFaults, view } from "./browser.ts";
+import { Bench, clean, ink, layoutFaults, type Opened, view } from "./browser.ts";
 import { geoReport } from "./fixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
 
@@ -14,27 +13,24 @@ const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 const OBJECTS = ".panel[data-panel=objects]";
 
 /** Coloured pixels of the first waterfall. */
-const ink = (page: Page): Promise<number> =>
-  page.evaluate((selector) => {
-    const c = document.querySelector<HTMLCanvasElement>(`${selector} canvas`)!;
-    const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
-    let n = 0;
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3]! > 80 && Math.max(data[i]!, data[i + 1]!, data[i + 2]!) - Math.min(data[i]!, data[i + 1]!, data[i + 2]!) > 60) n++;
-    return n;
-  }, OBJECTS);
+const inkOf = (opened: Opened): Promise<number> => ink(opened, OBJECTS, 80);
 
-it.for([{ dark: false, width: 1440 }, { dark: true, width: 1000 }, { dark: false, width: 400 }])("objects are laid out as a waterfall at $width, dark: $dark", async ({ dark, width }) => {
+it.for([
+  { dark: false, width: 1440 },
+  { dark: true, width: 1000 },
+  { dark: false, width: 400 },
+])("objects are laid out as a waterfall at $width, dark: $dark", async ({ dark, width }) => {
   const opened = await bench.open(pageReport(), { dark, width, hash: "#versus=1" });
   await bench.plots(opened);
   expect(await opened.page.locator(".panel h3").first().innerText()).toBe("Objects");
   expect(await opened.page.locator(`${OBJECTS} canvas`).count()).toBe(2);
-  expect(await ink(opened.page)).toBeGreaterThan(500);
+  expect(await inkOf(opened)).toBeGreaterThan(500);
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
   await opened.page.close();
 });
 
-it("a waterfall shares window and cursor with the plots, and its kinds can be taken away", async () => {
+it("a waterfall shares window and cursor with the plots, and its kinds can be hidden", async () => {
   const opened = await bench.open(pageReport());
   const { page } = opened;
   await bench.plots(opened);
@@ -42,15 +38,21 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
   const whole = await view(opened);
   // The last of 40 objects, a quarter of a second apart, came after the series ended.
   expect(whole[1]).toBeGreaterThan(11.6);
-  const all = await ink(page);
+  const all = await inkOf(opened);
   await page.click(`${OBJECTS} button.chip:has-text('script')`);
   await page.waitForTimeout(100);
-  expect(await ink(page)).toBeLessThan(all * 0.95);
-  expect(await page.getAttribute(`${OBJECTS} button.chip:has-text('script')`, "aria-pressed")).toBe("false");
+  expect(await inkOf(opened)).toBeLessThan(all * 0.95);
+  expect(await page.getAttribute(`${OBJECTS} button.chip:has-text('script')`, "aria-pressed")).toBe(
+    "false",
+  );
   const box = (await page.locator(`${OBJECTS} .u-over`).boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
-  expect(plain(await page.innerText(`${OBJECTS} output.progress`))).toMatch(/^\d+ of 40 done, \d+ under way$/);
-  expect(await page.locator(".cursor-line:visible").count()).toBe(await page.locator(".chart").count());
+  expect(plain(await page.innerText(`${OBJECTS} output.progress`))).toMatch(
+    /^\d+ of 40 complete, \d+ in progress$/,
+  );
+  expect(await page.locator(".cursor-line:visible").count()).toBe(
+    await page.locator(".chart").count(),
+  );
   await bench.wheel(opened, -400);
   const closer = await view(opened);
   expect(closer[1] - closer[0]).toBeLessThan((whole[1] - whole[0]) * 0.6);
@@ -58,7 +60,7 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be ta
   await page.close();
 });
 
-it("an object pointed at says its numbers, and the same object of the other run says its own", async () => {
+it("an object under the pointer shows its numbers, as does that of the other run", async () => {
   const opened = await bench.open(pageReport(), { height: 1200, hash: "#versus=1" });
   const { page } = opened;
   await bench.plots(opened);
@@ -66,10 +68,19 @@ it("an object pointed at says its numbers, and the same object of the other run 
   const box = (await page.locator(`${OBJECTS} .u-over`).first().boundingBox())!;
   const row = box.height / 40;
   await page.mouse.move(box.x + 100, box.y + row * 2.5);
-  const tips = (): Promise<string[]> => page.locator(".row-tip:visible").allInnerTexts().then((t) => t.map(plain));
-  expect(await tips()).toEqual(["/assets/object-002.js?v=1: 3.46 kB, 1.80 s to 2.47 s, took 0.670 s", "/assets/object-002.js?v=1: 3.46 kB, 1.30 s to 1.97 s, took 0.670 s"]);
+  const tips = (): Promise<string[]> =>
+    page
+      .locator(".row-tip:visible")
+      .allInnerTexts()
+      .then((t) => t.map(plain));
+  expect(await tips()).toEqual([
+    "/assets/object-002.js?v=1: 3.46 kB, 1.80 s to 2.47 s, took 0.670 s",
+    "/assets/object-002.js?v=1: 3.46 kB, 1.30 s to 1.97 s, took 0.670 s",
+  ]);
   await page.mouse.move(box.x + 100, box.y + row * 4.5);
-  expect((await tips())[0]).toBe("/assets/object-004.webp?v=1: 4.92 kB, from 2.30 s, not done");
+  expect((await tips())[0]).toBe(
+    "/assets/object-004.webp?v=1: 4.92 kB, from 2.30 s, never completed",
+  );
   // Nothing sticks out of the plot that it belongs to.
   for (const y of [0.5, 39.5]) {
     await page.mouse.move(box.x + box.width - 2, box.y + row * y);
@@ -83,36 +94,40 @@ it("an object pointed at says its numbers, and the same object of the other run 
   await page.close();
 });
 
-it("the list of objects has the same rows in the same order, for those who do not point", async () => {
+it("the list of objects has the same rows in the same order", async () => {
   const opened = await bench.open(pageReport());
   const { page } = opened;
   await bench.plots(opened);
-  expect(await page.locator(`${OBJECTS} .u-over[role=img]`).getAttribute("aria-label")).toContain("list of objects above");
+  expect(await page.locator(`${OBJECTS} .u-over[role=img]`).getAttribute("aria-label")).toContain(
+    "list of objects above",
+  );
   await page.focus(".run-card summary");
   await page.keyboard.press("Enter");
+  await page.waitForSelector(".run-card tbody th");
   const names = await page.locator(".run-card tbody th").allInnerTexts();
   expect(names.slice(0, 2)).toEqual(["/assets/object-000.html?v=1", "/assets/object-001.css?v=1"]);
   expect(names).toHaveLength(40);
-  expect(plain(await page.innerText(".run-card tbody tr >> nth=4"))).toContain("not done");
+  expect(plain(await page.innerText(".run-card tbody tr >> nth=4"))).toContain("never");
   clean(opened);
   await page.close();
 });
 
-it("a visit over several connections says whose series these are, and what a proxy did where there is one", async () => {
+it("a visit over several connections says whose series it has, and what a proxy did", async () => {
   const opened = await bench.open(pageReport(), { hash: "#versus=1" });
   const { page } = opened;
   await bench.plots(opened);
   expect(await page.locator(".chart-note").allInnerTexts()).toEqual([
-    "The sender's series are those of the first of 6 connections; what was received and what links dropped is of all of them.",
-    "The sender's series are those of the first of 6 connections.",
-    "The sender's series are those of the first of 6 connections.",
+    "The sender's series are of the first of 6 connections; " +
+      "received data and drops are of all connections.",
+    "The sender's series are of the first of 6 connections.",
+    "The sender's series are of the first of 6 connections.",
   ]);
   const [h1, h2] = (await page.locator(".run-card").allInnerTexts()).map(plain);
   expect(h1).toContain("6 connections");
-  expect(h1).toContain("Return bytes, TCP options");
+  expect(h1).toContain("Reverse bytes, TCP options");
   expect(h1).not.toMatch(/proxy|QUIC|UDP/);
-  expect(h2).toMatch(/Most held by the proxy\s+253 kB/);
-  expect(h2).toMatch(/ACKs held back by the filter\s+12/);
+  expect(h2).toMatch(/Largest proxy buffer\s+253 kB/);
+  expect(h2).toMatch(/ACKs dropped by the proxy\s+12/);
   clean(opened);
   await page.close();
 });
@@ -134,11 +149,18 @@ it("a thousand objects in two runs zoom in under 50 ms a frame", { retry: 2 }, a
     over.scrollIntoView({ block: "center", behavior: "instant" });
     await new Promise((done) => setTimeout(done, 400));
     const box = over.getBoundingClientRect();
-    const canvases = [...document.querySelectorAll<HTMLCanvasElement>(".panel[data-panel=objects] canvas")];
+    const canvases = [
+      ...document.querySelectorAll<HTMLCanvasElement>(".panel[data-panel=objects] canvas"),
+    ];
     performance.clearMeasures("bentpipe-redraw");
     const raster: number[] = [];
     for (let i = 0; i < 30; i++) {
-      const at = { clientX: box.left + box.width * 0.4, clientY: box.top + box.height * (i / 30), bubbles: true, cancelable: true };
+      const at = {
+        clientX: box.left + box.width * 0.4,
+        clientY: box.top + box.height * (i / 30),
+        bubbles: true,
+        cancelable: true,
+      };
       over.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: i % 10 < 5 ? -120 : 120 }));
       over.dispatchEvent(new PointerEvent("pointermove", at));
       await new Promise((done) => requestAnimationFrame(done));
@@ -147,8 +169,12 @@ it("a thousand objects in two runs zoom in under 50 ms a frame", { retry: 2 }, a
       for (const c of canvases) c.getContext("2d")!.getImageData(0, 0, 1, 1);
       raster.push(performance.now() - start);
     }
-    const total = performance.getEntriesByName("bentpipe-redraw").map((e, i) => e.duration + (raster[i] ?? 0));
-    return total.length < 25 ? Infinity : total.sort((a, b) => a - b)[Math.floor(total.length / 2)]!;
+    const total = performance
+      .getEntriesByName("bentpipe-redraw")
+      .map((e, i) => e.duration + (raster[i] ?? 0));
+    return total.length < 25
+      ? Infinity
+      : total.sort((a, b) => a - b)[Math.floor(total.length / 2)]!;
   });
   console.log(`a thousand objects twice: ${median.toFixed(1)} ms a frame`);
   expect(median).toBeLessThan(50);

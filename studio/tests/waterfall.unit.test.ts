@@ -1,26 +1,47 @@
 import { describe, expect, it } from "vitest";
-import { metricOf } from "../src/format.ts";
-import { ofFirst } from "../src/panels.ts";
-import { layersOf } from "../src/runfacts.ts";
-import { flowMetric, metricsOf } from "../src/stats.ts";
-import { heightOf, inOrderOfStart, kindOfName, progressAt, reachOf, rowText, shortRowName, waterfallOf } from "../src/waterfall.ts";
+import {
+  heightOf,
+  inOrderOfStart,
+  kindOfName,
+  progressAt,
+  reachOf,
+  rowText,
+  shortRowName,
+  waterfallOf,
+} from "../src/charts/time/waterfall.ts";
+import { flowMetric, metricOf } from "../src/data/metrics.ts";
+import { metricsOf } from "../src/data/offered.ts";
+import { firstConnection } from "../src/panels/panel.ts";
+import { layersOf } from "../src/sections/run-facts.ts";
 import { geoReport } from "./fixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
-const object = (name: string, start_s: number, completion_s: number | null) => ({ name, bytes: 1000, start_s, completion_s });
+const object = (name: string, start_s: number, completion_s: number | null) => ({
+  name,
+  bytes: 1000,
+  start_s,
+  completion_s,
+});
 
 describe("a waterfall", () => {
   const objects = [object("b.js", 2, 3), object("a.html", 1, 4), object("c.js", 2, null)];
   const w = waterfallOf(objects, 10)!;
   it("has a row for each object, in the order of asking and in the run's time", () => {
-    expect(w.rows.map((r) => [r.name, r.from, r.to])).toEqual([["a.html", 11, 14], ["b.js", 12, 13], ["c.js", 12, null]]);
+    expect(w.rows.map((r) => [r.name, r.from, r.to])).toEqual([
+      ["a.html", 11, 14],
+      ["b.js", 12, 13],
+      ["c.js", 12, null],
+    ]);
     expect(reachOf(w)).toEqual([11, 14]);
     expect(objects.map((o) => o.name)).toEqual(["b.js", "a.html", "c.js"]);
     expect(inOrderOfStart(objects).map((o) => o.name)).toEqual(["a.html", "b.js", "c.js"]);
   });
   it("counts what each kind has", () => {
-    expect(w.kinds.map((k) => [k.name, k.objects, k.bytes])).toEqual([["document", 1, 1000], ["script", 2, 2000]]);
+    expect(w.kinds.map((k) => [k.name, k.objects, k.bytes])).toEqual([
+      ["document", 1, 1000],
+      ["script", 2, 2000],
+    ]);
   });
   it("knows how far the visit was at a time", () => {
     expect([10, 11, 12, 13, 20].map((t) => progressAt(w, t))).toEqual([
@@ -32,7 +53,11 @@ describe("a waterfall", () => {
     ]);
   });
   it("says of an object how large it is and when it came, or that it did not", () => {
-    expect(w.rows.map((r) => plain(rowText(r, 10)))).toEqual(["a.html: 1.00 kB, 1.00 s to 4.00 s, took 3.00 s", "b.js: 1.00 kB, 2.00 s to 3.00 s, took 1.00 s", "c.js: 1.00 kB, from 2.00 s, not done"]);
+    expect(w.rows.map((r) => plain(rowText(r, 10)))).toEqual([
+      "a.html: 1.00 kB, 1.00 s to 4.00 s, took 3.00 s",
+      "b.js: 1.00 kB, 2.00 s to 3.00 s, took 1.00 s",
+      "c.js: 1.00 kB, from 2.00 s, never completed",
+    ]);
   });
   it("is not made of a single object or of none", () => {
     expect(waterfallOf([object("a", 0, 1)], 0)).toBeNull();
@@ -48,7 +73,21 @@ describe("a waterfall", () => {
 
 describe("names of objects", () => {
   it("tell the kind by their ending, whatever follows", () => {
-    expect(["/index.html", "a.CSS", "x.js?v=1.png", "y.woff2#z", "z.webp", "v.mp4", "d.json", "object", "a.b/c", ".css", ""].map(kindOfName)).toEqual([
+    expect(
+      [
+        "/index.html",
+        "a.CSS",
+        "x.js?v=1.png",
+        "y.woff2#z",
+        "z.webp",
+        "v.mp4",
+        "d.json",
+        "object",
+        "a.b/c",
+        ".css",
+        "",
+      ].map(kindOfName),
+    ).toEqual([
       "document",
       "style",
       "script",
@@ -63,41 +102,72 @@ describe("names of objects", () => {
     ]);
   });
   it("are shortened to what follows the last slash", () => {
-    expect(["/a/b/c.js?x=/y", "c.js", "/a/", "/"].map(shortRowName)).toEqual(["c.js", "c.js", "/a/", "/"]);
+    expect(["/a/b/c.js?x=/y", "c.js", "/a/", "/"].map(shortRowName)).toEqual([
+      "c.js",
+      "c.js",
+      "/a/",
+      "/",
+    ]);
   });
 });
 
-describe("return bytes", () => {
+describe("reverse bytes", () => {
   const { report } = pageReport();
   it("are in words, the sum first, without the layers of another transport", () => {
     expect(layersOf(report.runs[0]!.flows[0]!)).toEqual([
-      ["Return bytes", 75_772],
-      ["Return bytes, IP headers", 16_380],
-      ["Return bytes, TCP headers", 16_380],
-      ["Return bytes, TCP options", 9876],
-      ["Return bytes, TCP payload", 33_136],
+      ["Reverse bytes", 75_772],
+      ["Reverse bytes, IP", 16_380],
+      ["Reverse bytes, TCP header", 16_380],
+      ["Reverse bytes, TCP options", 9876],
+      ["Reverse bytes, TCP payload", 33_136],
     ]);
   });
   it("are offered as metrics for layers that some run used", () => {
     const metrics = metricsOf(report);
-    expect(metrics).toEqual(expect.arrayContaining(["return_bytes.total", "return_bytes.tcp_options", "pep_held_bytes", "pep_acks_dropped", "connections"]));
+    expect(metrics).toEqual(
+      expect.arrayContaining([
+        "return_bytes.total",
+        "return_bytes.tcp_options",
+        "pep_held_bytes",
+        "pep_acks_dropped",
+        "connections",
+      ]),
+    );
     expect(metrics).not.toContain("return_bytes.quic");
     expect(metrics).not.toContain("return_bytes.udp");
     const quic = metricsOf(geoReport({ traces: false }).report);
-    for (const key of ["return_bytes.tcp", "pep_held_bytes", "connections"]) expect(quic).not.toContain(key);
+    for (const key of ["return_bytes.tcp", "pep_held_bytes", "connections"])
+      expect(quic).not.toContain(key);
   });
   it("have one sum, whether the summary knows it or not", () => {
     const with_ = structuredClone(report);
-    with_.summary = [{ variant: "h1", point: {}, flow: "download", visit: 1, metric: "return_bytes", n: 2, median: 75_772, p5: null, p95: null, mean: 75_772, ci95_low: null, ci95_high: null }];
-    expect(metricsOf(with_).filter((m) => metricOf(m).label === "Return bytes")).toEqual(["return_bytes"]);
+    with_.summary = [
+      {
+        variant: "h1",
+        point: {},
+        flow: "download",
+        visit: 1,
+        metric: "return_bytes",
+        n: 2,
+        median: 75_772,
+        p5: null,
+        p95: null,
+        mean: 75_772,
+        ci95_low: null,
+        ci95_high: null,
+      },
+    ];
+    expect(metricsOf(with_).filter((m) => metricOf(m).label === "Reverse bytes")).toEqual([
+      "return_bytes",
+    ]);
     expect(flowMetric(with_.runs[0]!.flows[0]!, "return_bytes")).toBe(75_772);
   });
 });
 
 describe("a visit of several connections", () => {
   it("says whose the sender's series are, one of a single connection does not", () => {
-    expect(ofFirst(6).note).toBe("The sender's series are those of the first of 6 connections.");
-    expect(ofFirst(1)).toEqual({});
-    expect(ofFirst(undefined)).toEqual({});
+    expect(firstConnection(6).note).toBe("The sender's series are of the first of 6 connections.");
+    expect(firstConnection(1)).toEqual({});
+    expect(firstConnection(undefined)).toEqual({});
   });
 });

@@ -1,17 +1,26 @@
-import { BlobWriter, geoReport, type Fixture } from "./fixture.ts";
-import type { Flow } from "../src/types.ts";
+import type { Flow } from "../src/data/schema.ts";
+import { BlobWriter, type Fixture } from "./blobwriter.ts";
+import { geoReport } from "./fixture.ts";
 
 const ENDINGS = ["html", "css", "js", "woff2", "webp", "json", "mp4", "map"];
 
-/** Objects of a page: asked for one after the other with `step` seconds between, or several at once. */
+/** Objects of a page: requested one after the other, `step` seconds apart, or several at once. */
 function page(n: number, step: number, together: number): Flow["objects"] {
   return Array.from({ length: n }, (_, i) => {
     const start_s = 1.3 + Math.floor(i / together) * step * together;
-    return { name: `/assets/object-${String(i).padStart(3, "0")}.${ENDINGS[i % ENDINGS.length]!}?v=1`, bytes: 2_000 + 731 * i, start_s, completion_s: start_s + 0.65 + 0.01 * (i % 7) };
+    return {
+      name: `/assets/object-${String(i).padStart(3, "0")}.${ENDINGS[i % ENDINGS.length]!}?v=1`,
+      bytes: 2_000 + 731 * i,
+      start_s,
+      completion_s: start_s + 0.65 + 0.01 * (i % 7),
+    };
   });
 }
 
-/** Visits of a page: over six connections and one object after the other, and over one connection and all at once. */
+/**
+ * Visits of a page: over six connections with one object after the other, and over one with all at
+ * once.
+ */
 export function pageReport(n = 40): Fixture {
   const { report } = geoReport({ repeats: 2, sizes: ["2 MB"], traces: false });
   const blob = new BlobWriter();
@@ -27,7 +36,15 @@ export function pageReport(n = 40): Fixture {
       connections: first ? 6 : 1,
       start_s: 20,
       objects: page(n, 0.25, first ? 1 : n),
-      return_bytes: { ip: 16_380, udp: 0, quic: 0, tcp: 16_380, tcp_options: 9876, tcp_payload: 33_136, total: 75_772 },
+      return_bytes: {
+        ip: 16_380,
+        udp: 0,
+        quic: 0,
+        tcp: 16_380,
+        tcp_options: 9876,
+        tcp_payload: 33_136,
+        total: 75_772,
+      },
       pep_held_bytes: first ? null : 252_558,
       pep_acks_dropped: first ? null : 12,
     });
@@ -49,10 +66,22 @@ export function pageReport(n = 40): Fixture {
         start_s: 20,
         marks: [{ t_s: 21.3, label: "handshake complete" }],
         phases: [],
-        series: { sent: blob.add({ t, v: up }, "bytes"), received: blob.add({ t, v: up }, "bytes"), cwnd: blob.add({ t, v: up }, "bytes"), smoothed_rtt: blob.add({ t, v: up.map(() => 650) }, "ms") },
+        series: {
+          sent: blob.add({ t, v: up }, "bytes"),
+          received: blob.add({ t, v: up }, "bytes"),
+          cwnd: blob.add({ t, v: up }, "bytes"),
+          smoothed_rtt: blob.add({ t, v: up.map(() => 650) }, "ms"),
+        },
       },
     ],
-    links: [{ name: "geo forward", rate_mbps: 50, queue_limit_bytes: null, series: { throughput: blob.add({ t, v: up.map(() => 9) }, "Mbps") } }],
+    links: [
+      {
+        name: "geo forward",
+        rate_mbps: 50,
+        queue_limit_bytes: null,
+        series: { throughput: blob.add({ t, v: up.map(() => 9) }, "Mbps") },
+      },
+    ],
   }));
   return { report, blob: blob.bytes() };
 }

@@ -1,6 +1,6 @@
 //! The command line.
 
-pub mod peers;
+pub mod interop;
 mod pep;
 mod product;
 mod values;
@@ -40,28 +40,29 @@ const MATRIX_EXAMPLES: &str = "\
 Examples:
   bentpipe matrix
   bentpipe matrix --controllers newreno,cubic,bbr3
-  bentpipe matrix peers --clients quinn --servers quic-go           (real programs over an emulated path)
+  bentpipe interop --clients quinn --servers quic-go                (other implementations over an emulated path)
   bentpipe matrix my.toml --set path.rtt=\"300 ms\" --json | jq '.runs[].fairness.jain'";
 
 const CONTROLLERS_EXAMPLES: &str = "\
 Examples:
   bentpipe controllers
   bentpipe controllers cubic
-  bentpipe controllers --json | jq '.[] | select(.kind == \"start\") | .name'";
+  bentpipe controllers --json | jq '.[] | select(.kind == \"slow_start\") | .name'";
 
-const PATHS_EXAMPLES: &str = "\
+const PATH_MEMORY_EXAMPLES: &str = "\
 Examples:
-  bentpipe paths list
-  bentpipe paths list 2001:db8::/32 --json | jq '.paths[].window_bytes'
-  bentpipe paths forget 192.0.2.7                                   (the network that this address is in)
-  bentpipe paths forget --all --store /var/lib/bentpipe/paths.sqlite";
+  bentpipe path-memory list
+  bentpipe path-memory list 2001:db8::/32 --json | jq '.paths[].window_bytes'
+  bentpipe path-memory forget 192.0.2.7                             (the network of this address)
+  bentpipe path-memory forget --all --store /var/lib/bentpipe/paths.sqlite";
 
 const ORBIT_EXAMPLES: &str = "\
 Examples:
   bentpipe orbit kuiper-630 --from Toronto --to Washington
-  bentpipe orbit scenarios/examples/leo.toml --length 10min --step 1s
+  bentpipe orbit kuiper-630 --from 51.5,-0.1 --to 35.7,139.7        (latitude and longitude)
+  bentpipe orbit scenarios/examples/leo.toml --duration 10min --step 1s
   bentpipe orbit leo.toml --csv > rtt.csv
-  bentpipe orbit leo.toml --paths 3 --czml leo.czml --html leo.html
+  bentpipe orbit leo.toml --disjoint 3 --czml leo.czml --html leo.html
   bentpipe orbit kuiper-630 --sharing=30                            (among the 30 largest cities)
   bentpipe orbit leo.toml --json | jq '.flows[].summary'";
 
@@ -72,17 +73,17 @@ Examples:
   bentpipe shell leo --serve 'python3 -m http.server 8000' -- curl -o /dev/null http://{server}:8000/file
   bentpipe shell geo-250-3 --set path.forward.loss=0.001 --forward 443:127.0.0.1:8443 -- curl -k https://{server}/
   bentpipe shell my.toml --json -- ./measure {server}
-  bentpipe shell geo-50-10 --live --capture server.pcapng -- ./measure {server}     (a line each second, packets for Wireshark)
+  bentpipe shell geo-50-10 --stats --capture server.pcapng -- ./measure {server}     (a line each second, packets for Wireshark)
 
 In COMMAND and in --serve, {server}, {client}, {server6} and {client6} are addresses; so are the variables BENTPIPE_SERVER,
 BENTPIPE_CLIENT and so on. Needs root or user namespaces, and /dev/net/tun; the host's own network is not touched.
 Exit status: that of COMMAND, 128 and the signal's number where a signal ended it; 126 or 127 where it cannot be run; 2 the
 path or the command line is wrong; 3 the path cannot be emulated here.";
 
-const PLACES_EXAMPLES: &str = "\
+const CITIES_EXAMPLES: &str = "\
 Examples:
-  bentpipe places
-  bentpipe places san";
+  bentpipe cities
+  bentpipe cities san";
 
 /// A laboratory for transport protocols on satellite paths.
 #[derive(Debug, Parser)]
@@ -98,8 +99,10 @@ pub struct Cli {
 pub enum Command {
     /// Run scenarios, print their results, and write a run directory with a report for each
     Run(Run),
-    /// Play every congestion controller against every other on a path, and print heat maps of their shares
+    /// Run every congestion controller against every other on a path, and print heat maps of their shares
     Matrix(Matrix),
+    /// Let other implementations of HTTP download from each other, and from ours, over emulated paths
+    Interop(interop::Interop),
     /// Run a command as if behind a satellite: a real program on a real kernel, over an emulated path
     #[command(after_help = SHELL_EXAMPLES)]
     Shell(Shell),
@@ -109,7 +112,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// List congestion controllers, ways to start and ways to resume, with their parameters
+    /// List congestion controllers, slow-start algorithms and resumption, with their parameters
     #[command(after_help = CONTROLLERS_EXAMPLES)]
     Controllers {
         /// Only the one of that name
@@ -118,22 +121,22 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// List what is remembered of paths, or forget it
-    #[command(after_help = PATHS_EXAMPLES)]
-    Paths {
+    /// List or forget remembered paths
+    #[command(after_help = PATH_MEMORY_EXAMPLES)]
+    PathMemory {
         /// What to do
         #[command(subcommand)]
-        command: Paths,
+        command: PathMemory,
     },
     /// Serve the files of a directory over HTTP/3, and over HTTP/1.1 and HTTP/2 beside it
     Serve(Serve),
     /// Put HTTP/3, and HTTP/1.1 and HTTP/2 beside it, in front of a web server
     Proxy(Proxy),
-    /// Download files over HTTP/3, and go on where an earlier download ended
+    /// Download files over HTTP/3, and resume interrupted downloads
     Get(Get),
     /// Split TCP connections that cross this machine: a performance-enhancing proxy
     Pep(Pep),
-    /// Show the ways that a network of satellites offers over time, without packets
+    /// Show the routes through a network of satellites over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),
     /// List the built-in constellations
@@ -142,10 +145,10 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// List the cities that stations and flows can be at
-    #[command(after_help = PLACES_EXAMPLES)]
-    Places {
-        /// Only those whose names hold this
+    /// List the built-in cities, for stations and flows
+    #[command(after_help = CITIES_EXAMPLES)]
+    Cities {
+        /// Only names that contain this
         part: Option<String>,
         /// One JSON document on standard output and nothing else
         #[arg(long)]
@@ -167,9 +170,9 @@ pub enum Command {
 
 /// What to do with remembered paths.
 #[derive(Debug, Subcommand)]
-pub enum Paths {
+pub enum PathMemory {
     /// List remembered paths: window, round trip, age, whether a connection uses them
-    #[command(after_help = PATHS_EXAMPLES)]
+    #[command(after_help = PATH_MEMORY_EXAMPLES)]
     List {
         /// Where they are kept.
         #[command(flatten)]
@@ -179,7 +182,7 @@ pub enum Paths {
         prefixes: Vec<IpPrefix>,
     },
     /// Forget remembered paths, in use or not: the next connection starts as on an unknown one
-    #[command(after_help = PATHS_EXAMPLES)]
+    #[command(after_help = PATH_MEMORY_EXAMPLES)]
     Forget {
         /// Where they are kept.
         #[command(flatten)]
@@ -221,13 +224,13 @@ pub struct Run {
     /// Runs of each variant at each point, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub repeat: Option<u64>,
-    /// Runs at the same time [default: one for each processor; one under the wall clock]
+    /// Number of parallel runs [default: number of CPUs; 1 with `--clock real`]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Run directory to write, or the directory of run directories where there are several files [default: out/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Which clock runs
+    /// Clock of the run
     #[arg(long, value_enum, default_value_t = Clock::Virtual)]
     pub clock: Clock,
     /// One JSON document on standard output and nothing else (a list of documents where there are several files)
@@ -237,11 +240,8 @@ pub struct Run {
 
 /// Who plays against whom, and where.
 #[derive(Debug, Args)]
-#[command(after_help = MATRIX_EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = MATRIX_EXAMPLES)]
 pub struct Matrix {
-    /// What else can be played.
-    #[command(subcommand)]
-    pub command: Option<peers::MatrixCommand>,
     /// Scenario files (TOML) with two flows under congestion control each [default: a built-in one in low orbits and one over a geostationary satellite]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -257,7 +257,7 @@ pub struct Matrix {
     /// Runs of each pair, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub repeat: Option<u64>,
-    /// Runs at the same time [default: one for each processor]
+    /// Number of parallel runs [default: number of CPUs]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Directory of the run directories: one for each scenario, by its name [default: out]
@@ -295,16 +295,16 @@ pub struct Shell {
     /// Set a kernel parameter at both ends of the path, such as net.ipv4.tcp_wmem="4096 65536 67108864"
     #[arg(long, value_name = "KEY=VALUE")]
     pub sysctl: Vec<String>,
-    /// How long before a packet is due to stop sleeping and look at the clock: more is more precise and takes more processor time
+    /// Poll the clock for this long before a packet is due instead of sleeping: more is more precise and takes more CPU time
     #[arg(long, value_name = "TIME", default_value = "40 us")]
-    pub spin: Span,
+    pub busy_poll: Span,
     /// Do not ask for real-time priority
     #[arg(long)]
     pub no_realtime: bool,
-    /// Tell on standard error what the path carries, a line each second or each TIME, from 100 ms: throughput, mean delay and what waits in
-    /// queues of each direction, and losses
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1 s", value_parser = live_period)]
-    pub live: Option<Span>,
+    /// Print statistics of the path to standard error, a line per second or per TIME (at least 100 ms): throughput, mean delay and queue of
+    /// each direction, and losses
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1 s", value_parser = stats_period)]
+    pub stats: Option<Span>,
     /// Capture what the server's interface sends and receives, up to 1 GB, as pcapng: with times on the path, and complete checksums
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
@@ -319,10 +319,10 @@ pub struct Shell {
     pub json: bool,
 }
 
-/// Shortest time between two lines of [`Shell::live`]: a path that carries nothing writes its figures down every 50 ms.
+/// Shortest time between two lines of [`Shell::stats`]: a path that carries nothing writes its figures down every 50 ms.
 const SHORTEST_PERIOD: Span = Span::from_millis(100);
 
-fn live_period(text: &str) -> Result<Span, String> {
+fn stats_period(text: &str) -> Result<Span, String> {
     let period: Span = text.parse().map_err(|error: bentpipe_units::UnitError| error.to_string())?;
     match period < SHORTEST_PERIOD {
         true => Err(format!("{period} between two lines; allowed: {SHORTEST_PERIOD} or more")),
@@ -360,24 +360,24 @@ pub struct Orbit {
     /// Scenario with [path.orbit] (TOML), or the name of a constellation with --from and --to
     #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
-    /// One end, instead of the scenario's flows: a station of it, or a city
-    #[arg(long, value_name = "PLACE", requires = "to")]
+    /// One end, instead of the scenario's flows: a station, a city, or LATITUDE,LONGITUDE
+    #[arg(long, value_name = "PLACE", requires = "to", allow_hyphen_values = true)]
     pub from: Option<String>,
     /// The other end
-    #[arg(long, value_name = "PLACE", requires = "from")]
+    #[arg(long, value_name = "PLACE", requires = "from", allow_hyphen_values = true)]
     pub to: Option<String>,
-    /// How long to look
+    /// Time span to survey
     #[arg(long, value_name = "TIME", default_value = "200 s")]
-    pub length: Span,
-    /// How often to look [default: the scenario's step; 1 s with --sharing]
+    pub duration: Span,
+    /// Time between two samples [default: the scenario's step; 1 s with --sharing]
     #[arg(long, value_name = "TIME")]
     pub step: Option<Span>,
-    /// Also up to so many ways that share no link, as they are at the beginning
+    /// Also list up to K link-disjoint routes at the start
     #[arg(long, value_name = "K", default_value_t = 0)]
-    pub paths: usize,
+    pub disjoint: usize,
     /// Instead: pairs of flows that share a link while their round trips differ; among the scenario's flows, or between the
     /// largest so many cities
-    #[arg(long, value_name = "CITIES", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with_all = ["csv", "czml", "html", "paths"])]
+    #[arg(long, value_name = "CITIES", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with_all = ["csv", "czml", "html", "disjoint"])]
     pub sharing: Option<usize>,
     /// Change a key of the scenario, by dotted path
     #[arg(long, value_name = "KEY=VALUE")]
@@ -388,10 +388,10 @@ pub struct Orbit {
     /// Every sample as comma-separated values
     #[arg(long)]
     pub csv: bool,
-    /// Write satellites, stations and ways for CesiumJS
+    /// Write satellites, stations and routes for CesiumJS
     #[arg(long, value_name = "FILE")]
     pub czml: Option<PathBuf>,
-    /// Write a page with the globe and round trips over time
+    /// Write a page with the globe and the RTT over time
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -401,8 +401,8 @@ pub struct Orbit {
 pub enum Clock {
     /// Deterministic simulation, as fast as the processor allows
     Virtual,
-    /// Real time: the kernel's own TCP over emulated links, between network namespaces. Needs root or user namespaces
-    Wall,
+    /// Real time: the kernel's TCP, Bentpipe's QUIC and other programs over emulated links, between network namespaces. Needs root or user namespaces
+    Real,
 }
 
 #[cfg(test)]

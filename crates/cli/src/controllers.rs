@@ -3,14 +3,14 @@
 use crate::table::{Align, Table};
 use crate::{USAGE, output};
 use bentpipe_congestion::Parameter;
-use bentpipe_congestion::catalogue::{CONTROLLERS, Part, RESUMPTIONS, STARTS};
+use bentpipe_congestion::catalogue::{CONTROLLERS, RESUMPTIONS, Registration, SLOW_STARTS};
 use bentpipe_lab::LabError;
 use serde_json::json;
 use std::fmt::Write;
 
 /// Something that can be chosen by name.
 struct Entry {
-    /// What it is chosen as: `controller`, `start` or `resume`.
+    /// What it is chosen as: `controller`, `slow_start` or `resume`.
     kind: &'static str,
     name: &'static str,
     about: &'static str,
@@ -18,17 +18,17 @@ struct Entry {
     parameters: &'static [Parameter],
 }
 
-/// The two starts that are none of the catalogue's parts, since they make nothing.
+/// The two choices that are not parts of the catalogue, since they make nothing.
 const CHOICES: [Entry; 2] = [
     Entry {
-        kind: "start",
+        kind: "slow_start",
         name: "auto",
         about: "long-path, where no other connection of the same client is at it; else standard",
         source: "ours: docs/decisions/0005-long-path-start.md",
         parameters: &[],
     },
     Entry {
-        kind: "start",
+        kind: "slow_start",
         name: "standard",
         about: "the controller's own slow start or Startup",
         source: "that of the controller",
@@ -37,24 +37,27 @@ const CHOICES: [Entry; 2] = [
 ];
 
 fn entries() -> Vec<Entry> {
-    fn of<T>(kind: &'static str, parts: &'static [Part<T>]) -> impl Iterator<Item = Entry> {
+    fn of<T>(kind: &'static str, parts: &'static [Registration<T>]) -> impl Iterator<Item = Entry> {
         parts.iter().map(move |part| {
-            let Part { name, about, source, parameters, .. } = part;
+            let Registration { name, about, source, parameters, .. } = part;
             Entry { kind, name, about, source, parameters }
         })
     }
-    let starts = CHOICES.into_iter().chain(of("start", STARTS));
+    let starts = CHOICES.into_iter().chain(of("slow_start", SLOW_STARTS));
     of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
 }
 
-/// Lists controllers, starts and ways to resume; all, or the one of that name.
+/// Lists controllers, slow-start algorithms and resumption; all, or the one of that name.
 pub fn print(name: Option<&str>, json: bool) -> Result<u8, LabError> {
     let mut list = entries();
     if let Some(name) = name {
         if !list.iter().any(|entry| entry.name == name) {
             let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
             let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
-            eprintln!("{label} `{name}` is no controller, start or way to resume; allowed: {}", allowed.join(", "));
+            eprintln!(
+                "{label} `{name}` is no controller, slow-start algorithm or resumption; allowed: {}",
+                allowed.join(", ")
+            );
             return Ok(USAGE);
         }
         list.retain(|entry| entry.name == name);
@@ -121,13 +124,13 @@ fn detail(entry: &Entry, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_congestion::{ControllerName, ResumeName, StartName};
+    use bentpipe_congestion::{ControllerName, ResumeName, SlowStartName};
 
     #[test]
     fn every_name_that_scenarios_may_use_is_listed_once_and_as_what_it_is() {
         let names = |kind| entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect();
-        let listed: [Vec<&str>; 3] = ["controller", "start", "resume"].map(names);
-        assert_eq!(listed, [ControllerName::all(), StartName::all(), ResumeName::all()]);
+        let listed: [Vec<&str>; 3] = ["controller", "slow_start", "resume"].map(names);
+        assert_eq!(listed, [ControllerName::all(), SlowStartName::all(), ResumeName::all()]);
         let mut all: Vec<&str> = listed.concat();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "one name for two things: {all:?}");

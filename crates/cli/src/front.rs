@@ -3,14 +3,27 @@
 use crate::args::{Front, LogStyle};
 use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
-use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_net::{Certificate, Limits, ServerBuilder, default_store, raise_descriptor_limit};
+use bentpipe_quic::congestion::CongestionConfig;
 use serde_json::json;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// What a server needs open descriptors for, besides its clients.
+#[derive(Debug, Clone, Copy)]
+pub enum Opens {
+    /// Files that it sends.
+    Files,
+    /// So many connections to an upstream.
+    Upstream(usize),
+}
+
 /// Serves what `begin` makes of the certificate, called `what`, until told to stop. Gives the exit status.
-pub fn run(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBuilder) -> u8 {
+pub fn run(args: &Front, what: &str, opens: Opens, begin: impl FnOnce(Certificate) -> ServerBuilder) -> u8 {
+    let limits = match limits(args, opens) {
+        Ok(limits) => limits,
+        Err(reason) => return output::refuse(&reason, USAGE),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Threads that read files: more would only wait for the same disk.
         .max_blocking_threads(32)
@@ -20,11 +33,28 @@ pub fn run(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBu
         Ok(runtime) => runtime,
         Err(error) => return output::refuse(&error.to_string(), FAILED),
     };
-    let served = runtime.block_on(serve(args, what, begin));
+    let served = runtime.block_on(serve(args, what, limits, begin));
     served.unwrap_or_else(|(reason, status)| output::refuse(&reason, status))
 }
 
-async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> ServerBuilder) -> Result<u8, (String, u8)> {
+/// What the server takes on, within the limit on open descriptors.
+fn limits(args: &Front, opens: Opens) -> Result<Limits, String> {
+    let traces = args.qlog.qlog().map_or(0, |qlog| qlog.files as u64);
+    let limits = Limits { per_client: args.max_per_client, ..Limits::default() };
+    let (limits, others) = match opens {
+        Opens::Files => (limits, traces),
+        Opens::Upstream(connections) => (Limits { open_files: 0, ..limits }, traces + connections as u64),
+    };
+    let limits = limits.fit(raise_descriptor_limit(), others, args.max_connections);
+    limits.map_err(|error| error.to_string())
+}
+
+async fn serve(
+    args: &Front,
+    what: &str,
+    limits: Limits,
+    begin: impl FnOnce(Certificate) -> ServerBuilder,
+) -> Result<u8, (String, u8)> {
     let usage = |error: &dyn std::fmt::Display| (error.to_string(), USAGE);
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
     let certificate = match (&args.cert, &args.key) {
@@ -42,10 +72,14 @@ async fn serve(args: &Front, what: &str, begin: impl FnOnce(Certificate) -> Serv
     if let Some(file) = &args.save_cert {
         std::fs::write(file, certificate.pem()).map_err(|error| (format!("{}: {error}", file.display()), USAGE))?;
     }
-    let limits = Limits { connections: args.max_connections, per_client: args.max_per_client, ..Limits::default() };
-    let congestion =
-        Recipe { controller: args.congestion, start: args.start, resume: args.resume, ..Recipe::default() };
+    let congestion = CongestionConfig {
+        controller: args.congestion,
+        slow_start: args.start,
+        resume: args.resume,
+        ..CongestionConfig::default()
+    };
     let mut builder = begin(certificate).listen(args.listen).limits(limits).congestion(congestion);
+    builder = builder.error_log(Box::new(std::io::stderr()));
     if let Some(store) = args.store.clone().or_else(default_store).filter(|_| !args.no_store && !args.tokens_only) {
         builder = builder.store(&store);
     }

@@ -12,8 +12,11 @@ use http::Uri;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The standard output, as the library names it.
+const STANDARD_OUTPUT: &str = "/dev/stdout";
 
 /// Why there is no file, and the exit status that says so.
 type Failed = (String, u8);
@@ -47,7 +50,7 @@ async fn get(args: &Get) -> (String, Result<(), Failed>) {
     let ended = tokio::select! {
         ended = all(&client, &wanted, args, &mut results) => ended,
         _ = tokio::signal::ctrl_c() => {
-            Err(("interrupted; what has arrived is kept, and the same command goes on from there".to_owned(), FAILED))
+            Err(("interrupted; what has arrived of a file is kept, and the same command resumes it".to_owned(), FAILED))
         }
     };
     // A server that is told frees what it holds; one that is not finds out by itself.
@@ -64,11 +67,16 @@ fn wanted(args: &Get) -> Result<Vec<Wanted>, Failed> {
     if args.output.is_some() && args.urls.len() > 1 {
         return Err(usage(format!("--output names one file for {} URLs", args.urls.len())));
     }
+    // As many programs have it; a file of that name is `./-`.
+    let output = args.output.as_deref().map(|file| if file == "-" { Path::new(STANDARD_OUTPUT) } else { file });
+    if args.json && output == Some(Path::new(STANDARD_OUTPUT)) {
+        return Err(usage("--json and --output - both want the standard output; write the file elsewhere".to_owned()));
+    }
     let read = args.urls.iter().map(|url| {
         let parsed: Uri = url.parse().map_err(|error| usage(format!("`{url}` is no URL: {error}")))?;
-        let file = match &args.output {
+        let file = match output {
             _ if args.discard => None,
-            Some(file) => Some(file.clone()),
+            Some(file) => Some(file.to_owned()),
             None => {
                 let file = name_of(&parsed);
                 Some(file.ok_or_else(|| usage(format!("{url} names no file; give one with --output")))?)
@@ -95,7 +103,7 @@ fn client(args: &Get) -> Result<Client, Failed> {
     if args.no_tokens {
         builder = builder.no_path_tokens();
     }
-    for (host, address) in &args.addresses {
+    for (host, address) in &args.resolve {
         builder = builder.address(host, *address);
     }
     if let Some(qlog) = args.qlog.qlog() {
@@ -115,7 +123,7 @@ async fn all(
 ) -> Result<(), Failed> {
     for (index, what) in wanted.iter().enumerate() {
         if index > 0 {
-            if args.fresh {
+            if args.no_reuse {
                 client.disconnect().await;
             }
             tokio::time::sleep(args.pause.into()).await;
@@ -158,7 +166,7 @@ async fn one(client: &Client, what: &Wanted, args: &Get) -> Result<Outcome, Down
 fn failed(error: &DownloadError) -> Failed {
     let status = match error {
         DownloadError::Status { .. } => NOT_HELD,
-        DownloadError::Client(ClientError::Url { .. }) => USAGE,
+        DownloadError::Client(ClientError::Url { .. }) | DownloadError::Destination { .. } => USAGE,
         _ => FAILED,
     };
     (error.to_string(), status)

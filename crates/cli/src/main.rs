@@ -8,12 +8,12 @@ mod errors;
 mod fairness;
 mod front;
 mod get;
+mod interop;
 mod live;
 mod matrix;
-mod matrix_peers;
 mod orbit;
 mod output;
-mod paths;
+mod path_memory;
 mod pep;
 mod profiles;
 mod proxy;
@@ -44,14 +44,15 @@ fn main() -> ExitCode {
         Command::Shell(args) => shell::run(&args),
         Command::Profiles { json } => profiles::print(json),
         Command::Controllers { name, json } => controllers::print(name.as_deref(), json),
-        Command::Paths { command } => paths::run(&command),
+        Command::Interop(args) => interop::run(&args),
+        Command::PathMemory { command } => path_memory::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Get(args) => get::run(&args),
         Command::Pep(args) => pep::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => orbit::constellations(json),
-        Command::Places { part, json } => orbit::list_places(part.as_deref(), json),
+        Command::Cities { part, json } => orbit::list_cities(part.as_deref(), json),
         Command::Schema => schema(),
         Command::Report { dir } => report(&dir),
         Command::Completions { shell } => completions(shell),

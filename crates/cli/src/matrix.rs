@@ -1,10 +1,9 @@
 //! `bentpipe matrix`: every congestion controller against every other on a path, as heat maps.
 
 use crate::args::Matrix;
-use crate::args::peers::MatrixCommand;
 use crate::output::paint;
 use crate::run::{bars, json, one, stop_on_interrupt, verdict};
-use crate::{OK, USAGE, matrix_peers, output};
+use crate::{OK, USAGE, output};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::fairness::Fairness;
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Results, Simulator};
@@ -30,9 +29,6 @@ struct Contest {
 
 /// Plays everyone against everyone on each path. All are read first: where one is wrong, nothing runs.
 pub fn run(args: &Matrix) -> Result<u8, LabError> {
-    if let Some(MatrixCommand::Peers(args)) = &args.command {
-        return matrix_peers::run(args);
-    }
     let controllers = controllers(&args.controllers)?;
     let contests = contests(args, &controllers)?;
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
@@ -215,7 +211,6 @@ mod tests {
 
     fn args(files: &[&str]) -> Matrix {
         Matrix {
-            command: None,
             files: files.iter().map(PathBuf::from).collect(),
             controllers: Vec::new(),
             set: Vec::new(),

@@ -27,7 +27,7 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
     if let Some(cities) = args.sharing {
         let path =
             if cities == 0 { path } else { path.among_cities(cities).map_err(|error| usage("--sharing", error))? };
-        let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.length)
+        let found = sharing(&path, args.step.unwrap_or(SHARING_STEP), args.duration)
             .map_err(|error| usage("--sharing", error))?;
         return output::print(&if args.json {
             pretty(&json!({ "sharing": found }))
@@ -35,7 +35,7 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
             sharing_text(&path, &found)
         });
     }
-    let survey = survey(&path, step, args.length, args.paths).map_err(|error| usage("--length", error))?;
+    let survey = survey(&path, step, args.duration, args.disjoint).map_err(|error| usage("--duration", error))?;
     if let Some(file) = &args.czml {
         write(file, &survey.czml(&path, step)?)?;
     }
@@ -72,7 +72,7 @@ fn path(args: &Orbit) -> Result<(Plan, OrbitPath), LabError> {
             (Some(from), Some(to)) => (from.as_str(), to.as_str()),
             // Some flow must be there; with `--sharing` it is replaced.
             _ if args.sharing.is_some_and(|cities| cities > 0) => ("Tokyo", "Delhi"),
-            _ => return Err(usage("SCENARIO", "a constellation alone has no flows; allowed: --from CITY --to CITY")),
+            _ => return Err(usage("SCENARIO", "a constellation alone has no flows; allowed: --from PLACE --to PLACE")),
         };
         for (option, city) in [("--from", from), ("--to", to)] {
             cities::find(city).map_err(|error| usage(option, error))?;
@@ -301,7 +301,7 @@ pub fn constellations(as_json: bool) -> Result<u8, LabError> {
 }
 
 /// Lists the places that have names; those that hold `part` only, where it is given.
-pub fn list_places(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
+pub fn list_cities(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let part = part.unwrap_or_default().to_lowercase();
     let found = cities::all().iter().filter(|(name, _)| name.to_lowercase().contains(&part));
     if as_json {

@@ -6,7 +6,8 @@ use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_lab::profiles::profile;
 use bentpipe_net::pep::{Config, Credentials, Entrance, Limits, Pep, SatelliteSide, Secret, Way, rules};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_net::{check_descriptors, raise_descriptor_limit};
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -126,7 +127,8 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     if args.tunnel_to.is_some() || args.tunnel_listen.is_some() {
         if let Some(name) = &args.congestion {
-            config.carrier = Recipe { controller: name.parse().map_err(usage)?, ..Recipe::default() };
+            config.carrier =
+                CongestionConfig { controller: name.parse().map_err(usage)?, ..CongestionConfig::default() };
         }
     } else {
         config.congestion.clone_from(&args.congestion);
@@ -135,7 +137,7 @@ fn config(args: &Args) -> Result<Config, Failed> {
         config.buffer = buffer;
     }
     config.limits = Limits {
-        connections: args.max_connections,
+        connections: connections(args.max_connections)?,
         per_client: args.max_per_client,
         memory: args.memory,
         idle_time: args.idle,
@@ -143,6 +145,21 @@ fn config(args: &Args) -> Result<Config, Failed> {
     };
     config.metrics = args.metrics;
     Ok(config)
+}
+
+/// Descriptors of a connection: a socket to the client, and one to the server.
+const DESCRIPTORS: u64 = 2;
+
+/// Connections at a time: as many as are asked for, or up to the default as many as the limit on
+/// open descriptors has room for.
+fn connections(asked: Option<usize>) -> Result<usize, Failed> {
+    let limit = raise_descriptor_limit();
+    let wanted = asked.unwrap_or(Limits::default().connections);
+    match check_descriptors(limit, wanted, DESCRIPTORS, 0) {
+        Ok(()) => Ok(wanted),
+        Err(error) if asked.is_none() && error.fitting > 0 => Ok(usize::try_from(error.fitting).unwrap_or(wanted)),
+        Err(error) => Err(usage(error)),
+    }
 }
 
 /// What is asked for, or twice the bandwidth-delay product of the path that is named: a window as large as what is under way, and as much again for what waits

@@ -1,6 +1,7 @@
 //! `bentpipe proxy`: HTTP/3, and HTTP/1.1 and HTTP/2 beside it, in front of a web server.
 
 use crate::args::Proxy;
+use crate::front::Opens;
 use crate::{USAGE, front, output};
 use bentpipe_lab::LabError;
 use bentpipe_net::{Server, Trust, Upstream};
@@ -8,7 +9,10 @@ use bentpipe_net::{Server, Trust, Upstream};
 /// Serves until told to stop.
 pub fn run(args: &Proxy) -> Result<u8, LabError> {
     Ok(match upstream(args) {
-        Ok(upstream) => front::run(&args.front, &args.upstream, |certificate| Server::proxy(upstream, certificate)),
+        Ok(upstream) => {
+            let opens = Opens::Upstream(args.upstream_connections);
+            front::run(&args.front, &args.upstream, opens, |certificate| Server::proxy(upstream, certificate))
+        }
         Err(reason) => output::refuse(&reason, USAGE),
     })
 }

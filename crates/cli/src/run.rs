@@ -22,13 +22,13 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
         .map(|file| {
             let plan = Plan::read(file, &changes)?;
             match args.clock {
-                Clock::Virtual => plan.under_virtual_clock(),
-                Clock::Wall => plan.under_wall_clock(),
+                Clock::Virtual => plan.on_virtual_clock(),
+                Clock::Real => plan.on_real_clock(),
             }
         })
         .collect();
     let plans = plans?;
-    if args.clock == Clock::Wall
+    if args.clock == Clock::Real
         && let Err(error) = bentpipe_emu::prepare()
     {
         // The process has one thread yet, which this needs.
@@ -47,7 +47,7 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     let jobs = match args.clock {
         Clock::Virtual => args.jobs.or_else(|| std::thread::available_parallelism().ok()),
         // Runs beside each other would take the processor from each other, unless somebody knows better.
-        Clock::Wall => args.jobs,
+        Clock::Real => args.jobs,
     };
     let jobs = jobs.unwrap_or(NonZeroUsize::MIN);
     let bentpipe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bentpipe"));
@@ -55,7 +55,7 @@ pub fn run(args: &Run) -> Result<u8, LabError> {
     // Elsewhere nobody would look on.
     let onlooker = std::io::stderr().is_terminal().then(|| Arc::new(Lines::below(&bars)) as Arc<dyn Onlooker>);
     let (simulator, wall) = (Simulator, Wall { bentpipe, onlooker, ..Wall::default() });
-    let runner: &dyn Runner = if args.clock == Clock::Wall { &wall } else { &simulator };
+    let runner: &dyn Runner = if args.clock == Clock::Real { &wall } else { &simulator };
     let stop = stop_on_interrupt();
 
     let mut status = OK;
@@ -116,8 +116,8 @@ pub(crate) fn one(
 /// The exit status that the results amount to; says what is missing.
 pub(crate) fn verdict(recorded: &Recorded, plan: &Plan) -> u8 {
     if recorded.complete {
-        // Under the wall clock a flow may fail for reasons that are no result: a program that is not there, a socket that breaks.
-        let failed = plan.clock == bentpipe_lab::results::Clock::Wall
+        // With the real clock, a flow may fail for reasons that are no result: a program that is not there, a socket that breaks.
+        let failed = plan.clock == bentpipe_lab::results::Clock::Real
             && recorded.results.runs.iter().flat_map(|run| &run.flows).any(|flow| flow.error.is_some());
         return match (failed, recorded.results.all_held()) {
             (true, _) => FAILED,

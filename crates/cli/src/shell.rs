@@ -185,12 +185,12 @@ fn behind(
         .collect();
     let datagrams = datagrams?;
 
-    let settings = Settings { busy_poll: args.spin, realtime: !args.no_realtime, ..Settings::default() };
+    let settings = Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
     let emulator = Emulator::start_monitored(ground, path, settings, watch)?;
     let Some(client) = emulator.testbed().client(0) else { return Err(no_client()) };
     let mut program = Program::start(client, command(args))?;
     let mut asked = false;
-    let mut teller = args.live.map(Teller::new);
+    let mut teller = args.stats.map(Teller::new);
     let status = loop {
         if let Some(status) = program.wait_for(Duration::from_millis(100))? {
             break status;

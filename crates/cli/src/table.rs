@@ -97,7 +97,7 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
     }
     for expectation in &results.expectations {
         let verdict = match expectation.held {
-            Some(true) => paint(colour, "32", "held  "),
+            Some(true) => paint(colour, "32", "passed"),
             Some(false) => paint(colour, "31", "FAILED"),
             None => paint(colour, "33", "no run"),
         };
@@ -342,7 +342,7 @@ handshake = "0rtt"
 [[expect]]
 metric = "completion_s"
 variant = "0rtt"
-ratio_to = "1rtt"
+relative_to = "1rtt"
 below = 0.95
 [[published]]
 label = "objective"
@@ -351,7 +351,7 @@ metric = "completion_s"
 value = 5.0
 source = "a test"
 [output]
-traces = "none"
+time_series = "none"
 "#;
 
     #[test]

@@ -14,7 +14,7 @@ profile = "terrestrial"
 forward = { loss = 0.01, frame = "5 ms" }
 [workload]
 download = "200 kB"
-think = "10 ms"
+start_jitter = "10 ms"
 [[variant]]
 name = "1rtt"
 [[variant]]
@@ -140,7 +140,7 @@ fn the_schema_the_profiles_and_the_controllers_are_json_and_completions_are_made
     assert_eq!(profiles[1]["bdp_bytes"], 4_062_500);
     let all = json(&bentpipe(Path::new("."), &["controllers", "--json"]).stdout);
     let kinds: Vec<_> = all.as_array().expect("a list").iter().map(|entry| entry["kind"].clone()).collect();
-    assert!(["controller", "start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())), "{kinds:?}");
+    assert!(["controller", "slow_start", "resume"].iter().all(|kind| kinds.contains(&(*kind).into())), "{kinds:?}");
     let one = json(&bentpipe(Path::new("."), &["controllers", "newreno", "--json"]).stdout);
     let beta = &one[0]["parameters"][0];
     assert_eq!((&one[0]["name"], &one[1]), (&"newreno".into(), &serde_json::Value::Null));
@@ -160,7 +160,7 @@ impl Drop for Ended {
 
 #[test]
 fn an_interrupt_keeps_the_runs_that_ended() {
-    let place = place(&SMALL.replace("repeat = 3", "repeat = 100000").replace("qlog = true", "traces = \"none\""));
+    let place = place(&SMALL.replace("repeat = 3", "repeat = 100000").replace("qlog = true", "time_series = \"none\""));
     let child =
         command(place.path(), &["run", "s.toml", "--jobs", "2"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
     let mut child = Ended(child.expect("a start"));

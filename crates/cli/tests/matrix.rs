@@ -14,17 +14,16 @@ return = { rate = "5 Mbps", queue = "20 packets" }
 http = "raw"
 [[flow]]
 name = "first"
-lasts = "6 s"
+bulk.duration = "6 s"
 [[flow]]
 name = "sec.ond"
-lasts = "6 s"
+bulk.duration = "6 s"
 [[flow]]
 name = "cross"
-transport = "cbr"
-rate = "100 kbps"
-lasts = "6 s"
+cbr.rate = "100 kbps"
+cbr.duration = "6 s"
 [output]
-traces = "none"
+time_series = "none"
 "#;
 
 fn matrix(directory: &Path, scenario: &str, args: &[&str]) -> Output {

@@ -22,7 +22,7 @@ fn json(directory: &Path, args: &[&str]) -> serde_json::Value {
 }
 
 const WAY: [&str; 10] =
-    ["orbit", "kuiper-630", "--from", "Wuhan", "--to", "Washington", "--length", "20 s", "--step", "1 s"];
+    ["orbit", "kuiper-630", "--from", "Wuhan", "--to", "Washington", "--duration", "20 s", "--step", "1 s"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     WAY.iter().chain(more).copied().collect()
@@ -40,7 +40,7 @@ fn a_constellation_and_two_cities_are_enough() {
 #[test]
 fn json_csv_and_text_tell_of_the_same_samples() {
     let place = tempfile::tempdir().expect("a directory");
-    let survey = json(place.path(), &with(&["--json", "--paths", "3"]));
+    let survey = json(place.path(), &with(&["--json", "--disjoint", "3"]));
     let flow = &survey["flows"][0];
     let samples = flow["samples"].as_array().expect("samples");
     assert_eq!(samples.len(), 21);
@@ -73,7 +73,7 @@ fn a_globe_and_czml_are_written_where_asked_for() {
 #[test]
 fn pairs_that_share_a_link_are_found_among_cities() {
     let place = tempfile::tempdir().expect("a directory");
-    let args = ["orbit", "kuiper-630", "--sharing=6", "--length", "20 s", "--step", "5 s", "--json"];
+    let args = ["orbit", "kuiper-630", "--sharing=6", "--duration", "20 s", "--step", "5 s", "--json"];
     let found = json(place.path(), &args);
     let list = found["sharing"].as_array().expect("a list");
     assert!(!list.is_empty());
@@ -90,8 +90,8 @@ fn constellations_and_places_are_listed_and_every_listed_name_is_known() {
     let names: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|each| each["name"].as_str()).collect();
     assert!(names.contains(&"starlink-550"), "{names:?}");
     for name in names {
-        text(place.path(), &["orbit", name, "--from", "London", "--to", "Paris", "--length", "0 s"]);
+        text(place.path(), &["orbit", name, "--from", "London", "--to", "Paris", "--duration", "0 s"]);
     }
-    let cities = text(place.path(), &["places", "toron"]);
+    let cities = text(place.path(), &["cities", "toron"]);
     assert!(cities.lines().count() == 2 && cities.contains("Toronto"), "{cities}");
 }

@@ -69,12 +69,12 @@ fn a_second_visit_of_one_program_asks_early() {
     let serving = Serving::begin(&["--no-store"]);
     let port = serving.url.rsplit(':').next().unwrap();
     let url = format!("https://server.test:{port}/file.bin");
-    let found = ["--addresses", "server.test=127.0.0.1", "--discard", "--json"];
+    let found = ["--resolve", "server.test=127.0.0.1", "--discard", "--json"];
     let visits = |options: &[&str]| {
         let document = json(&serving.get(&[&found[..], &[&url, &url], options].concat()));
         document["downloads"].as_array().unwrap().clone()
     };
-    let fresh = visits(&["--fresh", "--pause", "100 ms"]);
+    let fresh = visits(&["--no-reuse", "--pause", "100 ms"]);
     let early: Vec<_> = fresh.iter().map(|download| download["early_data"].as_bool().unwrap()).collect();
     assert_eq!(early, [false, true]);
     let pause = fresh[1]["start_s"].as_f64().unwrap() - fresh[0]["start_s"].as_f64().unwrap();
@@ -94,7 +94,7 @@ fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago()
     let serving = Serving::begin(&["--tokens-only"]);
     let url = format!("{}/file.bin", serving.url);
     let paths = |options: &[&str]| {
-        let mut asked = vec!["--discard", "--json", "--fresh", "--pause", "200 ms"];
+        let mut asked = vec!["--discard", "--json", "--no-reuse", "--pause", "200 ms"];
         asked.extend(options);
         asked.extend([url.as_str(); 6]);
         let document = json(&serving.get(&asked));
@@ -113,7 +113,7 @@ fn a_client_without_tokens_brings_none_of_those_that_it_was_given_a_moment_ago()
 fn both_ends_leave_traces_where_they_are_told_to_and_no_more_than_they_may() {
     let mut serving = Serving::begin(&["--qlog", "traced/server", "--qlog-files", "1"]);
     let url = format!("{}/file.bin", serving.url);
-    let both = ["--discard", "--fresh", "--qlog", "traced/client", &url, &url];
+    let both = ["--discard", "--no-reuse", "--qlog", "traced/client", &url, &url];
     let output = serving.get(&both);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(serving.running.terminate(), Some(0));
@@ -140,7 +140,7 @@ fn what_cannot_be_asked_for_is_said_before_anything_is_sent() {
         (&["http://localhost/a"][..], "its scheme is not https"),
         (&["https://localhost/"], "--output"),
         (&["https://localhost/a", "https://localhost/b", "--output", "c"], "one file for 2 URLs"),
-        (&["https://localhost/a", "--addresses", "localhost"], "HOST=ADDRESS"),
+        (&["https://localhost/a", "--resolve", "localhost"], "HOST=ADDRESS"),
     ] {
         refused(place.path(), &[&["get", "--insecure"], options].concat(), reason);
     }

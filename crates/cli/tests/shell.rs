@@ -91,7 +91,7 @@ fn a_wrong_path_or_option_is_refused_with_what_is_allowed() {
     let output = run(&["geo-50-11", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("geo-50-10"), "{}", said(&output));
-    for wrong in [["--forward", "80"], ["--spin", "40 MB"], ["--set", "path.forward.rate=5 ms"]] {
+    for wrong in [["--forward", "80"], ["--busy-poll", "40 MB"], ["--set", "path.forward.rate=5 ms"]] {
         let output = run(&["terrestrial", wrong[0], wrong[1], "--", "true"]);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", said(&output));
     }
@@ -201,7 +201,7 @@ fn live_lines_say_what_the_path_carries_while_the_command_runs() {
     if cannot_run() {
         return;
     }
-    let output = run(&["terrestrial", "--live=200 ms", "--json", "--", "python3", "-c", DATAGRAMS, "{server}"]);
+    let output = run(&["terrestrial", "--stats=200 ms", "--json", "--", "python3", "-c", DATAGRAMS, "{server}"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let _: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else");
     let text = said(&output);
@@ -274,8 +274,8 @@ fn captures_have_the_packets_of_either_end_and_those_between() {
 #[test]
 fn a_line_too_often_and_two_captures_in_one_file_are_refused_with_what_is_allowed() {
     for (wrong, words) in [
-        (&["--live=10 ms"][..], "100 ms or more"),
-        (&["--live=often"], "often"),
+        (&["--stats=10 ms"][..], "100 ms or more"),
+        (&["--stats=often"], "often"),
         (&["--capture", "one.pcapng", "--capture-lost", "one.pcapng"], "a file of its own"),
     ] {
         let output = run(&[&["terrestrial"], wrong, &["--", "true"]].concat());

@@ -1,6 +1,6 @@
 //! A controller of one's own: its window is twice what the path was measured to hold.
 
-use bentpipe_congestion::{Ack, Adjust, Controller, Ledger, Loss, Mark, newreno::minimum_window};
+use bentpipe_congestion::{Ack, Controller, EcnCe, Loss, Restart, SendControl, SentPackets, minimum_window};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Clone)]
@@ -23,24 +23,19 @@ impl Controller for TwiceThePath {
             self.window = minimum_window(self.mtu);
         }
     }
-    fn on_mark(&mut self, _: &Mark) {
+    fn on_ecn_ce(&mut self, _: &EcnCe) {
         self.window = self.window.mul_f64(0.8).max(minimum_window(self.mtu));
     }
-    fn on_mtu(&mut self, mtu: Bytes) {
+    fn on_mtu_update(&mut self, mtu: Bytes) {
         self.mtu = mtu;
         self.window = self.window.max(minimum_window(mtu));
     }
-    fn adjust(&mut self, to: &Adjust) {
+    fn restart(&mut self, to: &Restart) {
         self.window = to.window.max(minimum_window(self.mtu));
     }
-    fn window(&self) -> Bytes {
-        self.window
-    }
-    fn in_slow_start(&self) -> bool {
-        self.best.is_zero()
-    }
-    fn phase(&self) -> &'static str {
-        if self.in_slow_start() { "measuring" } else { "following" }
+    fn send_control(&self) -> SendControl {
+        let measuring = self.best.is_zero();
+        SendControl::window(self.window, measuring, if measuring { "measuring" } else { "following" })
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
@@ -50,20 +45,21 @@ impl Controller for TwiceThePath {
 fn main() {
     let mtu = Bytes::new(1200);
     let mut controller = TwiceThePath { mtu, window: Bytes::new(12_000), best: Rate::ZERO };
-    let (mut ledger, mut now) = (Ledger::new(), Time::ZERO);
-    // Six windows over a geostationary path: the first acknowledgement after 600 ms, the others 1 ms apart.
+    let (mut sent_packets, mut now) = (SentPackets::new(), Time::ZERO);
+    // Six windows over a geostationary path: the first acknowledgement after 600 ms, the others 1
+    // ms apart.
     for _ in 0..6 {
-        let first = ledger.next_number();
-        while ledger.bytes_in_flight() + mtu <= controller.window() {
-            let packet = ledger.send(now, mtu);
+        let first = sent_packets.next_number();
+        while sent_packets.bytes_in_flight() + mtu <= controller.send_control().cwnd {
+            let packet = sent_packets.on_sent(now, mtu);
             controller.on_packet_sent(&packet);
         }
         now += Span::from_millis(600);
-        for number in first..ledger.next_number() {
-            ledger.acknowledge(now, number);
-            ledger.ack(now, false, |ack| controller.on_ack(ack));
+        for number in first..sent_packets.next_number() {
+            sent_packets.on_acked(now, number);
+            sent_packets.report_ack(now, false, |ack| controller.on_ack(ack));
             now += Span::from_millis(1);
         }
-        println!("{now}: {}, a window of {}", controller.phase(), controller.window());
+        println!("{now}: {}, a window of {}", controller.send_control().phase, controller.send_control().cwnd);
     }
 }

@@ -1,4 +1,5 @@
-//! Studies of the ways to start in the lean simulator. The figures of `docs/decisions/0005-long-path-start.md` come from here.
+//! Studies of the ways to start in the lean simulator. The figures of
+//! `docs/decisions/0005-long-path-start.md` come from here.
 //!
 //! ```text
 //! cargo run -p bentpipe-congestion --example starts -- table

@@ -1,52 +1,53 @@
-//! What a congestion controller is told, and what it answers.
+//! The congestion controller: the events that a sender reports, and the limits that it gets back.
 
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::fmt::Debug;
 
-/// What a controller knows when it is made.
+/// What a controller is given when its connection starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
-    /// When the connection begins.
+pub struct ControllerConfig {
+    /// Start of the connection.
     pub now: Time,
-    /// Largest packet: a UDP payload for QUIC, a segment's payload for TCP.
+    /// Maximum packet size: the UDP payload for QUIC, the segment payload for TCP.
     pub mtu: Bytes,
-    /// Initial window (RFC 9002 §7.2, RFC 6928).
+    /// Initial congestion window (RFC 9002 §7.2, RFC 6928).
     pub initial_window: Bytes,
-    /// Great-circle distance between the endpoints in metres, where someone knows it.
+    /// Great-circle distance between the endpoints in metres. `None` if unknown.
     pub distance_m: Option<u64>,
-    /// The round trip of a handshake that is over. TCP knows it; for QUIC the controller sees the handshake itself, and there is none.
+    /// RTT measured during the handshake. `None` for QUIC, whose controller observes the handshake
+    /// packets itself.
     pub rtt: Option<Span>,
 }
 
-/// A packet as its sender remembers it. The state at sending serves delivery-rate samples
-/// (draft-ietf-ccwg-bbr §4.1.1).
+/// A packet in flight, with the state of its connection when it was sent, from which delivery-rate
+/// samples are computed (draft-ietf-ccwg-bbr §4.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet {
-    /// Its place in the order of sending, from 0, whatever numbers the protocol gives.
+pub struct SentPacket {
+    /// Position in the order of sending, from 0, independent of the protocol's packet numbers.
     pub number: u64,
-    /// Its size.
+    /// Size.
     pub bytes: Bytes,
-    /// When it was sent.
+    /// Time of sending.
     pub sent_at: Time,
-    /// Bytes in flight once it was sent, itself included.
+    /// Bytes in flight, this packet included.
     pub in_flight: Bytes,
-    /// Bytes delivered until then.
+    /// Bytes delivered before it was sent.
     pub delivered: Bytes,
-    /// When the last of those were.
+    /// Time of the last delivery before it was sent.
     pub delivered_at: Time,
-    /// When the first packet of its flight was sent.
+    /// Time of sending of the first packet of its flight.
     pub first_sent_at: Time,
-    /// Bytes declared lost until then.
+    /// Bytes declared lost before it was sent.
     pub lost: Bytes,
-    /// Whether the application had run dry when it was sent.
+    /// True if the sender was application-limited when it sent this packet.
     pub app_limited: bool,
 }
 
 /// A delivery-rate sample (draft-ietf-ccwg-bbr §4.1.1.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
-    /// Bytes delivered over the longer of the intervals of sending and of acknowledgement. `None` where the interval is
-    /// shorter than the smallest round trip, which no honest path can do.
+    /// Delivered bytes over the longer of the send interval and the ACK interval. `None` if that is
+    /// shorter than the minimum RTT, which only a misleading ACK can cause.
     pub rate: Option<Rate>,
     /// Bytes delivered during the interval.
     pub delivered: Bytes,
@@ -54,236 +55,321 @@ pub struct RateSample {
     pub lost: Bytes,
     /// Bytes in flight when the newest acknowledged packet had been sent.
     pub in_flight: Bytes,
-    /// Bytes that had been delivered when that packet was sent.
+    /// Bytes delivered before that packet was sent.
     pub prior_delivered: Bytes,
-    /// Whether the application had run dry when that packet was sent: the sample is then a lower bound.
+    /// True if that packet was sent while the sender was application-limited: the rate is then a
+    /// lower bound.
     pub app_limited: bool,
 }
 
-/// One acknowledgement: every packet that it newly covers.
+/// An acknowledgement, with all packets that it newly acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack<'a> {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Time,
-    /// The packets, in order of sending; never empty.
-    pub packets: &'a [Packet],
-    /// Their bytes.
+    /// Newly acknowledged packets in the order of sending; never empty.
+    pub packets: &'a [SentPacket],
+    /// Sum of their sizes.
     pub bytes: Bytes,
-    /// Round trip of the newest of them, acknowledgement delay included.
+    /// RTT of the newest of them, including the peer's ACK delay.
     pub rtt: Span,
-    /// Smallest round trip of the connection, this one included.
+    /// Minimum RTT of the connection, this sample included.
     pub min_rtt: Span,
-    /// Smoothed round trip (RFC 9002 §5.3), this one included.
+    /// Smoothed RTT (RFC 9002 §5.3), this sample included.
     pub smoothed_rtt: Span,
     /// Bytes still in flight.
     pub bytes_in_flight: Bytes,
-    /// Bytes delivered since the connection began, these included.
+    /// Bytes delivered since the connection started, these included.
     pub delivered: Bytes,
-    /// Number that the next packet sent will have.
+    /// Number that the next packet sent will get.
     pub next_number: u64,
-    /// Whether a round trip has passed: a packet sent after the previous round's end is acknowledged.
+    /// True if this ACK starts a round trip: it acknowledges a packet sent after the previous round
+    /// started (draft-ietf-ccwg-bbr §5.5.1).
     pub round_start: bool,
-    /// Rounds so far, this one included.
+    /// Round trips so far, this one included.
     pub round: u64,
-    /// Whether something other than the window held the sender back: the application ran dry, or the peer's credit did.
-    /// The window must not grow then (RFC 9002 §7.8).
+    /// True if the application or flow control, rather than cwnd, limited the sender. The window
+    /// must not grow then (RFC 9002 §7.8).
     pub app_limited: bool,
-    /// The delivery rate.
+    /// Delivery-rate sample.
     pub sample: RateSample,
 }
 
 impl Ack<'_> {
-    /// The newest packet that is acknowledged.
-    pub fn newest(&self) -> &Packet {
+    /// Returns the newest packet that is acknowledged.
+    pub fn newest(&self) -> &SentPacket {
         &self.packets[self.packets.len() - 1]
     }
 }
 
-/// Packets declared lost at one time.
+/// Packets that were declared lost at the same time.
 #[derive(Debug, Clone, Copy)]
 pub struct Loss<'a> {
-    /// When they were.
+    /// Time of the declaration.
     pub now: Time,
-    /// The packets, in order of sending; never empty.
-    pub packets: &'a [Packet],
-    /// Their bytes.
+    /// Lost packets in the order of sending; never empty.
+    pub packets: &'a [SentPacket],
+    /// Sum of their sizes.
     pub bytes: Bytes,
     /// Bytes still in flight.
     pub bytes_in_flight: Bytes,
-    /// Bytes delivered since the connection began.
+    /// Bytes delivered since the connection started.
     pub delivered: Bytes,
-    /// Bytes declared lost since the connection began, these included.
+    /// Bytes declared lost since the connection started, these included.
     pub lost: Bytes,
-    /// Number that the next packet sent will have.
+    /// Number that the next packet sent will get.
     pub next_number: u64,
-    /// Smallest round trip of the connection.
+    /// Minimum RTT of the connection.
     pub min_rtt: Span,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     pub smoothed_rtt: Span,
-    /// Persistent congestion (RFC 9002 §7.6).
+    /// True for persistent congestion (RFC 9002 §7.6).
     pub persistent: bool,
 }
 
 impl Loss<'_> {
-    /// The newest packet that is lost.
-    pub fn newest(&self) -> &Packet {
+    /// Returns the newest packet that is lost.
+    pub fn newest(&self) -> &SentPacket {
         &self.packets[self.packets.len() - 1]
     }
 }
 
-/// Packets that came through marked with congestion experienced (RFC 3168).
+/// A report of packets that arrived with the ECN-CE codepoint (RFC 3168).
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
-    /// When the marks were reported.
+pub struct EcnCe {
+    /// Time of the report.
     pub now: Time,
-    /// The newest packet that the report covers.
+    /// Number of the newest packet that the report covers.
     pub newest: u64,
     /// Bytes still in flight.
     pub bytes_in_flight: Bytes,
-    /// Number that the next packet sent will have.
+    /// Number that the next packet sent will get.
     pub next_number: u64,
 }
 
-/// Where a layer wants its controller to go on from.
+/// A new starting point that a layer or the sender sets for a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Adjust {
-    /// When.
+pub struct Restart {
+    /// Time of the restart.
     pub now: Time,
-    /// The window.
+    /// Congestion window.
     pub window: Bytes,
-    /// The slow-start threshold; `None` leaves it. At or below `window`: slow start is over, the path's capacity is known.
+    /// Slow-start threshold; `None` keeps the current one. If it is at or below `window`, slow
+    /// start is over and the path's capacity is known.
     pub ssthresh: Option<Bytes>,
-    /// The bottleneck's rate, where the layer has measured it.
+    /// Bottleneck rate. `None` if it was not measured.
     pub rate: Option<Rate>,
-    /// The smallest round trip, where known.
+    /// Minimum RTT. `None` if unknown.
     pub min_rtt: Option<Span>,
-    /// Losses and marks of packets before this number have been answered: they are no reason to reduce again.
-    pub answered: u64,
+    /// Start of the recovery period (RFC 9002 §7.3.2): losses and ECN-CE of packets with smaller
+    /// numbers cause no further reduction.
+    pub recovery_start: u64,
 }
 
-/// Packets take another path.
+/// A change of the path that packets take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathChange {
-    /// When the controller is told.
+    /// Time of the report to the controller.
     pub now: Time,
-    /// Packets sent from then on take the new path, `now` at the latest: round trips of earlier ones are another path's.
+    /// Time from which packets take the new path, at the latest `now`. RTT samples of packets sent
+    /// earlier belong to the old path.
     pub since: Time,
-    /// What the empty path's round trip has become longer by, where somebody knows. The smallest round trip is then what it was and so much more,
-    /// until a sample is smaller; otherwise nothing of it is known.
-    pub longer_by: Option<Span>,
+    /// Increase of the propagation RTT. With it, the minimum RTT moves by as much until a smaller
+    /// sample arrives; `None` means that nothing is known about the new path's RTT.
+    pub rtt_increase: Option<Span>,
 }
 
 impl PathChange {
-    /// From `now` on packets take a path of which nothing is known, as after a migration (RFC 9000 §9).
+    /// Returns a change at `now` to a path about which nothing is known, as after a connection
+    /// migration (RFC 9000 §9).
     pub const fn unknown(now: Time) -> Self {
-        Self { now, since: now, longer_by: None }
+        Self { now, since: now, rtt_increase: None }
     }
 
-    /// What the smallest round trip is on the new path before the first sample, from what it `was`. None where that is not known.
-    pub fn shifted(&self, was: Option<Span>) -> Option<Span> {
-        Some(was? + self.longer_by?)
+    /// Returns the minimum RTT of the new path before its first sample, given that of the old path.
+    /// `None` if it is unknown.
+    pub fn shifted(&self, old: Option<Span>) -> Option<Span> {
+        Some(old? + self.rtt_increase?)
     }
+}
+
+/// The limits that a controller sets for its sender.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SendControl {
+    /// Congestion window: bytes that may be in flight. Never zero.
+    pub cwnd: Bytes,
+    /// Slow-start threshold. `None` before the first one is set.
+    pub ssthresh: Option<Bytes>,
+    /// Pacing rate. `None` leaves it to the sender: 1.25 cwnd per smoothed RTT (RFC 9002 §7.7).
+    pub pacing_rate: Option<Rate>,
+    /// Largest burst to pass to the network at once. `None` leaves it to the sender.
+    pub send_quantum: Option<Bytes>,
+    /// True while the controller is searching for the path's capacity.
+    pub in_slow_start: bool,
+    /// Name of the current phase, for traces.
+    pub phase: &'static str,
+    /// Fraction of the packets sent that may be lost without being a sign of congestion to this
+    /// controller; 0 if it reduces at every loss.
+    pub loss_tolerance: f64,
+}
+
+impl SendControl {
+    /// Creates the limits of a window-based controller that has no threshold and takes every loss
+    /// as congestion.
+    pub const fn window(cwnd: Bytes, in_slow_start: bool, phase: &'static str) -> Self {
+        Self { cwnd, ssthresh: None, pacing_rate: None, send_quantum: None, in_slow_start, phase, loss_tolerance: 0.0 }
+    }
+}
+
+/// Returns the minimum congestion window: two packets (RFC 9002 §7.2, kMinimumWindow), never zero.
+pub fn minimum_window(mtu: Bytes) -> Bytes {
+    (mtu + mtu).max(Bytes::new(2))
 }
 
 /// A congestion controller.
 ///
-/// Call order: [`Controller::on_packet_sent`] for each packet that counts as in flight; for each acknowledgement
-/// [`Controller::on_ack`], then [`Controller::on_mark`] and [`Controller::on_loss`] where it reports marks or lets packets be
-/// declared lost. `now` never goes back. The answers hold until the next call.
+/// Call order: [`Controller::on_packet_sent`] for each packet that counts as in flight; for each
+/// ACK frame or segment [`Controller::on_ack`], then [`Controller::on_ecn_ce`] and
+/// [`Controller::on_loss`] if it reports ECN-CE or causes losses to be declared. `now` never
+/// decreases. The limits of [`Controller::send_control`] hold until the next call.
 pub trait Controller: Debug + Send + Sync {
-    /// A packet was sent.
-    fn on_packet_sent(&mut self, packet: &Packet) {
+    /// Handles a packet that was sent.
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
         let _ = packet;
     }
 
-    /// Packets were acknowledged.
+    /// Handles newly acknowledged packets.
     fn on_ack(&mut self, ack: &Ack<'_>);
 
-    /// Packets were declared lost.
+    /// Handles packets that were declared lost.
     fn on_loss(&mut self, loss: &Loss<'_>);
 
-    /// Packets came through with congestion experienced.
-    fn on_mark(&mut self, mark: &Mark);
+    /// Handles packets that arrived with ECN-CE.
+    fn on_ecn_ce(&mut self, ecn_ce: &EcnCe);
 
-    /// The probe timeout expired (RFC 9002 §6.2): nothing was heard for long. Says nothing about loss yet.
+    /// Handles an expired probe timeout (RFC 9002 §6.2), which is no sign of loss yet.
     fn on_timeout(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// Everything that the last reduction was for has arrived after all.
+    /// Handles the report that all losses of the last reduction were spurious.
     fn on_spurious_loss(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// The local end has learned that packets take another path. Only what filters of the old path would get wrong is to change: the smallest
-    /// round trip. Window and rate stay, since the bottleneck may be the same; the usual signs tell where it is not.
+    /// Handles a path change that the local endpoint has learned of.
+    ///
+    /// Only filters that the old path would mislead may change, above all the minimum RTT. Window
+    /// and rate stay, since the bottleneck may be the same; if it is not, the usual signals show
+    /// that.
     fn on_path_change(&mut self, change: &PathChange) {
         let _ = change;
     }
 
-    /// The largest packet has another size now.
-    fn on_mtu(&mut self, mtu: Bytes) {
+    /// Handles a change of the maximum packet size.
+    fn on_mtu_update(&mut self, mtu: Bytes) {
         let _ = mtu;
     }
 
-    /// A layer in front of the controller sets where it goes on from.
-    fn adjust(&mut self, to: &Adjust);
+    /// Continues from the window, threshold and estimates that a layer or the sender sets.
+    fn restart(&mut self, to: &Restart);
 
-    /// Bytes that may be in flight. Never zero.
-    fn window(&self) -> Bytes;
+    /// Returns the current limits.
+    fn send_control(&self) -> SendControl;
 
-    /// Window at which slow start ends, once there is one.
-    fn ssthresh(&self) -> Option<Bytes> {
-        None
-    }
-
-    /// How fast to send. `None` leaves it to the sender: RFC 9002 §7.7 has 1.25 windows a smoothed round trip.
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
-    }
-
-    /// Most bytes to hand over to the network at once.
-    fn send_quantum(&self) -> Option<Bytes> {
-        None
-    }
-
-    /// Whether it still looks for the path's capacity.
-    fn in_slow_start(&self) -> bool;
-
-    /// What it is doing, in a word or two, for people.
-    fn phase(&self) -> &'static str;
-
-    /// Share of what is sent that may be lost by chance, to the controller's mind, without being a sign of congestion. Zero for
-    /// controllers that take every loss for one.
-    fn loss_tolerance(&self) -> f64 {
-        0.0
-    }
-
-    /// The controller as one that Careful Resume tells a rate instead of a window, where it is such a one.
+    /// Returns the interface for Careful Resume of a rate-based controller, `None` for a
+    /// window-based one.
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         None
     }
 
-    /// A copy of its state, for a path that is probably the same.
+    /// Returns a copy of the controller and its state.
     fn clone_box(&self) -> Box<dyn Controller>;
 }
 
-/// What Careful Resume asks of a controller that models rate and round trip (RFC 9959 appendix C).
+/// What Careful Resume requires of a controller that models rate and RTT (RFC 9959 appendix C).
 pub trait RateBased {
-    /// The rate that the controller considers safe so far: its own estimate of the bottleneck.
+    /// Returns the controller's own estimate of the bottleneck rate. `None` before the first
+    /// sample.
     fn bandwidth(&self) -> Option<Rate>;
 
-    /// Whether it is in Startup, where alone a rate may be probed.
+    /// Returns true in Startup, the only state in which a rate may be probed.
     fn in_startup(&self) -> bool;
 
-    /// Whether it is in Drain. Careful Resume takes a retreat as over when this and the unvalidated packets are.
+    /// Returns true in Drain. Careful Resume ends its Safe Retreat when Drain has ended and all
+    /// unvalidated packets are accounted for.
     fn in_drain(&self) -> bool {
         false
     }
 
-    /// While `Some`, Startup sends at least at this rate, with a window to match; `None` ends it.
+    /// Makes Startup send at least at `rate`, with a window to match. `None` ends the probe.
     fn set_probing_rate(&mut self, rate: Option<Rate>);
 
-    /// The probe met congestion: leave Startup for Drain, and take no delivery-rate sample before the Drain is over.
+    /// Leaves Startup for Drain after the probe met congestion, and takes no delivery-rate samples
+    /// until Drain has ended.
     fn retreat(&mut self, now: Time);
 }
+
+/// Implements the named methods of [`Controller`] by passing the call to a field.
+macro_rules! forward_to {
+    ($field:ident: $($method:ident),+ $(,)?) => {
+        $($crate::controller::forward_to!(@ $field $method);)+
+    };
+    (@ $field:ident on_packet_sent) => {
+        fn on_packet_sent(&mut self, packet: &$crate::controller::SentPacket) {
+            self.$field.on_packet_sent(packet);
+        }
+    };
+    (@ $field:ident on_ack) => {
+        fn on_ack(&mut self, ack: &$crate::controller::Ack<'_>) {
+            self.$field.on_ack(ack);
+        }
+    };
+    (@ $field:ident on_loss) => {
+        fn on_loss(&mut self, loss: &$crate::controller::Loss<'_>) {
+            self.$field.on_loss(loss);
+        }
+    };
+    (@ $field:ident on_ecn_ce) => {
+        fn on_ecn_ce(&mut self, ecn_ce: &$crate::controller::EcnCe) {
+            self.$field.on_ecn_ce(ecn_ce);
+        }
+    };
+    (@ $field:ident on_timeout) => {
+        fn on_timeout(&mut self, now: ::bentpipe_units::Time) {
+            self.$field.on_timeout(now);
+        }
+    };
+    (@ $field:ident on_spurious_loss) => {
+        fn on_spurious_loss(&mut self, now: ::bentpipe_units::Time) {
+            self.$field.on_spurious_loss(now);
+        }
+    };
+    (@ $field:ident on_path_change) => {
+        fn on_path_change(&mut self, change: &$crate::controller::PathChange) {
+            self.$field.on_path_change(change);
+        }
+    };
+    (@ $field:ident on_mtu_update) => {
+        fn on_mtu_update(&mut self, mtu: ::bentpipe_units::Bytes) {
+            self.$field.on_mtu_update(mtu);
+        }
+    };
+    (@ $field:ident restart) => {
+        fn restart(&mut self, to: &$crate::controller::Restart) {
+            self.$field.restart(to);
+        }
+    };
+    (@ $field:ident send_control) => {
+        fn send_control(&self) -> $crate::controller::SendControl {
+            self.$field.send_control()
+        }
+    };
+    (@ $field:ident rate_based) => {
+        fn rate_based(&mut self) -> Option<&mut dyn $crate::controller::RateBased> {
+            self.$field.rate_based()
+        }
+    };
+}
+
+pub(crate) use forward_to;

@@ -1,52 +1,50 @@
-//! Congestion control for any sender: controllers, ways to start them, and Careful Resume (RFC 9959).
+//! Congestion control for any sender: controllers, slow starts, and Careful Resume (RFC 9959).
 //!
-//! Nothing here knows a protocol, a clock or a socket. A sender keeps a [`Ledger`] of what it has sent, turns what it
-//! hears into [`Ack`], [`Loss`] and [`Mark`], and asks a [`Controller`] how much may be in flight and how fast to send:
+//! The crate depends on no protocol, clock or socket. A sender records its packets in
+//! [`SentPackets`], which turns acknowledgements and losses into [`Ack`] and [`Loss`], and passes
+//! these and [`EcnCe`] to a [`Controller`]; its [`SendControl`] says how much may be in flight, and
+//! how fast to send.
 //!
-//! - [`controller`]: the trait, and what a controller is told;
-//! - [`ledger`]: packets in flight, delivery-rate samples and rounds;
-//! - [`newreno`] and its neighbours: one controller each;
-//! - [`probe`]: watches a sender from inside;
-//! - [`capped`]: a window with an end;
-//! - [`hints`]: what is known of the path's future; [`hinted`]: a layer that uses it;
-//! - [`filter`]: the smallest or largest round trip of the last while;
-//! - [`start`]: ways to find the path's capacity, in front of any controller;
-//! - [`resume`]: what the path carried before, used again with care;
-//! - [`catalogue`]: every part by its name, with its parameters; [`recipe`]: a choice of them.
+//! - [`controller`]: the trait, its events and its answer;
+//! - [`sent_packets`], [`delivery_rate`]: packets in flight, RTT, rounds and delivery-rate samples;
+//! - [`algorithms`]: the controllers;
+//! - [`slow_start`]: slow starts in front of any controller;
+//! - [`resume`]: reuse, with care, of what the path carried before;
+//! - [`path_change`]: announced path changes, and the layer that responds to them;
+//! - [`window_cap`]: the layer that limits the window;
+//! - [`catalogue`]: every component by its name, with its [`parameters`];
+//! - [`config`], [`factory`]: a choice of components, and the factory made from it;
+//! - [`metrics`], [`pacing`]: metrics of a sender, and its pacing rate;
+//! - [`windowed`]: extremes over sliding windows.
 
-pub mod bbr1;
-pub mod bbr3;
-pub mod capped;
+pub mod algorithms;
 pub mod catalogue;
+pub mod config;
 pub mod controller;
-pub mod copa;
-pub mod cubic;
-pub mod filter;
-pub mod fixed_rate;
-#[cfg(test)]
-mod flow;
-pub mod geo_reno;
-pub mod hinted;
-pub mod hints;
-pub mod hybla;
-pub mod ledger;
-pub mod newreno;
-pub mod parameter;
-pub mod probe;
-pub mod recipe;
+pub mod delivery_rate;
+pub mod factory;
+pub mod metrics;
+pub mod pacing;
+pub mod parameters;
+pub mod path_change;
 pub mod resume;
-pub mod start;
+mod round_trips;
+pub mod sent_packets;
+pub mod slow_start;
 #[cfg(test)]
 mod testing;
-pub mod vegas;
-mod windowed;
+pub mod window_cap;
+pub mod windowed;
 
-pub use crate::controller::{Ack, Adjust, Controller, Loss, Mark, Packet, PathChange, RateSample, Setup};
-pub use crate::hinted::Hinted;
-pub use crate::hints::{HintFeed, PathHint};
-pub use crate::ledger::Ledger;
-pub use crate::parameter::{Parameter, ParameterError, Values};
-pub use crate::probe::{Probe, Record, SenderSeries};
-pub use crate::recipe::{ControllerName, FastStart, HintUse, Prepared, Recipe, ResumeName, StartName};
-pub use crate::resume::{PathNotes, Resume, Saved};
-pub use crate::start::{Permit, Progress, Start, Started};
+pub use crate::config::{CongestionConfig, ControllerName, ResumeName, SlowStartName};
+pub use crate::controller::{
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SendControl, SentPacket,
+    minimum_window,
+};
+pub use crate::factory::{ControllerFactory, FastStart};
+pub use crate::metrics::{SenderMetrics, SenderSeries, SenderStats};
+pub use crate::parameters::{Parameter, ParameterError, ParameterValues};
+pub use crate::path_change::{PathChangeFeed, PathChangeLayer, PathChangeNotice, PathChangeResponse};
+pub use crate::resume::{CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
+pub use crate::sent_packets::SentPackets;
+pub use crate::slow_start::{Progress, SlowStart, StartSlot, WithSlowStart};

@@ -1,9 +1,11 @@
-//! What every controller of the catalogue keeps, whatever it is told: a window of two packets and more (one, for controllers of rate), a rate above zero,
-//! no panic, and the same answers to the same questions.
+//! What every controller of the catalogue keeps, whatever it is told: a window of two packets and
+//! more (one, for controllers of rate), a rate above zero, no panic, and the same answers to the
+//! same questions.
 
-use bentpipe_congestion::catalogue::{CONTROLLERS, Part};
+use bentpipe_congestion::catalogue::{CONTROLLERS, Registration};
 use bentpipe_congestion::{
-    Adjust, Controller, HintFeed, HintUse, Hinted, Ledger, Mark, PathChange, PathHint, Setup, Values,
+    Controller, ControllerConfig, EcnCe, ParameterValues, PathChange, PathChangeFeed, PathChangeLayer,
+    PathChangeNotice, PathChangeResponse, Restart, SentPackets,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -31,21 +33,21 @@ enum Event {
         persistent: bool,
     },
     /// The newest packet acknowledged came through marked.
-    Mark,
+    EcnCe,
     Timeout,
     SpuriousLoss,
     RunDry,
     PathChange {
         ago: Span,
-        longer_by: Option<Span>,
+        rtt_increase: Option<Span>,
     },
     Mtu(u16),
-    Adjust {
+    Restart {
         window: u64,
         ssthresh: Option<u64>,
         rate: Option<u64>,
         min_rtt: Option<u64>,
-        answered: bool,
+        recovery_start: bool,
     },
 }
 
@@ -62,24 +64,24 @@ fn event() -> impl Strategy<Value = Event> {
         8 => (any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(part, app_limited)| Event::Ack { part, app_limited }),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(skip, part)| Event::AckBehind { skip, part }),
         2 => (any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(part, persistent)| Event::Lose { part, persistent }),
-        1 => Just(Event::Mark),
+        1 => Just(Event::EcnCe),
         1 => Just(Event::Timeout),
         1 => Just(Event::SpuriousLoss),
         1 => Just(Event::RunDry),
-        1 => (0u64..100_000_000, prop::option::of(size())).prop_map(|(ago, longer_by)| Event::PathChange {
+        1 => (0u64..100_000_000, prop::option::of(size())).prop_map(|(ago, rtt_increase)| Event::PathChange {
             ago: Span::from_nanos(ago),
-            longer_by: longer_by.map(Span::from_nanos),
+            rtt_increase: rtt_increase.map(Span::from_nanos),
         }),
         1 => (1u16..9_000).prop_map(Event::Mtu),
         1 => (size(), prop::option::of(size()), prop::option::of(size()), prop::option::of(size()), any::<bool>())
-            .prop_map(|(window, ssthresh, rate, min_rtt, answered)| Event::Adjust { window, ssthresh, rate, min_rtt, answered }),
+            .prop_map(|(window, ssthresh, rate, min_rtt, recovery_start)| Event::Restart { window, ssthresh, rate, min_rtt, recovery_start }),
     ]
 }
 
 /// A sender that tells its controller as the call order wants it.
 #[derive(Debug, Clone)]
 struct Sender {
-    ledger: Ledger,
+    sent_packets: SentPackets,
     now: Time,
     mtu: Bytes,
     /// Numbers of the packets in flight, in order.
@@ -88,11 +90,12 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(setup: &Setup) -> Self {
-        Self { ledger: Ledger::new(), now: setup.now, mtu: setup.mtu, flight: Vec::new(), newest: 0 }
+    fn new(config: &ControllerConfig) -> Self {
+        Self { sent_packets: SentPackets::new(), now: config.now, mtu: config.mtu, flight: Vec::new(), newest: 0 }
     }
 
-    /// The packets from `skip` parts of 256 on, `part` parts of 256 of the flight, at least one where there is one.
+    /// The packets from `skip` parts of 256 on, `part` parts of 256 of the flight, at least one
+    /// where there is one.
     fn choose(&mut self, skip: u8, part: u8) -> Vec<u64> {
         let from = self.flight.len() * usize::from(skip) / 256;
         let many = (self.flight.len() * usize::from(part) / 256 + 1).min(self.flight.len() - from);
@@ -101,10 +104,10 @@ impl Sender {
 
     fn acknowledge(&mut self, numbers: &[u64], app_limited: bool, controller: &mut dyn Controller) {
         for number in numbers {
-            self.ledger.acknowledge(self.now, *number);
+            self.sent_packets.on_acked(self.now, *number);
             self.newest = self.newest.max(*number);
         }
-        self.ledger.ack(self.now, app_limited, |ack| controller.on_ack(ack));
+        self.sent_packets.report_ack(self.now, app_limited, |ack| controller.on_ack(ack));
     }
 
     fn happen(&mut self, event: &Event, controller: &mut dyn Controller) {
@@ -112,10 +115,10 @@ impl Sender {
             Event::Wait(span) => self.now += span,
             Event::Send(packets) => {
                 for _ in 0..packets {
-                    if self.ledger.bytes_in_flight() + self.mtu > controller.window() {
+                    if self.sent_packets.bytes_in_flight() + self.mtu > controller.send_control().cwnd {
                         break;
                     }
-                    let packet = self.ledger.send(self.now, self.mtu);
+                    let packet = self.sent_packets.on_sent(self.now, self.mtu);
                     self.flight.push(packet.number);
                     controller.on_packet_sent(&packet);
                 }
@@ -130,35 +133,35 @@ impl Sender {
             }
             Event::Lose { part, persistent } => {
                 for number in self.choose(0, part) {
-                    self.ledger.lose(number);
+                    self.sent_packets.on_lost(number);
                 }
-                self.ledger.loss(self.now, persistent, |loss| controller.on_loss(loss));
+                self.sent_packets.report_loss(self.now, persistent, |loss| controller.on_loss(loss));
             }
-            Event::Mark => controller.on_mark(&Mark {
+            Event::EcnCe => controller.on_ecn_ce(&EcnCe {
                 now: self.now,
                 newest: self.newest,
-                bytes_in_flight: self.ledger.bytes_in_flight(),
-                next_number: self.ledger.next_number(),
+                bytes_in_flight: self.sent_packets.bytes_in_flight(),
+                next_number: self.sent_packets.next_number(),
             }),
             Event::Timeout => controller.on_timeout(self.now),
             Event::SpuriousLoss => controller.on_spurious_loss(self.now),
-            Event::RunDry => self.ledger.run_dry(),
-            Event::PathChange { ago, longer_by } => controller.on_path_change(&PathChange {
+            Event::RunDry => self.sent_packets.set_app_limited(),
+            Event::PathChange { ago, rtt_increase } => controller.on_path_change(&PathChange {
                 now: self.now,
                 since: Time::ZERO + self.now.since_start().saturating_sub(ago),
-                longer_by,
+                rtt_increase,
             }),
             Event::Mtu(bytes) => {
                 self.mtu = Bytes::new(bytes.into());
-                controller.on_mtu(self.mtu);
+                controller.on_mtu_update(self.mtu);
             }
-            Event::Adjust { window, ssthresh, rate, min_rtt, answered } => controller.adjust(&Adjust {
+            Event::Restart { window, ssthresh, rate, min_rtt, recovery_start } => controller.restart(&Restart {
                 now: self.now,
                 window: Bytes::new(window),
                 ssthresh: ssthresh.map(Bytes::new),
                 rate: rate.map(Rate::from_bps),
                 min_rtt: min_rtt.map(Span::from_nanos),
-                answered: if answered { self.ledger.next_number() } else { 0 },
+                recovery_start: if recovery_start { self.sent_packets.next_number() } else { 0 },
             }),
         }
     }
@@ -168,18 +171,19 @@ impl Sender {
 fn answers(controller: &dyn Controller) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {} {}",
-        controller.window(),
-        controller.ssthresh(),
-        controller.pacing_rate(),
-        controller.send_quantum(),
-        controller.in_slow_start(),
-        controller.phase()
+        controller.send_control().cwnd,
+        controller.send_control().ssthresh,
+        controller.send_control().pacing_rate,
+        controller.send_control().send_quantum,
+        controller.send_control().in_slow_start,
+        controller.send_control().phase
     )
 }
 
-/// The part's parameters, each where `places` has it between the ends of its range; no place leaves the default.
-fn values(part: &Part<Box<dyn Controller>>, places: &[Option<f64>]) -> Values {
-    let mut values = Values::defaults(part.parameters);
+/// The part's parameters, each where `places` has it between the ends of its range; no place leaves
+/// the default.
+fn values(part: &Registration<Box<dyn Controller>>, places: &[Option<f64>]) -> ParameterValues {
+    let mut values = ParameterValues::defaults(part.parameters);
     for (parameter, place) in part.parameters.iter().zip(places) {
         if let Some(place) = place {
             let (low, high) = parameter.range;
@@ -203,26 +207,26 @@ proptest! {
         copied in 0usize..150,
     ) {
         let (mtu, initial_window) = (Bytes::new(mtu), Bytes::new(initial));
-        let setup = Setup { now: Time::ZERO, mtu, initial_window, distance_m, rtt: None };
+        let config = ControllerConfig { now: Time::ZERO, mtu, initial_window, distance_m, rtt: None };
         for part in CONTROLLERS {
             let values = values(part, &places);
-            let (mut controller, mut again) = ((part.make)(&setup, &values), (part.make)(&setup, &values));
-            let (mut sender, mut other) = (Sender::new(&setup), Sender::new(&setup));
+            let (mut controller, mut again) = ((part.make)(&config, &values), (part.make)(&config, &values));
+            let (mut sender, mut other) = (Sender::new(&config), Sender::new(&config));
             for (index, event) in events.iter().enumerate() {
                 if index == copied {
                     again = controller.clone_box();
                 }
                 sender.happen(event, controller.as_mut());
                 other.happen(event, again.as_mut());
-                let window = controller.window();
-                // RFC 9002 §7.2; one packet for controllers of rate, which a timeout leaves what is in flight and a packet
-                // (draft-ietf-ccwg-bbr, OnEnterRTO).
+                let window = controller.send_control().cwnd;
+                // RFC 9002 §7.2; one packet for controllers of rate, which a timeout leaves what is
+                // in flight and a packet (draft-ietf-ccwg-bbr, OnEnterRTO).
                 let packets = if controller.rate_based().is_some() { 1 } else { 2 };
                 let least = Bytes::new(packets * sender.mtu.get());
                 prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
-                let rate = controller.pacing_rate();
+                let rate = controller.send_control().pacing_rate;
                 prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
-                let quantum = controller.send_quantum();
+                let quantum = controller.send_control().send_quantum;
                 prop_assert!(quantum.is_none_or(|quantum| !quantum.is_zero()), "{}: no quantum", part.name);
                 prop_assert_eq!(answers(controller.as_ref()), answers(again.as_ref()), "{} after {:?}", part.name, event);
             }
@@ -231,15 +235,15 @@ proptest! {
 }
 
 /// A hint of anything at any time of the histories here.
-fn hint() -> impl Strategy<Value = PathHint> {
+fn hint() -> impl Strategy<Value = PathChangeNotice> {
     let round_trip = || prop::option::of((0u64..300_000_000).prop_map(Span::from_nanos));
     (0u64..30_000, round_trip(), round_trip(), prop::option::of(size()), 0u64..2_000).prop_map(
-        |(at, rtt_before, rtt_after, rate, silence)| PathHint {
+        |(at, rtt_before, rtt_after, rate, outage)| PathChangeNotice {
             at: Time::from_millis(at),
             rtt_before,
             rtt_after,
             rate_after: rate.map(Rate::from_bps),
-            silence: Span::from_millis(silence),
+            outage: Span::from_millis(outage),
         },
     )
 }
@@ -250,21 +254,21 @@ proptest! {
         events in prop::collection::vec(event(), 1..150),
         hints in prop::collection::vec(hint(), 1..20),
     ) {
-        let setup =
-            Setup { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
-        let uses = HintUse { reset: true, hold: true, drain: true };
+        let config =
+            ControllerConfig { now: Time::ZERO, mtu: Bytes::new(1_200), initial_window: Bytes::new(12_000), distance_m: None, rtt: None };
+        let uses = PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
         for part in CONTROLLERS {
-            let feed = HintFeed::new();
+            let feed = PathChangeFeed::new();
             hints.iter().for_each(|hint| feed.announce(*hint));
-            let inner = (part.make)(&setup, &Values::defaults(part.parameters));
-            let mut controller = Hinted::new(inner, feed, uses, &setup);
-            let mut sender = Sender::new(&setup);
+            let inner = (part.make)(&config, &ParameterValues::defaults(part.parameters));
+            let mut controller = PathChangeLayer::new(inner, feed, uses, &config);
+            let mut sender = Sender::new(&config);
             for event in &events {
                 sender.happen(event, &mut controller);
                 let packets = if controller.rate_based().is_some() { 1 } else { 2 };
-                let (window, least) = (controller.window(), Bytes::new(packets * sender.mtu.get()));
+                let (window, least) = (controller.send_control().cwnd, Bytes::new(packets * sender.mtu.get()));
                 prop_assert!(window >= least, "{}: {window} after {event:?}", part.name);
-                let rate = controller.pacing_rate();
+                let rate = controller.send_control().pacing_rate;
                 prop_assert!(rate.is_none_or(|rate| !rate.is_zero()), "{}: no rate after {event:?}", part.name);
             }
         }
@@ -282,10 +286,10 @@ fn transfer(controller: &mut dyn Controller, sender: &mut Sender, rounds: u32) {
     }
 }
 
-fn made(part: &Part<Box<dyn Controller>>) -> (Box<dyn Controller>, Sender) {
+fn made(part: &Registration<Box<dyn Controller>>) -> (Box<dyn Controller>, Sender) {
     let (mtu, initial_window) = (Bytes::new(1_200), Bytes::new(12_000));
-    let setup = Setup { now: Time::ZERO, mtu, initial_window, distance_m: Some(6_000_000), rtt: None };
-    ((part.make)(&setup, &Values::defaults(part.parameters)), Sender::new(&setup))
+    let config = ControllerConfig { now: Time::ZERO, mtu, initial_window, distance_m: Some(6_000_000), rtt: None };
+    ((part.make)(&config, &ParameterValues::defaults(part.parameters)), Sender::new(&config))
 }
 
 #[test]
@@ -293,7 +297,12 @@ fn every_controller_grows_on_a_path_without_queue_or_loss() {
     for part in CONTROLLERS {
         let (mut controller, mut sender) = made(part);
         transfer(controller.as_mut(), &mut sender, 6);
-        assert!(controller.window() > Bytes::new(48_000), "{}: {}", part.name, controller.window());
+        assert!(
+            controller.send_control().cwnd > Bytes::new(48_000),
+            "{}: {}",
+            part.name,
+            controller.send_control().cwnd
+        );
     }
 }
 
@@ -303,16 +312,16 @@ fn every_controller_that_searches_goes_on_from_where_a_layer_sets_it() {
         let (mut controller, mut sender) = made(part);
         transfer(controller.as_mut(), &mut sender, 2);
         let window = Bytes::new(600_000);
-        controller.adjust(&Adjust {
+        controller.restart(&Restart {
             now: sender.now,
             window,
             ssthresh: Some(window),
             rate: Some(Rate::over(window, Span::from_millis(100))),
             min_rtt: Some(Span::from_millis(100)),
-            answered: sender.ledger.next_number(),
+            recovery_start: sender.sent_packets.next_number(),
         });
-        assert!(!controller.in_slow_start(), "{}: {}", part.name, controller.phase());
-        let set = controller.window();
+        assert!(!controller.send_control().in_slow_start, "{}: {}", part.name, controller.send_control().phase);
+        let set = controller.send_control().cwnd;
         assert!(set >= Bytes::new(500_000) && set <= Bytes::new(1_300_000), "{}: {set}", part.name);
     }
 }
@@ -323,13 +332,13 @@ fn an_answered_loss_is_not_answered_again() {
         let (mut controller, mut sender) = made(part);
         transfer(controller.as_mut(), &mut sender, 2);
         sender.happen(&Event::Send(10), controller.as_mut());
-        let (window, answered) = (Bytes::new(60_000), sender.ledger.next_number());
+        let (window, recovery_start) = (Bytes::new(60_000), sender.sent_packets.next_number());
         let (now, ssthresh) = (sender.now, Some(window));
-        controller.adjust(&Adjust { now, window, ssthresh, rate: None, min_rtt: None, answered });
-        let before = controller.window();
+        controller.restart(&Restart { now, window, ssthresh, rate: None, min_rtt: None, recovery_start });
+        let before = controller.send_control().cwnd;
         sender.happen(&Event::Lose { part: 50, persistent: false }, controller.as_mut());
-        sender.happen(&Event::Mark, controller.as_mut());
-        assert_eq!(controller.window(), before, "{}", part.name);
+        sender.happen(&Event::EcnCe, controller.as_mut());
+        assert_eq!(controller.send_control().cwnd, before, "{}", part.name);
     }
 }
 
@@ -337,17 +346,23 @@ fn an_answered_loss_is_not_answered_again() {
 fn no_window_grows_while_the_application_is_the_limit() {
     for part in CONTROLLERS {
         let (mut controller, mut sender) = made(part);
-        // A model of the path bounds the window of these (draft-ietf-ccwg-bbr, cwnd); samples carry the limit instead.
+        // A model of the path bounds the window of these (draft-ietf-ccwg-bbr, cwnd); samples carry
+        // the limit instead.
         if controller.rate_based().is_some() {
             continue;
         }
-        let window = controller.window();
+        let window = controller.send_control().cwnd;
         for _ in 0..20 {
             sender.happen(&Event::RunDry, controller.as_mut());
             sender.happen(&Event::Send(2), controller.as_mut());
             sender.now += Span::from_millis(100);
             sender.happen(&Event::Ack { part: 255, app_limited: true }, controller.as_mut());
         }
-        assert!(controller.window() <= window, "{}: {} from {window}", part.name, controller.window());
+        assert!(
+            controller.send_control().cwnd <= window,
+            "{}: {} from {window}",
+            part.name,
+            controller.send_control().cwnd
+        );
     }
 }

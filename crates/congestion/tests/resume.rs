@@ -1,23 +1,24 @@
-//! What Careful Resume keeps whatever acknowledgements, losses and timing do: random histories through the ledger, with
-//! NewReno inside.
+//! What Careful Resume keeps whatever acknowledgements, losses and timing do: random histories
+//! through the ledger, with NewReno inside.
 
-use bentpipe_congestion::controller::{Controller, Mark, PathChange, Setup};
-use bentpipe_congestion::newreno::{self, NewReno, minimum_window};
-use bentpipe_congestion::resume::{self, Mode, PathNotes, Phase, Resume, Saved};
-use bentpipe_congestion::{Ledger, Values};
+use bentpipe_congestion::SentPackets;
+use bentpipe_congestion::algorithms::newreno::{self, NewReno};
+use bentpipe_congestion::controller::{Controller, ControllerConfig, EcnCe, PathChange, minimum_window};
+use bentpipe_congestion::resume::{self, CarefulResume, Phase, ResumeHandle, ResumeMode, SavedParameters};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 
 const MTU: Bytes = Bytes::new(1200);
 
-/// Something that happens. Places among the packets in flight are given as shares of 256, so that they fit any number.
+/// Something that happens. Places among the packets in flight are given as shares of 256, so that
+/// they fit any number.
 #[derive(Debug, Clone)]
 enum Event {
     Wait(u64),
     /// Sends up to so many packets, as far as the window admits.
     Send(u64),
     /// A probe, which no window holds back.
-    Probe,
+    SenderMetrics,
     /// Acknowledges up to so many packets from that place on.
     Ack {
         place: u8,
@@ -30,7 +31,7 @@ enum Event {
     },
     /// A packet leaves the flight and nobody is told.
     Vanish(u8),
-    Mark(u8),
+    EcnCe(u8),
     Persistent,
     Timeout,
     Spurious,
@@ -42,14 +43,14 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         12 => (1u64..400).prop_map(Event::Wait),
         12 => (1u64..200).prop_map(Event::Send),
-        1 => Just(Event::Probe),
+        1 => Just(Event::SenderMetrics),
         20 => (any::<u8>(), 1usize..60, prop::bool::weighted(0.1))
             .prop_map(|(place, count, app_limited)| Event::Ack { place, count, app_limited }),
         12 => (1usize..60, prop::bool::weighted(0.1))
             .prop_map(|(count, app_limited)| Event::Ack { place: 0, count, app_limited }),
         3 => (any::<u8>(), 1usize..60).prop_map(|(place, count)| Event::Lose { place, count }),
         1 => any::<u8>().prop_map(Event::Vanish),
-        1 => any::<u8>().prop_map(Event::Mark),
+        1 => any::<u8>().prop_map(Event::EcnCe),
         1 => Just(Event::Persistent),
         1 => Just(Event::Timeout),
         1 => Just(Event::Spurious),
@@ -61,10 +62,10 @@ fn event() -> impl Strategy<Value = Event> {
 /// A connection, and what the test knows of it without asking the layer.
 struct World<C> {
     resume: C,
-    ledger: Ledger,
-    notes: PathNotes,
+    sent_packets: SentPackets,
+    notes: ResumeHandle,
     now: Time,
-    saved: Saved,
+    saved: SavedParameters,
     /// Numbers in flight, in order.
     flight: Vec<u64>,
     /// Numbers that left it without word.
@@ -76,27 +77,27 @@ struct World<C> {
     persistent: bool,
 }
 
-fn setup() -> Setup {
-    Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None }
+fn config() -> ControllerConfig {
+    ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: None, rtt: None }
 }
 
 fn reno() -> NewReno {
-    NewReno::new(&setup(), &Values::defaults(newreno::PARAMETERS))
+    NewReno::new(&config(), &newreno::Parameters::default())
 }
 
-impl World<Resume> {
-    fn new(mode: Mode, saved: Saved) -> Self {
-        let notes = PathNotes::new();
-        let values = Values::defaults(resume::PARAMETERS);
-        World::around(Resume::new(Box::new(reno()), mode, &setup(), &values, notes.clone()), notes, saved)
+impl World<CarefulResume> {
+    fn new(mode: ResumeMode, saved: SavedParameters) -> Self {
+        let notes = ResumeHandle::new();
+        let values = resume::Parameters::default();
+        World::around(CarefulResume::new(Box::new(reno()), mode, &config(), &values, notes.clone()), notes, saved)
     }
 }
 
 impl<C: Controller> World<C> {
-    fn around(resume: C, notes: PathNotes, saved: Saved) -> Self {
+    fn around(resume: C, notes: ResumeHandle, saved: SavedParameters) -> Self {
         Self {
             resume,
-            ledger: Ledger::new(),
+            sent_packets: SentPackets::new(),
             notes,
             now: Time::ZERO,
             saved,
@@ -110,7 +111,7 @@ impl<C: Controller> World<C> {
     }
 
     fn send(&mut self) {
-        let packet = self.ledger.send(self.now, MTU);
+        let packet = self.sent_packets.on_sent(self.now, MTU);
         self.flight.push(packet.number);
         self.resume.on_packet_sent(&packet);
     }
@@ -124,18 +125,18 @@ impl<C: Controller> World<C> {
 
     fn ack(&mut self, place: u8, count: usize, app_limited: bool) {
         for number in self.take(place, count) {
-            self.ledger.acknowledge(self.now, number);
+            self.sent_packets.on_acked(self.now, number);
             self.newest_acked = self.newest_acked.max(Some(number));
         }
-        self.ledger.ack(self.now, app_limited, |ack| self.resume.on_ack(ack));
+        self.sent_packets.report_ack(self.now, app_limited, |ack| self.resume.on_ack(ack));
     }
 
     fn lose(&mut self, place: u8, count: usize, persistent: bool) {
         for number in self.take(place, count) {
-            self.ledger.lose(number);
+            self.sent_packets.on_lost(number);
             self.persistent |= persistent;
         }
-        self.ledger.loss(self.now, persistent, |loss| self.resume.on_loss(loss));
+        self.sent_packets.report_loss(self.now, persistent, |loss| self.resume.on_loss(loss));
     }
 
     fn happen(&mut self, event: &Event) {
@@ -143,28 +144,28 @@ impl<C: Controller> World<C> {
             Event::Wait(ms) => self.now += Span::from_millis(ms),
             Event::Send(count) => {
                 for _ in 0..count {
-                    if self.ledger.bytes_in_flight() + MTU > self.resume.window() {
+                    if self.sent_packets.bytes_in_flight() + MTU > self.resume.send_control().cwnd {
                         break;
                     }
                     self.send();
                 }
             }
-            Event::Probe => self.send(),
+            Event::SenderMetrics => self.send(),
             Event::Ack { place, count, app_limited } => self.ack(place, count, app_limited),
             Event::Lose { place, count } => self.lose(place, count, false),
             Event::Vanish(place) => {
                 for number in self.take(place, 1) {
-                    self.ledger.set_bytes_in_flight(self.ledger.bytes_in_flight() - MTU);
+                    self.sent_packets.set_bytes_in_flight(self.sent_packets.bytes_in_flight() - MTU);
                     self.vanished.push(number);
                 }
             }
-            Event::Mark(place) => {
-                let newest = self.ledger.next_number() * u64::from(place) / 256;
-                self.resume.on_mark(&Mark {
+            Event::EcnCe(place) => {
+                let newest = self.sent_packets.next_number() * u64::from(place) / 256;
+                self.resume.on_ecn_ce(&EcnCe {
                     now: self.now,
                     newest,
-                    bytes_in_flight: self.ledger.bytes_in_flight(),
-                    next_number: self.ledger.next_number(),
+                    bytes_in_flight: self.sent_packets.bytes_in_flight(),
+                    next_number: self.sent_packets.next_number(),
                 });
             }
             Event::Persistent => self.lose(0, usize::MAX / 2, true),
@@ -178,8 +179,9 @@ impl<C: Controller> World<C> {
     }
 }
 
-impl World<Resume> {
-    /// Every unvalidated packet has been heard of, or a packet from the last of them on was acknowledged.
+impl World<CarefulResume> {
+    /// Every unvalidated packet has been heard of, or a packet from the last of them on was
+    /// acknowledged.
     fn is_accounted_for(&self, first: Option<u64>, last: Option<u64>) -> bool {
         let (Some(first), Some(last)) = (first, last) else { return true };
         self.newest_acked >= Some(last)
@@ -187,9 +189,9 @@ impl World<Resume> {
     }
 
     fn check(&mut self) -> Result<(), TestCaseError> {
-        let window = self.resume.window();
+        let window = self.resume.send_control().cwnd;
         prop_assert!(window >= minimum_window(MTU));
-        prop_assert!(self.resume.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+        prop_assert!(self.resume.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
         for step in self.notes.take_transitions() {
             if step.new == Phase::SafeRetreat {
                 self.retreats += 1;
@@ -215,9 +217,9 @@ impl World<Resume> {
     }
 }
 
-fn saved() -> impl Strategy<Value = Saved> {
+fn saved() -> impl Strategy<Value = SavedParameters> {
     let until = prop_oneof![4 => Just(None), 1 => (0u64..20_000).prop_map(|ms| Some(Time::from_millis(ms)))];
-    (1u64..3_000_000, 1u64..1_000, until).prop_map(|(window, rtt, valid_until)| Saved {
+    (1u64..3_000_000, 1u64..1_000, until).prop_map(|(window, rtt, valid_until)| SavedParameters {
         window: Bytes::new(window),
         rtt: Span::from_millis(rtt),
         valid_until,
@@ -225,7 +227,7 @@ fn saved() -> impl Strategy<Value = Saved> {
 }
 
 /// A connection that has just jumped: most random histories never come that far.
-fn jumped(world: &mut World<Resume>) {
+fn jumped(world: &mut World<CarefulResume>) {
     world.notes.offer(world.saved);
     world.happen(&Event::Send(10));
     world.now += world.saved.rtt;
@@ -241,7 +243,7 @@ proptest! {
         jump_first in any::<bool>(),
         events in prop::collection::vec(event(), 0..200),
     ) {
-        let mut world = World::new(Mode::Careful, saved);
+        let mut world = World::new(ResumeMode::Careful, saved);
         if jump_first {
             jumped(&mut world);
             world.check()?;
@@ -259,7 +261,7 @@ proptest! {
         events in prop::collection::vec(event(), 0..30),
         acknowledged in any::<bool>(),
     ) {
-        let mut world = World::new(Mode::Careful, Saved { window: Bytes::new(600_000), valid_until: None, ..saved });
+        let mut world = World::new(ResumeMode::Careful, SavedParameters { window: Bytes::new(600_000), valid_until: None, ..saved });
         jumped(&mut world);
         prop_assert_eq!(world.resume.resume_phase(), Phase::Unvalidated);
         if let Some(place) = vanishing {
@@ -286,15 +288,15 @@ proptest! {
 
     #[test]
     fn the_other_modes_keep_a_window_and_report_no_phases(
-        mode in prop_oneof![Just(Mode::Observe), Just(Mode::Jump)],
+        mode in prop_oneof![Just(ResumeMode::Observe), Just(ResumeMode::Jump)],
         saved in saved(),
         events in prop::collection::vec(event(), 0..200),
     ) {
         let mut world = World::new(mode, saved);
         for event in &events {
             world.happen(event);
-            prop_assert!(world.resume.window() >= minimum_window(MTU));
-            prop_assert!(world.resume.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+            prop_assert!(world.resume.send_control().cwnd >= minimum_window(MTU));
+            prop_assert!(world.resume.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
             prop_assert_eq!(world.resume.resume_phase(), Phase::Normal);
         }
         prop_assert!(world.notes.take_transitions().is_empty());
@@ -302,12 +304,12 @@ proptest! {
 
     #[test]
     fn observing_alone_changes_nothing(saved in saved(), events in prop::collection::vec(event(), 0..200)) {
-        let mut world = World::new(Mode::Observe, saved);
-        let mut plain = World::around(reno(), PathNotes::new(), saved);
+        let mut world = World::new(ResumeMode::Observe, saved);
+        let mut plain = World::around(reno(), ResumeHandle::new(), saved);
         for event in &events {
             world.happen(event);
             plain.happen(event);
-            prop_assert_eq!(world.resume.window(), plain.resume.window());
+            prop_assert_eq!(world.resume.send_control().cwnd, plain.resume.send_control().cwnd);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Careful Resume over a path with a bottleneck: whole transfers, paced, with a drop-tail queue.
 
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
-use bentpipe_congestion::controller::{Controller, Setup};
-use bentpipe_congestion::resume::{self, Mode, PathNotes, Resume, Saved};
-use bentpipe_congestion::{Ledger, Values};
+use bentpipe_congestion::controller::{Controller, ControllerConfig};
+use bentpipe_congestion::resume::{self, CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
+use bentpipe_congestion::{ParameterValues, SentPackets};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -25,30 +25,32 @@ const WIDE: Path = Path { rate: Rate::from_mbps(50), queue: Bytes::new(1_875_000
 struct Outcome {
     finished: Time,
     lost: usize,
-    notes: PathNotes,
+    notes: ResumeHandle,
     phases: Vec<&'static str>,
 }
 
-/// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets later, what is lost is sent
-/// again. The controller's pace, or 1.25 windows a smoothed round trip (RFC 9002 §7.7).
-fn transfer(controller: &str, amount: Bytes, path: Path, mode: Mode, saved: Option<Saved>) -> Outcome {
-    let setup = Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None, rtt: None };
-    let notes = PathNotes::new();
+/// Sends `amount` over `path`: an acknowledgement for each packet, losses declared three packets
+/// later, what is lost is sent again. The controller's pace, or 1.25 windows a smoothed round trip
+/// (RFC 9002 §7.7).
+fn transfer(controller: &str, amount: Bytes, path: Path, mode: ResumeMode, saved: Option<SavedParameters>) -> Outcome {
+    let config =
+        ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_500), distance_m: None, rtt: None };
+    let notes = ResumeHandle::new();
     if let Some(saved) = saved {
-        assert!(notes.offer(saved) || mode == Mode::Observe);
+        assert!(notes.offer(saved) || mode == ResumeMode::Observe);
     }
     let part = catalogue::find(CONTROLLERS, controller).expect("a controller of the catalogue");
-    let inner = (part.make)(&setup, &Values::defaults(part.parameters));
-    let mut resume = Resume::new(inner, mode, &setup, &Values::defaults(resume::PARAMETERS), notes.clone());
-    let mut ledger = Ledger::new();
+    let inner = (part.make)(&config, &ParameterValues::defaults(part.parameters));
+    let mut resume = CarefulResume::new(inner, mode, &config, &resume::Parameters::default(), notes.clone());
+    let mut sent_packets = SentPackets::new();
     let (mut now, mut next_send, mut free_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
     let mut to_send = amount.get() / MTU.get();
     let mut acks: VecDeque<(Time, u64)> = VecDeque::new();
     let mut unheard: VecDeque<u64> = VecDeque::new();
     let mut lost = 0;
     loop {
-        while to_send > 0 && next_send <= now && ledger.bytes_in_flight() + MTU <= resume.window() {
-            let packet = ledger.send(now, MTU);
+        while to_send > 0 && next_send <= now && sent_packets.bytes_in_flight() + MTU <= resume.send_control().cwnd {
+            let packet = sent_packets.on_sent(now, MTU);
             resume.on_packet_sent(&packet);
             unheard.push_back(packet.number);
             to_send -= 1;
@@ -56,43 +58,47 @@ fn transfer(controller: &str, amount: Bytes, path: Path, mode: Mode, saved: Opti
                 free_at = free_at.max(now) + path.rate.time_for(MTU);
                 acks.push_back((free_at + RTT, packet.number));
             }
-            let srtt = ledger.smoothed_rtt();
-            let pace = match resume.pacing_rate() {
+            let srtt = sent_packets.smoothed_rtt();
+            let pace = match resume.send_control().pacing_rate {
                 Some(rate) => rate,
                 None if srtt.is_zero() => continue,
-                None => Rate::over(resume.window(), srtt).mul_f64(1.25),
+                None => Rate::over(resume.send_control().cwnd, srtt).mul_f64(1.25),
             };
             next_send = next_send.max(now) + pace.time_for(MTU);
         }
         let Some(&(ack_at, number)) = acks.front() else { break };
-        if to_send > 0 && next_send > now && next_send < ack_at && ledger.bytes_in_flight() + MTU <= resume.window() {
+        if to_send > 0
+            && next_send > now
+            && next_send < ack_at
+            && sent_packets.bytes_in_flight() + MTU <= resume.send_control().cwnd
+        {
             now = next_send;
             continue;
         }
         acks.pop_front();
         now = ack_at;
-        ledger.acknowledge(now, number);
-        ledger.ack(now, to_send == 0, |ack| resume.on_ack(ack));
+        sent_packets.on_acked(now, number);
+        sent_packets.report_ack(now, to_send == 0, |ack| resume.on_ack(ack));
         while let Some(first) = unheard.front().copied().filter(|first| first + 3 <= number || *first == number) {
             unheard.pop_front();
-            if ledger.lose(first) {
+            if sent_packets.on_lost(first) {
                 lost += 1;
                 to_send += 1;
             }
         }
-        ledger.loss(now, false, |loss| resume.on_loss(loss));
+        sent_packets.report_loss(now, false, |loss| resume.on_loss(loss));
     }
     let phases = notes.take_transitions().iter().map(|step| step.new.name()).collect();
     Outcome { finished: now, lost, notes, phases }
 }
 
-fn saved() -> Saved {
-    Saved { window: CAPACITY, rtt: RTT, valid_until: None }
+fn saved() -> SavedParameters {
+    SavedParameters { window: CAPACITY, rtt: RTT, valid_until: None }
 }
 
 #[test]
 fn a_long_transfer_observes_what_the_path_carries() {
-    let outcome = transfer("newreno", Bytes::from_mb(50), WIDE, Mode::Observe, None);
+    let outcome = transfer("newreno", Bytes::from_mb(50), WIDE, ResumeMode::Observe, None);
     let observed = outcome.notes.observed().unwrap();
     assert!(outcome.lost > 0, "slow start overshoots here");
     let share = observed.window.get() as f64 / CAPACITY.get() as f64;
@@ -103,12 +109,13 @@ fn a_long_transfer_observes_what_the_path_carries() {
 #[test]
 fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_trips() {
     let amount = Bytes::from_mb(5);
-    let plain = transfer("newreno", amount, WIDE, Mode::Observe, None);
-    let careful = transfer("newreno", amount, WIDE, Mode::Careful, Some(saved()));
+    let plain = transfer("newreno", amount, WIDE, ResumeMode::Observe, None);
+    let careful = transfer("newreno", amount, WIDE, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
     assert_eq!(careful.lost, 0);
     assert!(!careful.notes.retreated());
-    // Slow start needs eight round trips for 5 MB; with half of the capacity from the second on, three remain.
+    // Slow start needs eight round trips for 5 MB; with half of the capacity from the second on,
+    // three remain.
     let gained = plain.finished.since(careful.finished.min(plain.finished));
     assert!(gained >= RTT * 3, "{} and {}", plain.finished, careful.finished);
 }
@@ -116,11 +123,11 @@ fn on_the_path_that_was_saved_it_is_validated_without_a_loss_and_saves_round_tri
 #[test]
 fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
-    let careful = transfer("newreno", Bytes::from_mb(10), narrow, Mode::Careful, Some(saved()));
+    let careful = transfer("newreno", Bytes::from_mb(10), narrow, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
     assert!(careful.notes.retreated());
     // The careful jump does less harm than the careless one.
-    let jump = transfer("newreno", Bytes::from_mb(10), narrow, Mode::Jump, Some(saved()));
+    let jump = transfer("newreno", Bytes::from_mb(10), narrow, ResumeMode::Jump, Some(saved()));
     assert!(careful.lost < jump.lost, "{} and {}", careful.lost, jump.lost);
     // What is observed afterwards is the narrow path.
     let observed = careful.notes.observed().unwrap();
@@ -131,16 +138,16 @@ fn on_a_path_that_has_become_narrow_it_retreats_and_the_transfer_completes() {
 #[test]
 fn the_unsafe_jump_is_the_fastest_where_nothing_has_changed() {
     let amount = Bytes::from_mb(5);
-    let careful = transfer("newreno", amount, WIDE, Mode::Careful, Some(saved()));
-    let jump = transfer("newreno", amount, WIDE, Mode::Jump, Some(saved()));
+    let careful = transfer("newreno", amount, WIDE, ResumeMode::Careful, Some(saved()));
+    let jump = transfer("newreno", amount, WIDE, ResumeMode::Jump, Some(saved()));
     assert!(jump.finished < careful.finished, "{} and {}", jump.finished, careful.finished);
 }
 
 #[test]
 fn a_controller_with_a_rate_is_validated_and_saves_round_trips_too() {
     let amount = Bytes::from_mb(5);
-    let plain = transfer("bbr3", amount, WIDE, Mode::Observe, None);
-    let careful = transfer("bbr3", amount, WIDE, Mode::Careful, Some(saved()));
+    let plain = transfer("bbr3", amount, WIDE, ResumeMode::Observe, None);
+    let careful = transfer("bbr3", amount, WIDE, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
     assert!(!careful.notes.retreated());
     assert!(careful.finished + RTT * 2 <= plain.finished, "{} and {}", plain.finished, careful.finished);
@@ -149,7 +156,7 @@ fn a_controller_with_a_rate_is_validated_and_saves_round_trips_too() {
 #[test]
 fn a_controller_with_a_rate_retreats_from_a_path_that_has_become_narrow() {
     let narrow = Path { rate: Rate::from_mbps(5), queue: Bytes::new(187_500) };
-    let careful = transfer("bbr3", Bytes::from_mb(10), narrow, Mode::Careful, Some(saved()));
+    let careful = transfer("bbr3", Bytes::from_mb(10), narrow, ResumeMode::Careful, Some(saved()));
     assert_eq!(careful.phases[careful.phases.len() - 2..], ["safe_retreat", "normal"]);
     assert!(careful.notes.retreated());
     let observed = careful.notes.observed().unwrap();
@@ -163,7 +170,7 @@ fn every_controller_that_searches_completes_and_ends_in_normal_on_either_path() 
     // A rate that was told is not searched for: nothing is to be remembered.
     for controller in CONTROLLERS.iter().filter(|part| part.name != "fixed-rate") {
         for (path, retreats) in [(WIDE, false), (narrow, true)] {
-            let careful = transfer(controller.name, Bytes::from_mb(5), path, Mode::Careful, Some(saved()));
+            let careful = transfer(controller.name, Bytes::from_mb(5), path, ResumeMode::Careful, Some(saved()));
             let name = controller.name;
             assert_eq!(careful.phases[1], "unvalidated", "{name}");
             assert_eq!(careful.phases.last(), Some(&"normal"), "{name}: {:?}", careful.phases);

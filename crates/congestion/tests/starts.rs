@@ -1,4 +1,5 @@
-//! Whole transfers over lean paths: CUBIC with its own slow start (`standard`) and with the starts of the catalogue.
+//! Whole transfers over lean paths: CUBIC with its own slow start (`standard`) and with the starts
+//! of the catalogue.
 
 mod lean;
 
@@ -164,7 +165,8 @@ fn on_paths_that_it_was_not_made_on_it_is_faster_and_loses_less() {
 
 #[test]
 fn the_other_starts_end_sooner_than_the_first_loss() {
-    // A queue of two bandwidth-delay products: both notice it before it is full, and the plain start does not.
+    // A queue of two bandwidth-delay products: both notice it before it is full, and the plain
+    // start does not.
     let path = Path::new(20.0, 5.0, 100).queue(2.0);
     let standard = transfer(&path, 20_000_000, "standard");
     for start in ["hystart", "hystart++", "search"] {

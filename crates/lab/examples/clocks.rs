@@ -93,7 +93,7 @@ fn play(file: &Path, changes: &Changes, jobs: NonZeroUsize) -> Result<Vec<Cell>,
     let wall = Wall { bentpipe, ..Wall::default() };
     eprintln!("{}", file.display());
     let simulated = results(&Plan::read(file, changes)?, &Simulator, jobs)?;
-    let plan = Plan::read(file, changes)?.under_wall_clock()?;
+    let plan = Plan::read(file, changes)?.on_real_clock()?;
     let real = results(&plan, &wall, jobs)?;
     let completions = |results: &Results| -> Vec<Summary> {
         results.summary.iter().filter(|row| row.metric == "completion_s").cloned().collect()

@@ -20,11 +20,11 @@ use std::sync::atomic::AtomicBool;
 /// Rates below this carry 10 MB only: 100 MB would take minutes and show nothing else.
 const FAST: Rate = Rate::from_mbps(40);
 /// Variants by name, as keys.
-const STARTS: [(&str, &str); 4] = [
-    ("standard", "start = \"standard\""),
-    ("auto", "start = \"auto\""),
-    ("careful", "start = \"standard\"\nresume = \"careful\""),
-    ("jump", "start = \"standard\"\nresume = \"jump\""),
+const SLOW_STARTS: [(&str, &str); 4] = [
+    ("standard", "slow_start = \"standard\"\nresume = \"none\""),
+    ("auto", "slow_start = \"auto\"\nresume = \"none\""),
+    ("careful", "slow_start = \"standard\"\nresume = \"careful\"\nvisit = \"repeat\""),
+    ("jump", "slow_start = \"standard\"\nresume = \"jump\"\nvisit = \"repeat\""),
 ];
 
 fn main() -> ExitCode {
@@ -70,7 +70,7 @@ fn study(options: &Options) -> Result<(), String> {
             if !wanted || (size == 100 && rate < FAST) {
                 continue;
             }
-            for (start, keys) in STARTS {
+            for (start, keys) in SLOW_STARTS {
                 for first in ["1.25 MB", "64 kB"] {
                     let text = scenario(&profile.name, size, keys, first, options);
                     let plan = Plan::parse("windows", &text, Path::new("."), &Changes::default())
@@ -90,8 +90,9 @@ fn scenario(profile: &str, size: u64, keys: &str, first: &str, options: &Options
     let set: String = options.set.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
     format!(
         "name = \"windows\"\nseed = 1\ntime_limit = \"20 min\"\n[path]\nprofile = \"{profile}\"\n[workload]\ndownload = \"{size} MB\"\n\
-         [defaults]\ncongestion = \"cubic\"\nconnection_window = \"tuned\"\nwindow_first = \"{first}\"\nwindow_most = \"256 MB\"\n\
-         send_window = \"1 GB\"\n{keys}\n{set}"
+         [defaults]\ncongestion = \"cubic\"\nack = \"stack\"\nflow_control.connection_window = \"tuned\"\n\
+         flow_control.initial_receive_window = \"{first}\"\nflow_control.max_receive_window = \"256 MB\"\n\
+         flow_control.send_buffer = \"1 GB\"\n{keys}\n{set}"
     )
 }
 

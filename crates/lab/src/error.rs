@@ -110,6 +110,23 @@ impl Problem {
         self
     }
 
+    /// An error of the TOML parser, at `place` if it names none, in our words if the parser's are about Rust.
+    pub fn from_toml(error: &toml::de::Error, place: Range<usize>) -> Self {
+        let span = error.span().unwrap_or(place);
+        let message =
+            error.message().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
+        let message = message.replace("missing field", "missing key").replace("expected one of", "allowed:");
+        // "unknown key `x`, expected `a` or `b`" is serde's wording for one and two candidates.
+        let message =
+            if message.starts_with("unknown") { message.replace(", expected ", ", allowed: ") } else { message };
+        let mut names = message.split('`').skip(1).step_by(2);
+        let help = names.next().filter(|_| message.starts_with("unknown")).and_then(|given| {
+            let candidates: Vec<&str> = names.collect();
+            nearest(given, &candidates).map(|near| format!("did you mean `{near}`?"))
+        });
+        Self { message, help, span }
+    }
+
     /// `given` is not one of `allowed`; a near miss becomes the help.
     pub fn not_one_of<'a>(
         span: Range<usize>,

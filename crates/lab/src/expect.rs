@@ -22,7 +22,7 @@ pub(crate) struct Rule {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Condition {
-    Bounds { above: Option<f64>, below: Option<f64>, ratio_to: Option<String> },
+    Bounds { above: Option<f64>, below: Option<f64>, relative_to: Option<String> },
     Within { share: f64, published: f64 },
 }
 
@@ -69,7 +69,7 @@ impl Rule {
             _ => Condition::Bounds {
                 above: number(&expect.above),
                 below: number(&expect.below),
-                ratio_to: text(&expect.ratio_to),
+                relative_to: text(&expect.relative_to),
             },
         };
         Self {
@@ -138,7 +138,7 @@ pub(crate) fn judge(rules: &[Rule], groups: &[Group<'_>]) -> Vec<Expectation> {
             let about = rule.variant.as_deref().is_none_or(|variant| variant == group.variant);
             // Compared to itself a variant always holds.
             let itself =
-                matches!(&rule.condition, Condition::Bounds { ratio_to: Some(other), .. } if other == group.variant);
+                matches!(&rule.condition, Condition::Bounds { relative_to: Some(other), .. } if other == group.variant);
             if !about || (itself && rule.variant.is_none()) || !matches(group.point, &rule.point) {
                 continue;
             }
@@ -177,7 +177,7 @@ impl Rule {
         }
         let own = self.statistic(group, flow, visit);
         let measured = match &self.condition {
-            Condition::Bounds { ratio_to: Some(other), .. } => {
+            Condition::Bounds { relative_to: Some(other), .. } => {
                 let base = groups.iter().find(|base| base.variant == other && base.point == group.point);
                 let base = base.and_then(|base| self.statistic(base, flow, same_place(group, base, flow, visit)));
                 own.zip(base).map(|(own, base)| own / base).filter(|ratio| ratio.is_finite())
@@ -234,8 +234,8 @@ impl Rule {
             Condition::Within { share, published } => {
                 text.push_str(&format!(" within {} % of {published}", share * 100.0));
             }
-            Condition::Bounds { above, below, ratio_to } => {
-                if let Some(other) = ratio_to {
+            Condition::Bounds { above, below, relative_to } => {
+                if let Some(other) = relative_to {
                     text.push_str(&format!(", over that of {other},"));
                 }
                 match (above, below) {
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_ratio_compares_at_the_same_point_and_never_to_itself() {
-        let judged = judged("ratio_to = \"1rtt\"\nbelow = 1\nabove = 0.5\nstatistic = \"p95\"");
+        let judged = judged("relative_to = \"1rtt\"\nbelow = 1\nabove = 0.5\nstatistic = \"p95\"");
         assert_eq!(judged.len(), 2);
         assert_eq!(
             judged[1].0,

@@ -213,15 +213,14 @@ name = "two"
 profile = "geo-50-10"
 [[flow]]
 name = "a"
-lasts = "20 s"
+bulk.duration = "20 s"
 [[flow]]
 name = "b"
-lasts = "20 s"
+bulk.duration = "20 s"
 [[flow]]
 name = "cross"
-transport = "cbr"
-rate = "1 Mbps"
-lasts = "20 s"
+cbr.rate = "1 Mbps"
+cbr.duration = "20 s"
 "#;
 
     /// Two flows and cross traffic for 20 s, of which the second begins after 10 s; what both receive in each tenth of a second, by its place.

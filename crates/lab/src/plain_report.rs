@@ -218,8 +218,8 @@ fn expectations(results: &Results) -> String {
     let mut text = "<h2>Expectations</h2><ul>".to_owned();
     for expectation in &results.expectations {
         let verdict = match expectation.held {
-            Some(true) => "held",
-            Some(false) => "did not hold",
+            Some(true) => "passed",
+            Some(false) => "failed",
             None => "not measured",
         };
         let measured = number(expectation.measured);

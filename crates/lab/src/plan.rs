@@ -4,8 +4,9 @@ use crate::error::{LabError, Problem, ScenarioError, Source};
 use crate::expect::{Figure, Rule};
 use crate::resolve::{Case, PathSummary, resolve, resolve_path};
 use crate::results::{Clock, Point};
+use crate::scenario::check::variant_names;
 use crate::scenario::document::{Axis, Document};
-use crate::scenario::{Output, Scenario, Traces, check, variant_names};
+use crate::scenario::{Output, Scenario, TimeSeries, check};
 use crate::wall::follow;
 use bentpipe_sim::{RunSpec, Stack};
 use std::path::Path;
@@ -97,33 +98,24 @@ impl Plan {
     ///
     /// # Errors
     /// A program, which takes real time.
-    pub fn under_virtual_clock(self) -> Result<Self, LabError> {
+    pub fn on_virtual_clock(self) -> Result<Self, LabError> {
         for case in &self.cases {
-            let spec = case.spec(self.seed, 0)?;
-            if let Some(flow) = spec.flows.iter().find(|flow| matches!(flow.stack, Stack::Program(_))) {
-                let reason = format!(
-                    "flow `{}` of variant `{}` is a program, which takes real time; allowed: --clock wall",
-                    flow.name, case.variant
-                );
-                return Err(LabError::Usage { argument: "--clock virtual", reason });
-            }
+            case.virtual_clock().map_err(|reason| case.refused("--clock virtual", reason))?;
         }
         Ok(self)
     }
 
-    /// The same runs by the wall clock: where nothing is drawn either, since two of them are never the same.
+    /// The same runs on the real clock: where nothing is drawn either, since two of them are never the same.
     ///
     /// # Errors
     /// Something that only the virtual clock can do, by its key.
-    pub fn under_wall_clock(mut self) -> Result<Self, LabError> {
+    pub fn on_real_clock(mut self) -> Result<Self, LabError> {
         let mut quic = false;
         for case in &self.cases {
             let spec = case.spec(self.seed, 0)?;
             quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
-            follow(&spec).map_err(|reason| {
-                let variant = &case.variant;
-                LabError::Usage { argument: "--clock wall", reason: format!("variant `{variant}`: {reason}") }
-            })?;
+            case.real_clock().map_err(|reason| case.refused("--clock real", reason))?;
+            follow(&spec).map_err(|reason| case.refused("--clock real", reason))?;
         }
         let random = random_notes(&self.cases, self.repeat);
         self.notes.retain(|note| !random.contains(note));
@@ -138,13 +130,13 @@ impl Plan {
         }
         if quic {
             self.notes.push(
-                "QUIC is `bentpipe serve` and `bentpipe get`: windows, acknowledgements and packet sizes are theirs, whatever the scenario says"
+                "QUIC is `bentpipe serve` and `bentpipe get`, with their windows, acknowledgements and packet sizes"
                     .to_owned(),
             );
         }
         let all = 0..self.cases.len();
         self.tasks = all.flat_map(|case| (0..self.repeat).map(move |run| Task { case, run })).collect();
-        self.clock = Clock::Wall;
+        self.clock = Clock::Real;
         Ok(self)
     }
 
@@ -160,10 +152,10 @@ impl Plan {
 
     /// How many runs leave time series.
     pub(crate) fn traced_runs(&self) -> usize {
-        match self.output.traces {
-            Traces::All => self.tasks.len(),
-            Traces::First => self.cases.len(),
-            Traces::None => 0,
+        match self.output.time_series {
+            TimeSeries::All => self.tasks.len(),
+            TimeSeries::First => self.cases.len(),
+            TimeSeries::None => 0,
         }
     }
 
@@ -173,10 +165,10 @@ impl Plan {
     /// See [`Case::spec`].
     pub fn spec(&self, task: Task) -> Result<RunSpec, LabError> {
         let mut spec = self.cases[task.case].spec(self.seed, task.run)?;
-        let traced = match self.output.traces {
-            Traces::All => true,
-            Traces::First => task.run == 0,
-            Traces::None => false,
+        let traced = match self.output.time_series {
+            TimeSeries::All => true,
+            TimeSeries::First => task.run == 0,
+            TimeSeries::None => false,
         };
         spec.trace = traced;
         // Without traces, the first run still gives the files that were asked for by name.
@@ -203,14 +195,24 @@ fn plan(source: &Source, base_dir: &Path) -> Result<Plan, Problem> {
     }
 
     let mut cases = Vec::new();
+    // A key may have an effect at some points only, if the transport is swept.
+    let mut ineffective: Option<Vec<Problem>> = None;
     for choice in choices(&sizes) {
         let scenario = document.at(&axes, &choice)?;
         check(&scenario, &axes)?;
+        let here = &scenario.ineffective;
+        match &mut ineffective {
+            None => ineffective = Some(here.clone()),
+            Some(all) => all.retain(|problem| here.iter().any(|other| other.span == problem.span)),
+        }
         let point = point(&axes, &choice);
         let path = resolve_path(&scenario, base_dir)?;
         for variant in 0..variants.len() {
             cases.push(resolve(&scenario, variant, &point, &path)?);
         }
+    }
+    if let Some(problem) = ineffective.into_iter().flatten().next() {
+        return Err(problem);
     }
     let repeat = *head.repeat.get_ref();
     let tasks = cases
@@ -322,8 +324,8 @@ mod tests {
 
     #[test]
     fn windows_follow_the_path_and_a_resumed_handshake_brings_a_first_visit() {
-        let text =
-            testing::TWO_VARIANTS.replace("handshake = \"0rtt\"", "handshake = \"0rtt\"\nsend_window = \"0.5 BDP\"");
+        let keys = "handshake = \"0rtt\"\nflow_control = { preset = \"auto\", send_buffer = \"0.5 BDP\" }";
+        let text = testing::TWO_VARIANTS.replace("handshake = \"0rtt\"", keys);
         let plan = testing::plan(&text);
         let spec = plan.spec(Task { case: 1, run: 3 }).unwrap();
         let mut flow = spec.flows[0].clone();
@@ -348,27 +350,24 @@ profile = "geo-50-10"
 http = "h2"
 [[flow]]
 name = "up"
-lasts = "30 s"
-direction = "upload"
+bulk.duration = "30 s"
+bulk.direction = "upload"
 [[flow]]
 name = "steady"
-transport = "cbr"
-rate = "5 Mbps"
-lasts = "20 s"
+cbr.rate = "5 Mbps"
+cbr.duration = "20 s"
 [[flow]]
 name = "bursts"
-transport = "cbr"
-rate = "5 Mbps"
-packet = "200 B"
-on = "1 s"
-off = "2 s"
-lasts = "20 s"
-direction = "upload"
+cbr.rate = "5 Mbps"
+cbr.packet = "200 B"
+cbr.on = "1 s"
+cbr.off = "2 s"
+cbr.duration = "20 s"
+cbr.direction = "upload"
 [[flow]]
 name = "ping"
-transport = "ping"
-interval = "100 ms"
-lasts = "20 s"
+ping.interval = "100 ms"
+ping.duration = "20 s"
 "#;
         let plan = testing::plan(text);
         assert_eq!(plan.controlled_flows(), ["up"]);
@@ -393,17 +392,17 @@ lasts = "20 s"
     #[test]
     fn a_flow_goes_between_the_hops_that_it_names() {
         let hop = |name: &str| format!("[[path.hop]]\nname = \"{name}\"\nprofile = \"geo-50-10\"\n");
-        let flow = "[[flow]]\nname = \"a\"\nlasts = \"1 s\"\nhops = [\"y\", \"z\"]\n";
+        let flow = "[[flow]]\nname = \"a\"\nbulk.duration = \"1 s\"\nfrom_hop = \"y\"\nto_hop = \"z\"\n";
         let text = format!("name = \"hops\"\n[path]\n{}{}{}{flow}", hop("x"), hop("y"), hop("z"));
         assert_eq!(testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap().flows[0].ends, Some((1, 3)));
-        let wrong = text.replace("[\"y\", \"z\"]", "[\"z\", \"y\"]");
+        let wrong = text.replace("to_hop = \"z\"", "to_hop = \"x\"");
         let error = Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
-        assert!(error.message.contains("[first, last]"), "{error}");
+        assert!(error.message.contains("the hop `x` before `y`"), "{error}");
     }
 
     #[test]
-    fn think_time_differs_between_runs_and_not_between_plans() {
-        let text = testing::TWO_VARIANTS.replace("[workload]", "[workload]\nthink = \"1 s\"");
+    fn start_jitter_differs_between_runs_and_not_between_plans() {
+        let text = testing::TWO_VARIANTS.replace("[workload]", "[workload]\nstart_jitter = \"1 s\"");
         let think = |run| testing::plan(&text).spec(Task { case: 0, run }).unwrap().flows[0].visits[0].start_jitter;
         assert_eq!(think(1), think(1));
         assert_ne!(think(1), think(2));
@@ -412,11 +411,94 @@ lasts = "20 s"
     #[test]
     fn expectations_about_values_that_set_left_out_are_dropped_with_a_note() {
         let text =
-            testing::TWO_VARIANTS.replace("ratio_to = \"1rtt\"", "point = { \"workload.download\" = \"10 MB\" }");
+            testing::TWO_VARIANTS.replace("relative_to = \"1rtt\"", "point = { \"workload.download\" = \"10 MB\" }");
         let changes = Changes { sets: vec!["workload.download=2 MB".to_owned()], seed: Some(9), repeat: Some(2) };
         let plan = Plan::parse("test.toml", &text, Path::new("."), &changes).unwrap();
         assert_eq!((plan.rules.len(), plan.tasks.len(), plan.seed), (0, 4, 9));
         assert!(plan.notes.iter().any(|note| note.contains("1 of 1 expectations")), "{:?}", plan.notes);
         assert!(plan.source.starts_with("# --set workload.download=2 MB\n# --set seed=9"), "{}", plan.source);
+    }
+
+    /// The only flow of the only variant with these keys, over a profile.
+    fn quic(keys: &str) -> bentpipe_quic::Settings {
+        let text = format!(
+            "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n[defaults]\n{keys}\n"
+        );
+        let mut spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
+        assert_eq!(spec.flows[0].visits.len(), 1, "nothing primes a first visit");
+        spec.flows[0].stack.quic_mut().unwrap().clone()
+    }
+
+    #[test]
+    fn a_variant_with_nothing_set_is_the_product() {
+        let settings = quic("");
+        assert_eq!(settings.ack, bentpipe_quic::AckRule::Auto);
+        assert_eq!(settings.congestion.resume.as_str(), "careful");
+        assert_eq!(settings.congestion.slow_start.as_str(), "auto");
+        assert_eq!(settings.credit, bentpipe_quic::CreditRule::tuned());
+        assert_eq!((settings.connection_window, settings.stream_window), (Bytes::from_mb(4), Bytes::from_mb(64)));
+        assert_eq!(quic("preset = \"bentpipe\""), settings);
+    }
+
+    #[test]
+    fn the_preset_rfc_is_a_plain_endpoint_with_the_products_windows_and_can_be_overridden() {
+        let (product, settings) = (quic(""), quic("preset = \"rfc\""));
+        assert_eq!(settings.ack, bentpipe_quic::AckRule::Stack);
+        let recipe = &settings.congestion;
+        let names = (recipe.controller.as_str(), recipe.slow_start.as_str(), recipe.resume.as_str());
+        assert_eq!(names, ("cubic", "standard", "none"));
+        assert_eq!((settings.initial_window, settings.pacing), (10, product.pacing));
+        assert_eq!((settings.connection_window, &settings.credit), (product.connection_window, &product.credit));
+        assert_eq!(quic("preset = \"rfc\"\nslow_start = \"auto\"").congestion.slow_start.as_str(), "auto");
+    }
+
+    #[test]
+    fn a_program_s_windows_replace_tuned_ones_and_a_given_window_both() {
+        let settings = quic("flow_control.preset = \"chrome\"");
+        assert!(!settings.credit.tuned && settings.connection_window == Bytes::new(15 << 20), "{settings:?}");
+        let settings = quic("flow_control.connection_window = \"1 MB\"");
+        assert!(!settings.credit.tuned && settings.connection_window == Bytes::from_mb(1), "{settings:?}");
+        let settings = quic("flow_control = { connection_window = \"tuned\", initial_receive_window = \"64 kB\" }");
+        assert!(settings.credit.tuned && settings.connection_window == Bytes::new(64_000), "{settings:?}");
+    }
+
+    #[test]
+    fn layers_are_merged_key_by_key() {
+        let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[defaults]\nquic = { pacing = false, initial_rtt = \"1 s\" }\n\
+                    parameters.cubic = { beta = 0.8, c = 0.5 }\n[[variant]]\nname = \"v\"\nquic.initial_rtt = \"2 s\"\n\
+                    parameters.cubic.beta = 0.6\n[[flow]]\nname = \"f\"\ndownload = \"1 MB\"\nack = \"1:4\"\nquic.ack_by = \"receiver\"\n";
+        let mut spec = testing::plan(text).spec(Task { case: 0, run: 0 }).unwrap();
+        let settings = spec.flows[0].stack.quic_mut().unwrap();
+        assert_eq!((settings.pacing, settings.initial_rtt), (false, Span::from_secs(2)));
+        assert_eq!((settings.ack, settings.ack_by), (bentpipe_quic::AckRule::Every(4), bentpipe_quic::AckBy::Receiver));
+        let cubic = &settings.congestion.parameters["cubic"];
+        assert_eq!((cubic["beta"], cubic["c"]), (0.6, 0.5));
+    }
+
+    #[test]
+    fn a_key_is_refused_only_if_no_flow_that_inherits_it_can_use_it() {
+        let base = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
+                    [defaults]\nquic.pacing = false\ntcp.ecn = true\n[[variant]]\nname = \"quic\"\n";
+        let tcp = "[[variant]]\nname = \"tcp\"\ntransport = \"tcp\"\n";
+        let parse = |text: &str| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
+        assert!(parse(&format!("{base}{tcp}")).is_ok());
+        let error = parse(base).unwrap_err();
+        assert!(error.message.starts_with("`tcp.ecn` has no effect over QUIC"), "{error}");
+        let swept = format!("{base}[sweep]\n\"defaults.transport\" = [\"quic\", \"tcp\"]\n");
+        assert!(parse(&swept).is_ok(), "one point uses each");
+    }
+
+    #[test]
+    fn times_can_be_native_dates_of_toml() {
+        let text = "name = \"x\"\n[path.orbit]\nconstellation = \"iridium\"\nlinks.all.rate = \"1 Mbps\"\nepoch = EPOCH\n\
+                    [workload]\nfrom = \"51.5,-0.1\"\nto = \"Tokyo\"\ndownload = \"1 MB\"\n";
+        let begins = |epoch: &str| {
+            let plan = testing::plan(&text.replace("EPOCH", epoch));
+            plan.cases[0].orbit().unwrap().network.begins()
+        };
+        assert_eq!(begins("2024-05-01T12:00:00Z"), begins("\"2024-05-01T12:00:00Z\""));
+        let wrong = text.replace("EPOCH", "2024-05-01");
+        let error = Plan::parse("test.toml", &wrong, Path::new("."), &Changes::default()).unwrap_err();
+        assert!(error.message.contains("`2024-05-01`") && error.line == 5, "{error}");
     }
 }

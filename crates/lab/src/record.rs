@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn the_number_of_jobs_changes_no_byte_of_any_file() {
         let place = tempfile::tempdir().unwrap();
-        let text = format!("{TWO_VARIANTS}\n[output]\nqlog = true\ntraces = \"all\"\n");
+        let text = format!("{TWO_VARIANTS}\n[output]\nqlog = true\ntime_series = \"all\"\n");
         let targets = [1, 2, 5].map(|n| {
             let target = place.path().join(n.to_string());
             assert!(recorded(&text, &Fake, n, &target).complete);

@@ -8,7 +8,7 @@ use crate::return_path::{Distribution, LayerMetric, ReturnBytes, percent};
 use crate::scenario::{Direction, PublishedKind};
 use crate::stats::Stats;
 use crate::wall::Emulation;
-use bentpipe_quic::congestion::Saved;
+use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum Clock {
     #[default]
     Virtual,
     /// Real time, with the kernel's own endpoints and programs.
-    Wall,
+    Real,
 }
 
 /// The results of a scenario.
@@ -417,8 +417,8 @@ impl Flow {
 
 impl PathView {
     fn new(path: &sim::PathOutcome) -> Self {
-        let window = |saved: Option<Saved>| saved.map(|saved| saved.window.get());
-        let rtt = |saved: Option<Saved>| saved.map(|saved| saved.rtt.as_millis_f64());
+        let window = |saved: Option<SavedParameters>| saved.map(|saved| saved.window.get());
+        let rtt = |saved: Option<SavedParameters>| saved.map(|saved| saved.rtt.as_millis_f64());
         Self {
             saved_window_bytes: window(path.saved),
             saved_rtt_ms: rtt(path.saved),

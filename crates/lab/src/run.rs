@@ -150,7 +150,7 @@ fn one(
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
         Ok(Ok(Ran { outcome, emulation })) => {
             observer.finished(index, task, &spec, &outcome)?;
-            let fairness = fairness::of(&spec, &outcome, case.settle);
+            let fairness = fairness::of(&spec, &outcome, case.warmup);
             let run = Run::new(&case.variant, &case.point, task.run, &outcome, fairness);
             Ok(Some(Run { emulation, ..run }))
         }

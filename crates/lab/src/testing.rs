@@ -5,7 +5,7 @@ use crate::results::Results;
 use crate::run::{Observer, Ran, RunError, Runner, execute};
 use crate::{LabError, Task};
 use bentpipe_link::random::stream;
-use bentpipe_quic::congestion::Saved;
+use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_sim::{
     FlowOutcome, FlowTrace, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReturnBytes, RunOutcome, RunSpec,
     RunTrace, Series,
@@ -34,7 +34,7 @@ handshake = "0rtt"
 [[expect]]
 metric = "completion_s"
 variant = "0rtt"
-ratio_to = "1rtt"
+relative_to = "1rtt"
 below = 1.0
 [[published]]
 label = "objective"
@@ -143,7 +143,7 @@ pub fn flow_outcome(
         rtt_mean: Some(Span::from_millis(700)),
         rtt_p99: Some(Span::from_millis(900)),
         path: PathOutcome {
-            saved: Some(Saved { window: Bytes::from_mb(4), rtt: Span::from_millis(650), valid_until: None }),
+            saved: Some(SavedParameters { window: Bytes::from_mb(4), rtt: Span::from_millis(650), valid_until: None }),
             retreated: Some(false),
             token: Some("accepted"),
             ..PathOutcome::default()

@@ -4,7 +4,7 @@
 
 use bentpipe_lab::{Changes, Plan, Simulator, Task, record};
 use bentpipe_orbit::{RouteUpdates, SatelliteSelection};
-use bentpipe_quic::congestion::recipe::HintUse;
+use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_sim::{HandoverLoss, RunSpec, Stack};
 use bentpipe_units::{Rate, Span};
 use std::num::NonZeroUsize;
@@ -16,19 +16,19 @@ repeat = 3
 time_limit = "1 min"
 [path.orbit]
 constellation = "kuiper-630"
-isl_range = "5443 km"
-ground_range = "1260 km"
+max_isl_length = "5443 km"
+max_ground_link_length = "1260 km"
 links.all = { rate = "10 Mbps", queue = "1 BDP" }
 links.fibre = { rate = "1 Gbps" }
-hints = "500 ms"
-handover = "queued"
+path_change_notice = "500 ms"
+handover_loss = "queued"
 [[flow]]
 name = "short"
 from = "Toronto"
 to = "Washington"
 upload = "1 MB"
 congestion = "geo-reno"
-hints = "drain"
+path_change_response = "drain"
 [[flow]]
 name = "long"
 from = "wuhan"
@@ -75,8 +75,8 @@ fn controllers_learn_the_distance_of_their_ends_and_what_to_do_with_hints() {
     // Great circles on a sphere: 563 km and 12,199 km; the ellipsoid differs by up to 0.5 %.
     let km: Vec<u64> = recipes.iter().map(|recipe| recipe.distance_m.unwrap() / 1000).collect();
     assert!(km[0].abs_diff(563) < 10 && km[1].abs_diff(12_199) < 61, "{km:?}");
-    assert_eq!(recipes[0].hints, HintUse { drain: true, ..HintUse::default() });
-    assert_eq!(recipes[1].hints, HintUse::default());
+    assert_eq!(recipes[0].path_change, PathChangeResponse { pre_drain: true, ..PathChangeResponse::default() });
+    assert_eq!(recipes[1].path_change, PathChangeResponse::default());
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_base_round_trip_is_the_longest_at_the_beginning() {
 
 #[test]
 fn each_run_draws_its_beginning_where_the_scenario_lets_it_float() {
-    let plan = read(TORONTO, &["path.orbit.at=random", "path.orbit.within=97 min"]).unwrap();
+    let plan = read(TORONTO, &["path.orbit.at=random", "path.orbit.start_window=97 min"]).unwrap();
     assert_eq!(plan.tasks.len(), 3);
     let begins = |run| spec(&plan, run).mesh.unwrap().network.begins();
     assert_eq!(begins(1), begins(1));
@@ -122,13 +122,13 @@ name = "stations"
 [path.orbit]
 constellation = "starlink-550"
 isl = "none"
-selection = "slots"
-interruption = "80 ms"
+satellite_selection = "slots"
+handover_outage = "80 ms"
 min_elevation_deg = 40
 links.all = { rate = "20 Mbps" }
 station = [
   { name = "terminal", latitude_deg = 50, longitude_deg = 4, altitude_m = 300 },
-  { name = "gateway", place = "Paris", selection = "all", relays = true, min_elevation_deg = 10 },
+  { name = "gateway", city = "Paris", satellite_selection = "all", forwards = true, min_elevation_deg = 10 },
 ]
 fibre = [{ from = "gateway", to = "London", delay = "3 ms" }]
 [workload]
@@ -166,7 +166,7 @@ fn a_station_that_sees_nothing_is_told_of_and_the_scenario_can_still_be_run() {
 fn small_constellations_of_ones_own_work() {
     for (planes, per_plane) in [(1, 1), (2, 3), (1, 8)] {
         let text = format!(
-            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nfrozen = true\n[[path.orbit.shell]]\nname = \"s\"\n\
+            "name = \"own\"\n[path.orbit]\nlinks.all = {{ rate = \"1 Mbps\" }}\nstatic = true\n[[path.orbit.shell]]\nname = \"s\"\n\
              planes = {planes}\nper_plane = {per_plane}\ninclination_deg = 53\naltitude = \"550 km\"\nphase_deg = 5\n\
              [workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 kB\"\n"
         );

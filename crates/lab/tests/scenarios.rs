@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files: Vec<PathBuf> = ["examples", "published", "safety"]
+    let mut files: Vec<PathBuf> = ["examples", "published", "safety", "validation"]
         .iter()
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("the folder").flatten())
         .map(|entry| entry.path())
@@ -41,4 +41,28 @@ fn the_schema_knows_every_key_that_the_scenarios_use() {
             }
         }
     }
+}
+
+#[test]
+fn the_reference_has_a_row_for_every_transport_key_and_no_other() {
+    let schema = bentpipe_lab::scenario::json_schema();
+    let keys = |table: &str| {
+        let properties = schema["$defs"][table]["properties"].as_object().expect("a table");
+        properties.keys().cloned().collect::<Vec<_>>()
+    };
+    let nested = [("quic", "QuicKeys"), ("tcp", "TcpKeys"), ("flow_control", "FlowControl")];
+    let mut wanted: Vec<String> = keys("Defaults")
+        .into_iter()
+        .filter(|key| key != "external" && nested.iter().all(|(name, _)| key != name))
+        .collect();
+    for (name, table) in nested {
+        wanted.extend(keys(table).iter().map(|key| format!("{name}.{key}")));
+    }
+    wanted.sort();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/scenarios.md");
+    let page = std::fs::read_to_string(page).expect("the reference");
+    let section = page.split("\n## Transport keys").nth(1).and_then(|rest| rest.split("\n### ").next()).expect("it");
+    let mut rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, wanted);
 }

@@ -37,7 +37,7 @@ pub struct DirectionConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How terminals share the capacity. Default: first come, first served.
-    #[serde(default, skip_serializing_if = "CapacityAllocation::is_none")]
+    #[serde(rename = "capacity_allocation", default, skip_serializing_if = "CapacityAllocation::is_none")]
     pub allocation: CapacityAllocation,
 }
 
@@ -69,7 +69,7 @@ impl DirectionConfig {
         self.allocation.check()?;
         let CapacityAllocation::Dama(dama) = &self.allocation else { return Ok(()) };
         if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
-            let problem = "stands beside `allocation`, which has frames of its own";
+            let problem = "stands beside `capacity_allocation`, which has frames of its own";
             return Err(ConfigError::refused(format!("frame = {frame}"), problem, "frame = \"0 s\""));
         }
         let Some(rate) = self.rate.highest() else {
@@ -107,7 +107,7 @@ pub struct DirectionPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// How terminals share the capacity; "none" for first come, first served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "capacity_allocation", default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<CapacityAllocation>,
 }
 

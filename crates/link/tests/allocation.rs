@@ -17,7 +17,9 @@ const SYNC: Span = Span::from_nanos(38 * FRAME.as_nanos());
 
 /// A carrier of 10 Mbps with the timing of the presets.
 fn carrier(allocation: &str) -> bentpipe_link::DirectionConfig {
-    direction(&format!("rate = \"10 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\nallocation = {{ {allocation} }}"))
+    direction(&format!(
+        "rate = \"10 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\ncapacity_allocation = {{ {allocation} }}"
+    ))
 }
 fn rate() -> Rate {
     Rate::from_mbps(10)
@@ -156,9 +158,9 @@ fn free_capacity_serves_who_has_not_asked() {
 
 const ALLOCATIONS: &[&str] = &[
     "cra = \"300 kbps\"",
-    "rbdc = \"3 Mbps\", sync = \"100 ms\"",
-    "vbdc = \"30 kB\", sync = \"60 ms\", request_delay = \"10 ms\", plan_delay = \"10 ms\"",
-    "cra = \"50 kbps\", rbdc = \"1 Mbps\", vbdc = \"10 kB\", sync = \"200 ms\"",
+    "rbdc = \"3 Mbps\", request_interval = \"100 ms\"",
+    "vbdc = \"30 kB\", request_interval = \"60 ms\", request_delay = \"10 ms\", tbtp_delay = \"10 ms\"",
+    "cra = \"50 kbps\", rbdc = \"1 Mbps\", vbdc = \"10 kB\", request_interval = \"200 ms\"",
     "cra = \"3 Mbps\", rbdc = \"2 Mbps\", fca = true, frame = \"10 ms\"",
     "preset = \"dama-free\"",
 ];
@@ -202,7 +204,7 @@ proptest! {
     fn capacity_is_conserved_frame_by_frame(
         allocation in proptest::sample::select(ALLOCATIONS), rate in proptest::sample::select(RATES), arrivals in any_arrivals(4), seed: u64,
     ) {
-        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\nallocation = {{ {allocation} }}"));
+        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\ncapacity_allocation = {{ {allocation} }}"));
         let model = model(&config);
         let mut link = link(&config, seed, 4);
         link.record_frame_shares();
@@ -241,7 +243,7 @@ proptest! {
             1 => merged(vec![stream(port, kbps, 0, 2_000), stream(port, kbps, 5_000, 8_000)]),
             _ => Vec::new(),
         });
-        let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\nallocation = { rbdc = \"2 Mbps\" }");
+        let config = direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"100 MB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }");
         let model = model(&config);
         let mut link = link(&config, seed, 4);
         link.record_frame_shares();
@@ -266,7 +268,7 @@ proptest! {
     fn frames_that_nobody_watches_are_left_out_without_a_trace(
         allocation in proptest::sample::select(ALLOCATIONS), rate in proptest::sample::select(RATES), arrivals in any_arrivals(100), seed: u64,
     ) {
-        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\nallocation = {{ {allocation} }}"));
+        let config = direction(&format!("rate = {rate}\ndelay = \"20 ms\"\nqueue = \"60 kB\"\ncapacity_allocation = {{ {allocation} }}"));
         let mut watched = link(&config, seed, 4);
         watched.record_frame_shares();
         let mut alone = link(&config, seed, 4);
@@ -277,8 +279,9 @@ proptest! {
 #[test]
 fn terminals_that_want_more_share_what_the_others_leave() {
     // 2 Mbps for 0.2, 1.5 and 5 Mbps: 0.2, 0.9 and 0.9.
-    let config =
-        direction("rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\nallocation = { rbdc = \"2 Mbps\" }");
+    let config = direction(
+        "rate = \"2 Mbps\"\ndelay = \"250 ms\"\nqueue = \"200 kB\"\ncapacity_allocation = { rbdc = \"2 Mbps\" }",
+    );
     let arrivals = merged(vec![stream(0, 200, 0, 60_000), stream(1, 1500, 0, 60_000), stream(2, 5000, 0, 60_000)]);
     let (fates, _) = watch(link(&config, 1, 3), &arrivals, Time::from_secs(90));
     let mut got = [0.0; 3];

@@ -16,7 +16,7 @@ use std::path::Path;
 macro_rules! acm {
     ($keys:literal) => {
         concat!(
-            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-s2\", fade = [{ at = \"0 s\", db = 0 }], ",
+            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-s2\", fade = [{ at = \"0 s\", attenuation_db = 0 }], ",
             $keys,
             " } }"
         )
@@ -26,7 +26,7 @@ macro_rules! acm {
 macro_rules! fade {
     ($fade:literal) => {
         concat!(
-            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-rcs2\", clear_sky = \"10 dB\", fade = ",
+            "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-rcs2\", clear_sky_esn0 = \"10 dB\", fade = ",
             $fade,
             " } }"
         )
@@ -116,13 +116,13 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { model = \"periodic\", every = 5, offset = 5 }", &["offset = 5", "0 to 4"]),
     ("loss = { model = \"trace\" }", &["lacks `file`"]),
     ("loss = { model = \"wifi\", loss = 0.1 }", &["loss = 0.1", "wifi", "windows"]),
-    ("loss = { model = \"wifi\", windows = [{ from = \"2 s\", to = \"2 s\" }] }", &["to = 2 s", "above 2 s"]),
+    ("loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"2 s\" }] }", &["to = 2 s", "above 2 s"]),
     (
-        "loss = { model = \"wifi\", windows = [{ from = \"2 s\", to = \"4 s\" }, { from = \"3 s\", to = \"5 s\" }] }",
+        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }, { from = \"3 s\", to = \"5 s\" }] }",
         &["from = 3 s", "4 s or later"],
     ),
     (
-        "loss = { model = \"wifi\", windows = [{ from = \"2 s\", to = \"4 s\" }], repeat = \"3 s\" }",
+        "loss = { model = \"wifi\", active = [{ from = \"2 s\", to = \"4 s\" }], repeat = \"3 s\" }",
         &["repeat = 3 s", "4 s or more"],
     ),
     ("loss = { model = \"wifi\", repeat = \"3 s\" }", &["repeat = 3 s", "windows"]),
@@ -152,33 +152,36 @@ const WRONG: &[(&str, &[&str])] = &[
     ("policer = 20", &["20", "burst = \"256 kB\""]),
     ("queue = { size = \"1 BDP\" }", &["size", "`limit`, `aqm`, `target`, `interval`, `ecn`"]),
     // Allocation.
-    ("allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
-    ("allocation = 3", &["3", "\"dama\""]),
-    ("allocation = {}", &["gives no terminal anything", "`cra`, `rbdc` or `vbdc` above zero"]),
-    ("allocation = { preset = \"geo\" }", &["geo", "dama-free"]),
-    ("allocation = { cra = \"1 Mbps\", frame = \"0 s\" }", &["frame = 0 s", "above 0 s"]),
-    ("allocation = { cra = \"1 Mbps\", frame = \"1 us\" }", &["frame = 1 us", "100 us or more"]),
-    ("allocation = { rbdc = \"1 Mbps\", sync = \"0 s\" }", &["sync = 0 ns", "above 0 s"]),
-    ("allocation = { rbdc = \"1 Mbps\", plan_delay = \"2 h\" }", &["plan_delay = 2 h", "0 s to 1 h"]),
-    ("allocation = { rbdc = \"1 MB\" }", &["1 MB", "Mbps"]),
-    ("allocation = { crb = \"1 Mbps\" }", &["crb", "`cra`"]),
+    ("capacity_allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
+    ("capacity_allocation = 3", &["3", "\"dama\""]),
+    ("capacity_allocation = {}", &["gives no terminal anything", "`cra`, `rbdc` or `vbdc` above zero"]),
+    ("capacity_allocation = { preset = \"geo\" }", &["geo", "dama-free"]),
+    ("capacity_allocation = { cra = \"1 Mbps\", frame = \"0 s\" }", &["frame = 0 s", "above 0 s"]),
+    ("capacity_allocation = { cra = \"1 Mbps\", frame = \"1 us\" }", &["frame = 1 us", "100 us or more"]),
+    (
+        "capacity_allocation = { rbdc = \"1 Mbps\", request_interval = \"0 s\" }",
+        &["request_interval = 0 ns", "above 0 s"],
+    ),
+    ("capacity_allocation = { rbdc = \"1 Mbps\", tbtp_delay = \"2 h\" }", &["tbtp_delay = 2 h", "0 s to 1 h"]),
+    ("capacity_allocation = { rbdc = \"1 MB\" }", &["1 MB", "Mbps"]),
+    ("capacity_allocation = { crb = \"1 Mbps\" }", &["crb", "`cra`"]),
     // Adaptive coding.
     ("rate = { acm = {} }", &["symbol_rate"]),
-    (acm!("clear_sky = \"-2 dB\""), &["clear_sky = -2 dB", "QPSK 1/4", "-1.85 dB or more"]),
-    (acm!("clear_sky = \"10 dBm\""), &["10 dBm", "dB"]),
-    (acm!("clear_sky = \"10 dB\", margin = \"-1 dB\""), &["margin = -1 dB", "0 dB or more"]),
-    (acm!("clear_sky = \"10 dB\", framing = 0"), &["framing = 0", "up to 1"]),
+    (acm!("clear_sky_esn0 = \"-2 dB\""), &["clear_sky_esn0 = -2 dB", "QPSK 1/4", "-1.85 dB or more"]),
+    (acm!("clear_sky_esn0 = \"10 dBm\""), &["10 dBm", "dB"]),
+    (acm!("clear_sky_esn0 = \"10 dB\", margin = \"-1 dB\""), &["margin = -1 dB", "0 dB or more"]),
+    (acm!("clear_sky_esn0 = \"10 dB\", framing = 0"), &["framing = 0", "up to 1"]),
     (
-        "rate = { acm = { symbol_rate = \"0 Bd\", modcods = \"dvb-s2\", clear_sky = \"10 dB\", fade = [{ at = \"0 s\", db = 0 }] } }",
+        "rate = { acm = { symbol_rate = \"0 Bd\", modcods = \"dvb-s2\", clear_sky_esn0 = \"10 dB\", fade = [{ at = \"0 s\", attenuation_db = 0 }] } }",
         &["symbol_rate = 0 Bd", "above 0 Bd"],
     ),
     (
-        "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-t\", clear_sky = \"10 dB\", fade = [{ at = \"0 s\", db = 0 }] } }",
+        "rate = { acm = { symbol_rate = \"1 MBd\", modcods = \"dvb-t\", clear_sky_esn0 = \"10 dB\", fade = [{ at = \"0 s\", attenuation_db = 0 }] } }",
         &["dvb-t", "`dvb-s2` or `dvb-rcs2`"],
     ),
     (fade!("[]"), &["holds no fade", "at least one"]),
-    (fade!("[{ at = \"1 s\", db = 0 }]"), &["at = 1 s", "first step"]),
-    (fade!("[{ at = \"0 s\", db = -3 }]"), &["db = -3", "0 to 300"]),
+    (fade!("[{ at = \"1 s\", attenuation_db = 0 }]"), &["at = 1 s", "first step"]),
+    (fade!("[{ at = \"0 s\", attenuation_db = -3 }]"), &["attenuation_db = -3", "0 to 300"]),
     (fade!("{ at = \"1 s\", slope = \"0 dB/s\", depth = \"3 dB\", hold = \"1 s\" }"), &["slope = 0 dB/s", "above 0"]),
     (fade!("{ at = \"1 s\", slope = \"1 dB/s\", depth = \"-3 dB\", hold = \"1 s\" }"), &["depth = -3 dB", "above 0"]),
     (fade!("\"rain\""), &["rain", "slope = \"0.5 dB/s\""]),
@@ -313,7 +316,7 @@ fn every_spelling_is_read_and_written_again() {
         ("loss = { model = \"periodic\", every = 100 }", loss(vec![process(Periodic { every: 100, offset: 99 })])),
         ("loss = { model = \"trace\", file = \"l\" }", loss(vec![process(Trace { file: "l".into() })])),
         (
-            "loss = [\"wifi\", { model = \"wifi\", windows = [{ from = \"1 s\", to = \"2 s\" }], repeat = \"15 s\" }, 0]",
+            "loss = [\"wifi\", { model = \"wifi\", active = [{ from = \"1 s\", to = \"2 s\" }], repeat = \"15 s\" }, 0]",
             loss(vec![
                 process(wifi.clone()),
                 LossProcessConfig { model: wifi, windows: vec![Window { from: s(1), to: s(2) }], repeat: Some(s(15)) },
@@ -337,14 +340,14 @@ fn every_spelling_is_read_and_written_again() {
             DirectionPatch { policer: Some(bucket(20, 256_000)), ..patch() },
         ),
         ("frame = \"26.5 ms\"", DirectionPatch { frame: Some(Span::from_micros(26_500)), ..patch() }),
-        ("allocation = \"none\"", DirectionPatch { allocation: Some(CapacityAllocation::None), ..patch() }),
-        ("allocation = \"dama\"", allocated(dama())),
+        ("capacity_allocation = \"none\"", DirectionPatch { allocation: Some(CapacityAllocation::None), ..patch() }),
+        ("capacity_allocation = \"dama\"", allocated(dama())),
         (
-            "allocation = { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
+            "capacity_allocation = { preset = \"dama\", cra = \"0 bps\", vbdc = \"20 kB\", fca = true }",
             allocated(Dama { cra: Rate::ZERO, vbdc: Bytes::new(20_000), fca: true, ..dama() }),
         ),
         (
-            "allocation = { cra = \"1 Mbps\", frame = \"10 ms\", sync = \"95 ms\", request_delay = \"20 ms\", plan_delay = \"21 ms\" }",
+            "capacity_allocation = { cra = \"1 Mbps\", frame = \"10 ms\", request_interval = \"95 ms\", request_delay = \"20 ms\", tbtp_delay = \"21 ms\" }",
             // Processing takes a frame, asking 51 ms and so 6 frames, and rates end a frame after
             // the tenth.
             allocated(Dama {
@@ -426,7 +429,7 @@ fn an_allocation_needs_frames_and_capacity_of_its_own() {
         ("rate = { trace = \"tests/data/delivery.trace\" }", ["a rate trace", "cannot be allocated", "acm"]),
         ("rate = \"2000 Gbps\"", ["frame = 26.5 ms", "2000 Gbps", "4.29 GB"]),
     ] {
-        let config = direction(&format!("{text}\ndelay = \"0 s\"\nallocation = \"dama\""));
+        let config = direction(&format!("{text}\ndelay = \"0 s\"\ncapacity_allocation = \"dama\""));
         let error = config.load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err().to_string();
         for word in words {
             assert!(error.contains(word), "{error} without {word}");

@@ -125,7 +125,7 @@ fn windows_bound_a_process_in_time() {
         let text = format!("{{ model = \"bernoulli\", ratio = 1, {windows} }}");
         fates(&text, 1, 60).iter().enumerate().filter(|(_, lost)| **lost).map(|(number, _)| number).collect()
     };
-    let once = "windows = [{ from = \"10 ms\", to = \"12 ms\" }, { from = \"20 ms\", to = \"21 ms\" }]";
+    let once = "active = [{ from = \"10 ms\", to = \"12 ms\" }, { from = \"20 ms\", to = \"21 ms\" }]";
     assert_eq!(lost(once), [9, 10, 19]);
     assert_eq!(lost(&format!("{once}, repeat = \"25 ms\"")), [9, 10, 19, 34, 35, 44, 59]);
 }

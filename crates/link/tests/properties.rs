@@ -32,7 +32,7 @@ const LOSSES: &[&str] = &[
     r#""10 %""#,
     r#""wifi-long""#,
     r#"[{ model = "gilbert-elliott", loss = 0.2, mean_burst = 3 }, { model = "periodic", every = 7 }, { model = "trace", file = "tests/data/loss.trace" }]"#,
-    r#"{ model = "bernoulli", ratio = 0.5, windows = [{ from = "10 ms", to = "20 ms" }], repeat = "40 ms" }"#,
+    r#"{ model = "bernoulli", ratio = 0.5, active = [{ from = "10 ms", to = "20 ms" }], repeat = "40 ms" }"#,
 ];
 const QUEUES: &[&str] = &[
     r#""0.01 BDP""#,
@@ -46,9 +46,9 @@ const QUEUES: &[&str] = &[
 const POLICERS: &[&str] = &["", r#"policer = "none""#, r#"policer = { rate = "4 Mbps", burst = "5 kB" }"#];
 const FRAMES: &[&str] = &["", "frame = \"0 s\"", "frame = \"26.5 ms\""];
 const ALLOCATIONS: &[&str] = &[
-    r#"allocation = "dama-free""#,
-    r#"allocation = { cra = "500 kbps", rbdc = "2 Mbps", sync = "100 ms", request_delay = "5 ms", plan_delay = "5 ms" }"#,
-    r#"allocation = { vbdc = "20 kB", frame = "5 ms", sync = "20 ms", request_delay = "10 ms", plan_delay = "10 ms" }"#,
+    r#"capacity_allocation = "dama-free""#,
+    r#"capacity_allocation = { cra = "500 kbps", rbdc = "2 Mbps", request_interval = "100 ms", request_delay = "5 ms", tbtp_delay = "5 ms" }"#,
+    r#"capacity_allocation = { vbdc = "20 kB", frame = "5 ms", request_interval = "20 ms", request_delay = "10 ms", tbtp_delay = "10 ms" }"#,
 ];
 
 fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {

@@ -75,7 +75,7 @@ async fn one() -> Result<bool, Failed> {
 /// Many clients, who begin to download at once when all of them are connected.
 async fn many() -> Result<bool, Failed> {
     // All clients have one address here.
-    let limits = Limits { per_client: CLIENTS, ..Limits::default() };
+    let limits = Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() };
     let place = Place::new(MANY, limits).await?;
     let before = place.memory()?;
     let report = place.visited_by(CLIENTS).await?;

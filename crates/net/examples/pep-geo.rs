@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for loss in [0.0, 0.001] {
         println!("\nlost of what goes to the client: {} %", loss * 100.0);
         let emulator = geo(loss);
-        let (near, far) = (emulator.ground().client(0).ok_or("no client")?, emulator.ground().server());
+        let (near, far) = (emulator.testbed().client(0).ok_or("no client")?, emulator.testbed().server());
         let server = server_at(serve(far, "cubic"));
         let get = |proxy: Option<SocketAddr>| download(near, server, proxy, SIZE).as_secs_f64();
         twice("direct", || get(None));
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let entrance = Running::start(near, explicit("127.0.0.1:0", way, SatelliteSide::Both, None), quiet());
         twice("tunnel, from its first packet, and once more", || get(Some(entrance.address)));
         drop((entrance, exit));
-        for doubt in emulator.stop()?.doubts(bentpipe_units::Span::from_millis(600)) {
+        for doubt in emulator.stop()?.warnings(bentpipe_units::Span::from_millis(600)) {
             println!("  the emulator says: {doubt}");
         }
     }

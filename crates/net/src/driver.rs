@@ -6,6 +6,7 @@ use bentpipe_quic::{Endpoint, Transmit};
 use bentpipe_units::{Span, Time};
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,11 +62,16 @@ impl Driver {
 
     /// Starts driving `endpoint` over `socket`, as a task of the runtime. The result ends with the driver: with the error of a
     /// socket that failed, or without where it was to end.
+    ///
+    /// A panic in a connection's task ends that connection alone: where the endpoint has no handler for it, it is logged.
     pub fn start(
-        endpoint: Endpoint,
+        mut endpoint: Endpoint,
         socket: Socket,
         clock: WallClock,
     ) -> (Self, tokio::task::JoinHandle<io::Result<()>>) {
+        if !endpoint.handles_panics() {
+            endpoint.set_panic_handler(Box::new(log_panic));
+        }
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let over = Arc::new(AtomicBool::new(false));
         let run = Run { endpoint, socket, clock, inbox, over: over.clone(), unsent: None, buffer: Vec::new() };
@@ -74,6 +80,11 @@ impl Driver {
         let task = tokio::spawn(tokio::task::coop::unconstrained(run.drive()));
         (Self { commands, over }, task)
     }
+}
+
+/// Says that a connection's task panicked; where, the standard library's hook has said.
+fn log_panic(remote: Option<SocketAddr>, message: &str) {
+    tracing::error!(?remote, message, "a connection ended by a panic in one of its tasks");
 }
 
 struct Run {

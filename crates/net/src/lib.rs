@@ -41,6 +41,7 @@ mod certificate;
 mod client;
 mod clients;
 mod clock;
+mod descriptors;
 mod driver;
 pub mod http;
 mod jar;
@@ -61,6 +62,7 @@ pub use client::{
     Client, ClientBuilder, ClientError, Download, DownloadError, Outcome, Response, Timings, Trust, discard, download,
 };
 pub use clock::WallClock;
+pub use descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
 pub use driver::{Command, Driver};
 pub use jar::TokenFile;
 pub use path_report::PathReport;

@@ -3,7 +3,7 @@
 //! A response's head leaves before the round trip is confirmed that Careful Resume waits for (RFC 9959 §3.2), so that only a trailer can
 //! tell; clients that take trailers say so (`TE: trailers`, RFC 9110 §10.1.4).
 
-use bentpipe_quic::congestion::PathNotes;
+use bentpipe_quic::congestion::ResumeHandle;
 use http::header::{HeaderMap, HeaderName, HeaderValue, TE};
 
 /// The header field (W3C Server Timing, §3).
@@ -38,8 +38,8 @@ impl PathReport {
     }
 
     /// What a connection's notes say now.
-    pub(crate) fn of(notes: &PathNotes) -> Self {
-        match (notes.retreated(), notes.jumped(), notes.knowledge().offered) {
+    pub(crate) fn of(notes: &ResumeHandle) -> Self {
+        match (notes.retreated(), notes.jumped(), notes.resume_state().offered) {
             (true, _, _) => Self::Retreated,
             (_, true, _) => Self::Resumed,
             (_, _, Some(_)) => Self::Known,

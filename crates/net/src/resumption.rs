@@ -2,14 +2,13 @@
 
 use crate::clock::WallClock;
 use crate::write_behind::WriteBehind;
-use bentpipe_quic::congestion::resume::Knowledge;
-use bentpipe_quic::congestion::{FastStart, PathNotes, Prepared, Recipe};
+use bentpipe_quic::congestion::resume::ResumeState;
+use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::ServerConfig;
-use bentpipe_quic::noq_proto::congestion::ControllerFactory;
 use bentpipe_quic::{
-    DEFAULT_LIFETIME, MakeController, PathMemory, Probe, Remembered, Settings, SettingsError, StartGate, StartTicket,
-    controller_factory,
+    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings, SettingsError, StartGate,
+    StartTicket, controller_factory,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
@@ -60,7 +59,7 @@ pub struct Resumption {
     /// Nothing where only clients remember.
     memory: Option<PathMemory>,
     starts: StartGate<IpAddr>,
-    prepared: Prepared,
+    factory: ControllerFactory,
     initial_window: u32,
     pacing: bool,
     clock: WallClock,
@@ -88,17 +87,17 @@ impl Resumption {
     pub(crate) fn of(store: impl PathStore + 'static, clock: WallClock) -> Result<Self, ResumptionError> {
         let memory = PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful(), ..Settings::default() };
-        let (prepared, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
-        Ok(Self { memory: Some(memory), starts: StartGate::default(), prepared, initial_window, pacing, clock })
+        let (factory, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
+        Ok(Self { memory: Some(memory), starts: StartGate::default(), factory, initial_window, pacing, clock })
     }
 
-    /// The same with another congestion control. A recipe's own default resumes nothing: see [`Recipe::resume`].
+    /// The same with another congestion control. A recipe's own default resumes nothing: see [`CongestionConfig::resume`].
     ///
     /// # Errors
     /// A parameter that does not exist or lies out of range.
-    pub fn with(self, congestion: Recipe) -> Result<Self, ResumptionError> {
-        let prepared = Settings { congestion, ..Settings::default() }.controller()?;
-        Ok(Self { prepared, ..self })
+    pub fn with(self, congestion: CongestionConfig) -> Result<Self, ResumptionError> {
+        let factory = Settings { congestion, ..Settings::default() }.controller()?;
+        Ok(Self { factory, ..self })
     }
 
     /// The same without a memory of its own.
@@ -126,60 +125,60 @@ impl Resumption {
     /// What a connection from `remote` begins with.
     pub(crate) fn begin(&self, remote: IpAddr) -> Begun {
         let now = self.clock.now();
-        let remembered = self.prepared.keeps_notes().then(|| {
-            let Some(memory) = &self.memory else { return Remembered::without_store() };
+        let remembered = self.factory.resumes().then(|| {
+            let Some(memory) = &self.memory else { return PathLease::without_store() };
             let mut holder = [0; 8];
             // Without random numbers two connections might hold one lease; better none.
             if SystemRandom::new().fill(&mut holder).is_err() {
-                return Remembered::without_store();
+                return PathLease::without_store();
             }
             memory.begin(remote, Holder(u64::from_ne_bytes(holder)), now).unwrap_or_else(|error| {
                 tracing::warn!(%error, "memory of paths");
-                Remembered::without_store()
+                PathLease::without_store()
             })
         });
-        let notes = remembered.as_ref().map(Remembered::notes);
-        let starting = self.prepared.wants_permit().then(|| self.starts.ticket(remote));
-        let (prepared, ticket, kept) = (self.prepared.clone(), starting.clone(), notes.clone());
+        let notes = remembered.as_ref().map(PathLease::notes);
+        let starting = self.factory.needs_start_slot().then(|| self.starts.ticket(remote));
+        let (factory, ticket, kept) = (self.factory.clone(), starting.clone(), notes.clone());
         let make: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
-            prepared.make(setup, fast, kept.clone())
+            factory.make(setup, fast, kept.clone())
         });
-        let probe = Probe::new(false);
+        let metrics = SenderMetrics::new(false);
         let factory =
-            controller_factory(self.clock.base(), self.initial_window, self.pacing, Some(probe.clone()), make);
-        Begun { factory, probe, notes, remembered, starting }
+            controller_factory(self.clock.base(), self.initial_window, self.pacing, Some(metrics.clone()), make);
+        Begun { factory, metrics, notes, remembered, starting }
     }
 }
 
 /// CUBIC, the automatic start, Careful Resume.
-pub(crate) fn careful() -> Recipe {
+pub(crate) fn careful() -> CongestionConfig {
     // The name is one of the catalogue's.
-    Recipe { resume: "careful".parse().unwrap_or_default(), ..Recipe::default() }
+    CongestionConfig { resume: "careful".parse().unwrap_or_default(), ..CongestionConfig::default() }
 }
 
 /// What a connection begins with.
 pub(crate) struct Begun {
-    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
-    pub probe: Probe,
-    pub notes: Option<PathNotes>,
-    pub remembered: Option<Remembered>,
+    pub factory: Arc<dyn bentpipe_quic::noq_proto::congestion::ControllerFactory + Send + Sync>,
+    pub metrics: SenderMetrics,
+    pub notes: Option<ResumeHandle>,
+    pub remembered: Option<PathLease>,
     pub starting: Option<StartTicket>,
 }
 
 /// One connection's use of what is remembered of its path. Dropping it ends that use and writes down what was learned.
 #[derive(Debug)]
 pub struct PathUse {
-    notes: PathNotes,
-    remembered: Option<Remembered>,
+    notes: ResumeHandle,
+    remembered: Option<PathLease>,
     starting: Option<StartTicket>,
     clock: WallClock,
 }
 
 impl PathUse {
     /// What was remembered of the path, what the connection has found out since, whether the two disagree.
-    pub fn knowledge(&self) -> Knowledge {
-        self.notes.knowledge()
+    pub fn resume_state(&self) -> ResumeState {
+        self.notes.resume_state()
     }
 
     /// Whether the connection sends by what was remembered.

@@ -1,7 +1,7 @@
 //! A program with a noq endpoint of its own gains Careful Resume: two downloads over a path of 60 ms.
 
 use bentpipe_net::Resumption;
-use bentpipe_quic::congestion::resume::Knowledge;
+use bentpipe_quic::congestion::resume::ResumeState;
 use noq::{ClientConfig, Endpoint, ServerConfig, TransportConfig, VarInt};
 use rustls::RootCertStore;
 use std::error::Error;
@@ -78,7 +78,7 @@ async fn download(
     resumption: &Resumption,
     client: &Endpoint,
     at: SocketAddr,
-) -> Outcome<(Knowledge, bool)> {
+) -> Outcome<(ResumeState, bool)> {
     let serving = async {
         let incoming = server.accept().await.ok_or("the endpoint is closed")?;
         let (config, path) = resumption.connection(config, incoming.remote_address());
@@ -87,7 +87,7 @@ async fn download(
         stream.write_all(&vec![7; CONTENT]).await?;
         stream.finish()?;
         connection.closed().await;
-        Outcome::Ok((path.knowledge(), path.in_use()))
+        Outcome::Ok((path.resume_state(), path.in_use()))
     };
     let asking = async {
         let connection = client.connect(at, "localhost")?.await?;

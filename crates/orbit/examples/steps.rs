@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "it measures time; nothing of it reaches a result")]
 
-use bentpipe_orbit::sharing::{SearchBuffers, all_pairs, find};
+use bentpipe_orbit::sharing::{Search, all_pairs, find};
 use bentpipe_orbit::{
     Constellation, Fibre, IslPattern, Metric, Network, NetworkSpec, Node, OrbitError, PhaseShift, RouteTimeline,
     RouteUpdates, Routes, SatelliteSelection, Shell, Station, Topology, cities, mean_motion_rev_per_day, presets,
@@ -114,7 +114,7 @@ fn one_pair(what: &str, network: &Arc<Network>, step: RouteUpdates) -> Result<()
 /// Every pair of the cities, for the pairs that share a link.
 fn sharing(what: &str, network: &Network) -> Result<(), OrbitError> {
     let nodes: Vec<Node> = (0..network.stations().len()).map(|index| network.station(index)).collect();
-    let search = SearchBuffers {
+    let search = Search {
         flows: all_pairs(&nodes),
         begins: Time::ZERO,
         length: Span::from_secs(200),

@@ -49,11 +49,15 @@ pub fn all() -> &'static [(&'static str, Geodetic)] {
     &TABLE
 }
 
-/// The position of the city called `name`. Case, accents and hyphens are ignored.
+/// The position called `name`: a city, ignoring case, accents and hyphens, or `LATITUDE,LONGITUDE`
+/// in degrees north and east.
 ///
 /// # Errors
-/// The name is not in the table; the error lists the nearest ones.
+/// The name is not in the table (the error lists the nearest ones), or coordinates out of range.
 pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
+    if let Some(place) = coordinates(name) {
+        return place;
+    }
     let wanted = fold(name);
     let wanted = ALSO.iter().find(|(also, _)| *also == wanted).map_or(wanted, |(_, known)| fold(known));
     all().iter().find(|(known, _)| fold(known) == wanted).map(|(_, place)| *place).ok_or_else(|| OrbitError::Unknown {
@@ -64,6 +68,21 @@ pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
             crate::suggestions::help(name, all().iter().map(|(known, _)| *known))
         ),
     })
+}
+
+/// The position at `LATITUDE,LONGITUDE`; `None` if `text` is not of this form.
+fn coordinates(text: &str) -> Option<Result<Geodetic, OrbitError>> {
+    let (latitude, longitude) = text.split_once(',')?;
+    let (latitude_deg, longitude_deg) = (latitude.trim().parse().ok()?, longitude.trim().parse().ok()?);
+    let in_range = |degrees: f64, largest: f64| (-largest..=largest).contains(&degrees);
+    if in_range(latitude_deg, 90.0) && in_range(longitude_deg, 180.0) {
+        return Some(Ok(Geodetic { latitude_deg, longitude_deg, altitude_m: 0.0 }));
+    }
+    Some(Err(OrbitError::Value {
+        what: "coordinates".to_owned(),
+        value: format!("`{text}`"),
+        allowed: "latitude -90 to 90, longitude -180 to 180".to_owned(),
+    }))
 }
 
 /// Normalises a name for comparison: lower case, plain letters, spaces for hyphens, no dots.
@@ -111,6 +130,18 @@ fn plain(c: char) -> char {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_place_can_be_coordinates_in_range() {
+        let place = find("51.5,-0.1").unwrap();
+        assert_eq!((place.latitude_deg, place.longitude_deg), (51.5, -0.1));
+        assert_eq!(find(" -33.9 , 151.2 ").unwrap().longitude_deg, 151.2);
+        for wrong in ["91,0", "0,181", "NaN,0"] {
+            let error = find(wrong).unwrap_err().to_string();
+            assert!(error.contains(wrong) && error.contains("-90 to 90"), "{error}");
+        }
+        assert!(find("51.5").is_err() && find("a,b").is_err());
+    }
 
     #[test]
     fn every_line_of_the_table_is_a_place_that_its_name_finds() {

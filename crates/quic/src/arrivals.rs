@@ -5,7 +5,7 @@
 //! which knows it from what it sent itself. A standing queue lengthens the round and fills it with bytes that the path does not
 //! hold, so the figure is scaled by the smallest round trip over the current one, as the sender's is.
 
-use bentpipe_congestion::Saved;
+use bentpipe_congestion::SavedParameters;
 use bentpipe_units::{Bytes, Span, Time};
 
 /// Counts datagrams by round.
@@ -41,9 +41,9 @@ impl Arrivals {
     }
 
     /// The best round so far, and the smallest round trip; none before a round has ended.
-    pub(crate) fn best(&self) -> Option<Saved> {
+    pub(crate) fn best(&self) -> Option<SavedParameters> {
         let rtt = self.rtt.filter(|_| !self.best.is_zero())?;
-        Some(Saved { window: self.best, rtt, valid_until: None })
+        Some(SavedParameters { window: self.best, rtt, valid_until: None })
     }
 }
 

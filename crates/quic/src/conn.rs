@@ -1,18 +1,18 @@
 //! A connection that several tasks share: the protocol state, and who waits for which of its events.
 
 use crate::arrivals::Arrivals;
-use crate::aside::Aside;
 use crate::clock::Clock;
 use crate::credit::{Credit, CreditReport};
 use crate::endpoint::Task;
 use crate::settings::CreditRule;
+use crate::stream::aside::Aside;
 use crate::token::Tokens;
-use bentpipe_congestion::Saved;
-use bentpipe_congestion::resume::Knowledge;
+use bentpipe_congestion::SavedParameters;
+use bentpipe_congestion::resume::ResumeState;
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, Dir, Event, PathId, StreamEvent, StreamId, VarInt, WriteError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -30,6 +30,10 @@ pub(crate) struct State {
     pub now: Time,
     clock: Clock,
     streams: BTreeMap<StreamId, StreamWaiters>,
+    /// Streams that the peer wants no more of and whose writers do not all know it, with its code.
+    stopped: BTreeMap<StreamId, u64>,
+    /// Streams that are finished instead of reset if they are dropped: see [`FinishWhenDropped`].
+    finished_when_dropped: BTreeSet<StreamId>,
     /// Streams that are read, and what is set aside of them.
     pub asides: BTreeMap<StreamId, Aside>,
     /// Waiters for streams the peer opens, by direction.
@@ -51,7 +55,7 @@ pub(crate) struct State {
     /// Waiters for the next turn in the connection's life: the handshake is complete, or it has ended.
     turning: Vec<Waker>,
     /// What is known of the path, where the connection has notes of it.
-    knowledge: Knowledge,
+    resume_state: ResumeState,
     /// Who waits for more.
     learning: Option<Waker>,
     /// What this side does with path tokens, and whether the peer's stream of them was seen.
@@ -103,6 +107,8 @@ impl Conn {
             now,
             clock,
             streams: BTreeMap::new(),
+            stopped: BTreeMap::new(),
+            finished_when_dropped: BTreeSet::new(),
             asides: BTreeMap::new(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],
@@ -114,7 +120,7 @@ impl Conn {
             validated: false,
             validation: Vec::new(),
             turning: Vec::new(),
-            knowledge: Knowledge::default(),
+            resume_state: ResumeState::default(),
             learning: None,
             tokens: None,
             arrivals: Arrivals::default(),
@@ -173,7 +179,7 @@ impl Conn {
 
     /// What arrived in the best round trip so far, the receiver's view of what the path carries: see
     /// [`crate::Endpoint::handle_datagram`]. None before a round trip has passed.
-    pub fn received_view(&self) -> Option<Saved> {
+    pub fn received_view(&self) -> Option<SavedParameters> {
         self.lock().arrivals.best()
     }
 
@@ -204,6 +210,14 @@ impl Conn {
         if *told != waiting {
             let State { credit, quic, .. } = &mut *self.lock();
             credit.waits(told, waiting, quic);
+        }
+    }
+
+    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of them.
+    pub(crate) fn withhold(&self, before: u64, now: u64) {
+        if before != now {
+            let State { credit, quic, .. } = &mut *self.lock();
+            credit.withhold(before, now, quic);
         }
     }
 
@@ -252,14 +266,14 @@ impl Conn {
     /// Waits until what is known of the path is something that `wanted` wants. One task at a time.
     pub(crate) fn poll_knowledge<T>(
         &self,
-        wanted: impl Fn(&Knowledge) -> Option<T>,
+        wanted: impl Fn(&ResumeState) -> Option<T>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, ConnectionError>> {
         let mut state = self.lock();
         if let Some(error) = &state.closed {
             return Poll::Ready(Err(error.clone()));
         }
-        match wanted(&state.knowledge) {
+        match wanted(&state.resume_state) {
             Some(found) => Poll::Ready(Ok(found)),
             None => {
                 state.learning = Some(cx.waker().clone());
@@ -323,6 +337,9 @@ impl Conn {
         let mut state = self.lock();
         if let Some(error) = &state.closed {
             return Poll::Ready(Err(StreamFailure::Connection(error.clone())));
+        }
+        if let Some(code) = state.stopped.get(&id) {
+            return Poll::Ready(Err(StreamFailure::Terminated(*code)));
         }
         match state.quic.send_stream(id).write(data) {
             Ok(written) => Poll::Ready(Ok(written)),
@@ -425,7 +442,11 @@ impl Conn {
 
     pub(crate) fn finish(&self, id: StreamId) -> Result<(), StreamFailure> {
         use noq_proto::FinishError;
-        match self.lock().quic.send_stream(id).finish() {
+        let mut state = self.lock();
+        if let Some(code) = state.stopped.get(&id) {
+            return Err(StreamFailure::Terminated(*code));
+        }
+        match state.quic.send_stream(id).finish() {
             Ok(()) => Ok(()),
             Err(FinishError::Stopped(code)) => Err(StreamFailure::Terminated(code.into_inner())),
             Err(FinishError::ClosedStream) => Err(StreamFailure::Closed),
@@ -453,6 +474,51 @@ impl Conn {
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         // A stream that has ended already needs no stop.
         let _ = self.lock().quic.recv_stream(id).stop(code);
+    }
+
+    /// Nobody writes to the stream any more.
+    pub(crate) fn release_send(&self, id: StreamId) {
+        self.lock().stopped.remove(&id);
+    }
+
+    /// Nobody writes to the stream any more, which was neither finished nor reset: it is reset with `code`.
+    pub(crate) fn abandon_send(&self, id: StreamId, code: u64) {
+        let mut state = self.lock();
+        let finish = state.finished_when_dropped.contains(&id);
+        // A stream that the peer stopped is reset already.
+        if state.stopped.remove(&id).is_none() && !(finish && state.quic.send_stream(id).finish().is_ok()) {
+            let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+            let _ = state.quic.send_stream(id).reset(code);
+        }
+    }
+
+    /// Nobody reads the stream any more, which has not ended: if this side opened it, the peer is told to stop with `code`.
+    pub(crate) fn cancel_own(&self, id: StreamId, code: u64) {
+        if id.dir() == Dir::Bi && id.initiator() == self.lock().quic.side() {
+            self.stop(id, code);
+        }
+    }
+
+    /// Has a request stream finished, not reset, if it is dropped while the result is kept: for responses of
+    /// `h3` itself (431), which leave their stream unfinished.
+    pub fn finish_when_dropped(&self, stream: h3::quic::StreamId) -> FinishWhenDropped {
+        let id = VarInt::from_u64(stream.into_inner()).map_or(StreamId::from(VarInt::MAX), StreamId::from);
+        self.lock().finished_when_dropped.insert(id);
+        FinishWhenDropped { conn: self.clone(), id }
+    }
+}
+
+/// What [`Conn::finish_when_dropped`] returns.
+#[derive(Debug)]
+#[must_use]
+pub struct FinishWhenDropped {
+    conn: Conn,
+    id: StreamId,
+}
+
+impl Drop for FinishWhenDropped {
+    fn drop(&mut self) {
+        self.conn.lock().finished_when_dropped.remove(&self.id);
     }
 }
 
@@ -491,6 +557,9 @@ impl State {
                     | StreamEvent::Stopped { id, .. }
                     | StreamEvent::Finished { id }),
                 ) => {
+                    if let StreamEvent::Stopped { error_code, .. } = event {
+                        self.reset_stopped(id, error_code);
+                    }
                     if !matches!(event, StreamEvent::Writable { .. })
                         && let Some(waker) = self.take_waiter(id, |waiters| waiters.acknowledged.take())
                     {
@@ -517,6 +586,15 @@ impl State {
                 Event::ConnectionLost { reason } => self.end(reason),
                 _ => {}
             }
+        }
+    }
+
+    /// The peer wants no more of the stream: it is reset at once with the peer's code, whatever its writer does at
+    /// present (RFC 9000 §3.5). Otherwise neither side would free it.
+    fn reset_stopped(&mut self, id: StreamId, code: VarInt) {
+        // A stream that has ended already needs no reset.
+        if self.quic.send_stream(id).reset(code).is_ok() && id.dir() == Dir::Bi {
+            self.stopped.insert(id, code.into_inner());
         }
     }
 
@@ -570,9 +648,9 @@ impl State {
     }
 
     /// What is known of the path now.
-    pub fn learn(&mut self, knowledge: Knowledge) {
-        if self.knowledge != knowledge {
-            self.knowledge = knowledge;
+    pub fn learn(&mut self, resume_state: ResumeState) {
+        if self.resume_state != resume_state {
+            self.resume_state = resume_state;
             self.learning.take().into_iter().for_each(Waker::wake);
         }
     }

@@ -8,10 +8,10 @@ use crate::credit::CreditReport;
 use crate::gate::StartTicket;
 use crate::packets::Watch;
 use crate::qlog::QlogSink;
-use crate::remember::Remembered;
+use crate::remember::PathLease;
 use crate::token::{Tokens, attend};
 use crate::wake::{Outside, Woken};
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use futures_util::stream::{FuturesUnordered, Stream};
@@ -19,10 +19,12 @@ use noq_proto::{
     ClientConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointConfig, FourTuple, Incoming,
     ServerConfig,
 };
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -61,13 +63,16 @@ pub enum Admission {
 /// Says what becomes of a connection from that address, and whether the address is known to be the peer's own.
 pub type Gatekeeper = Box<dyn FnMut(SocketAddr, bool) -> Admission + Send>;
 
+/// Learns of a task that panicked: the peer of its connection, and the panic's message.
+pub type PanicHandler = Box<dyn FnMut(Option<SocketAddr>, &str) + Send>;
+
 /// What goes with a connection besides its application.
 #[derive(Default)]
 pub struct Attached {
     /// Watches the connection's sender, where its transport configuration carries the same probe.
-    pub probe: Option<Probe>,
+    pub metrics: Option<SenderMetrics>,
     /// What its controller has to do with the memory of paths, where its transport configuration carries the same notes.
-    pub remembered: Option<Remembered>,
+    pub remembered: Option<PathLease>,
     /// Where that writes its events, where its transport configuration writes there, too.
     pub qlog: Option<QlogSink>,
     /// Its part in the exchange of path tokens. HTTP/3 over the connection then keeps their streams to itself; other
@@ -120,6 +125,7 @@ pub struct Endpoint {
     responses: VecDeque<(Transmit, Vec<u8>)>,
     acceptor: Option<Acceptor>,
     gatekeeper: Option<Gatekeeper>,
+    panic_handler: Option<PanicHandler>,
     outside: Arc<Outside>,
     scratch: Vec<u8>,
     max_segments: NonZeroUsize,
@@ -155,6 +161,26 @@ impl Entry {
     }
 }
 
+/// What a panic says, as `panic!` and `assert!` leave it.
+pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let literal = panic.downcast_ref::<&str>().copied();
+    literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+impl Entry {
+    /// Ends the connection of a task that panicked, and its other tasks with it: what they share may be half done.
+    fn end_after_panic(&mut self, panic: &(dyn Any + Send), handler: &mut PanicHandler) {
+        handler(self.conn.remote_address(), panic_message(panic));
+        self.conn.close(h3::error::Code::H3_INTERNAL_ERROR.value(), b"internal error");
+        let tasks = std::mem::take(&mut self.tasks);
+        self.conn.lock().spawned.clear();
+        // What a task leaves behind when it is dropped may panic as well; it is gone in any case.
+        if catch_unwind(AssertUnwindSafe(|| drop(tasks))).is_err() {
+            handler(self.conn.remote_address(), "a task panicked when it was dropped");
+        }
+    }
+}
+
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
@@ -181,6 +207,7 @@ impl Endpoint {
             responses: VecDeque::new(),
             acceptor,
             gatekeeper: None,
+            panic_handler: None,
             outside: Arc::default(),
             scratch: Vec::new(),
             max_segments,
@@ -190,6 +217,17 @@ impl Endpoint {
     /// Asks `gatekeeper` before each connection that a peer begins; without one, all are admitted.
     pub fn set_gatekeeper(&mut self, gatekeeper: Gatekeeper) {
         self.gatekeeper = Some(gatekeeper);
+    }
+
+    /// Lets a task that panics end its own connection and no other (H3_INTERNAL_ERROR), and tells `handler` of it.
+    /// Without one, the panic goes on to whoever called the endpoint, as tests and simulations want it.
+    pub fn set_panic_handler(&mut self, handler: PanicHandler) {
+        self.panic_handler = Some(handler);
+    }
+
+    /// Whether panics of tasks go to a handler.
+    pub fn handles_panics(&self) -> bool {
+        self.panic_handler.is_some()
     }
 
     /// Wakes `driver` when a task of a connection is woken from outside the calls to this endpoint: by a file that was read, a
@@ -393,8 +431,8 @@ impl Endpoint {
             }
             settle(&mut self.noq, key, &mut state);
             state.dispatch_events();
-            if let Some(knowledge) = entry.attached.tokens.as_ref().and_then(Tokens::knowledge) {
-                state.learn(knowledge);
+            if let Some(resume_state) = entry.attached.tokens.as_ref().and_then(Tokens::resume_state) {
+                state.learn(resume_state);
             }
             if !state.spawned.is_empty() {
                 let spawned = std::mem::take(&mut state.spawned);
@@ -407,7 +445,16 @@ impl Endpoint {
             }
             // The set polls only those of its tasks that were woken. It may return before it has polled them all, and
             // then wakes itself.
-            while let Poll::Ready(Some(())) = Pin::new(&mut entry.tasks).poll_next(&mut cx) {}
+            let tasks = &mut entry.tasks;
+            let mut run = || while let Poll::Ready(Some(())) = Pin::new(&mut *tasks).poll_next(&mut cx) {};
+            match &mut self.panic_handler {
+                None => run(),
+                Some(handler) => {
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                        entry.end_after_panic(&*panic, handler);
+                    }
+                }
+            }
         }
         let state = entry.conn.lock();
         let (over, drained) = (state.is_closed(), state.quic.is_drained());
@@ -460,8 +507,8 @@ impl Endpoint {
             // Sending may have produced events for the endpoint.
             settle(&mut self.noq, key, &mut state);
             drop(state);
-            if let Some(probe) = &entry.attached.probe {
-                probe.writers_blocked(blocked, now);
+            if let Some(metrics) = &entry.attached.metrics {
+                metrics.on_writers_blocked(blocked, now);
             }
             if entry.timeout != timeout {
                 if let Some(old) = entry.timeout {

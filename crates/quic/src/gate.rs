@@ -3,7 +3,7 @@
 //! Several connections of one client share its link, so that several fast starts at once would each find all of it. The first
 //! gets a permit for as long as its start lasts; those that come meanwhile start as RFC 9002 has it.
 
-use bentpipe_congestion::{FastStart, Permit};
+use bentpipe_congestion::{FastStart, StartSlot};
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -49,7 +49,7 @@ impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartGate<K> {
                 if !gate.enter(&key, &entered, now) {
                     return FastStart::Refused;
                 }
-                FastStart::Allowed(Some(Permit::new(Guard(on_drop.clone()))))
+                FastStart::Allowed(Some(StartSlot::new(Guard(on_drop.clone()))))
             }),
             leave,
         }

@@ -6,7 +6,7 @@
 //! - [`Endpoint`] holds connections and runs their applications;
 //! - [`Conn`] is a connection as applications see it, [`Http3`] the same for the `h3` crate;
 //! - [`Settings`] says how a flow's endpoints are tuned, [`tls`] how they trust each other;
-//! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`Probe`] watches a sender there;
+//! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`SenderMetrics`] watches a sender there;
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
 //! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`Account`] counts what did;
@@ -18,22 +18,18 @@ pub mod account;
 pub mod ack;
 mod adapter;
 mod arrivals;
-mod aside;
 mod clock;
 mod conn;
 pub mod credit;
 mod endpoint;
 mod gate;
-mod h3;
 pub mod memory;
 pub mod packets;
 pub mod qlog;
-mod raw;
-mod reader;
 mod remember;
 pub mod seeded;
 mod settings;
-mod sorter;
+mod stream;
 pub mod tls;
 pub mod token;
 mod view;
@@ -43,21 +39,23 @@ pub use crate::account::Account;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
-pub use crate::conn::Conn;
+pub use crate::conn::{Conn, FinishWhenDropped};
 pub use crate::credit::{CreditFigures, CreditReport};
-pub use crate::endpoint::{Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, Task, Transmit};
+pub use crate::endpoint::{
+    Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit, panic_message,
+};
 pub use crate::gate::{StartGate, StartTicket};
-pub use crate::h3::{BidiStream, Http3, RecvStream, SendStream};
-pub use crate::raw::{RawStream, StreamEnd};
-pub use crate::reader::Reassembler;
-pub use crate::remember::{DEFAULT_LIFETIME, PathMemory, Remembered};
+pub use crate::remember::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::settings::{
     CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
     StockController, UDP_HEADER,
 };
-pub use crate::sorter::take_tokens;
+pub use crate::stream::{
+    BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, RawStream, Reassembler, RecvStream, SendStream,
+    StreamEnd, take_tokens,
+};
 /// Congestion control, for the types that stand in this crate's interface.
 pub use bentpipe_congestion as congestion;
-pub use bentpipe_congestion::{Probe, Record, SenderSeries};
+pub use bentpipe_congestion::{SenderMetrics, SenderSeries, SenderStats};
 /// The stack underneath, for the types that stand in this crate's interface.
 pub use noq_proto;

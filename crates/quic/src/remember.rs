@@ -4,7 +4,7 @@
 use crate::clock::EpochClock;
 use crate::memory::{Holder, KeyError, PathKey, PathStore, Prefixes, SavedPath, StoreError};
 use bentpipe_congestion::resume::Refusal;
-use bentpipe_congestion::{PathNotes, Saved};
+use bentpipe_congestion::{ResumeHandle, SavedParameters};
 use bentpipe_units::{Span, Time};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,16 +59,20 @@ impl PathMemory {
     ///
     /// # Errors
     /// A store that fails, or a name of the interface that is none. The connection can do without.
-    pub fn begin(&self, remote: IpAddr, holder: Holder, clock: Time) -> Result<Remembered, RememberError> {
+    pub fn begin(&self, remote: IpAddr, holder: Holder, clock: Time) -> Result<PathLease, RememberError> {
         let now = self.epoch.epoch();
         let key = PathKey::new(self.prefixes.of(remote), &self.local, 0)?;
         let place = Place { memory: self.clone(), key: key.clone(), holder };
-        let remembered = Remembered { place: Some(place), ..Remembered::without_store() };
+        let remembered = PathLease { place: Some(place), ..PathLease::without_store() };
         let mut store = self.store();
         match store.lease(&key, now, holder)? {
             Some(path) => {
                 let left = Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
-                remembered.notes.offer(Saved { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) });
+                remembered.notes.offer(SavedParameters {
+                    window: path.window,
+                    rtt: path.rtt,
+                    valid_until: Some(clock + left),
+                });
             }
             None if store.is_lent(&key, now)? => {
                 remembered.notes.refuse(Refusal::InUse);
@@ -82,10 +86,10 @@ impl PathMemory {
 
 /// What one connection has to do with the memory of its path.
 #[derive(Debug)]
-pub struct Remembered {
+pub struct PathLease {
     /// Where it is kept, where there is a store.
     place: Option<Place>,
-    notes: PathNotes,
+    notes: ResumeHandle,
     /// What was done already.
     kept: Mutex<Kept>,
 }
@@ -102,17 +106,17 @@ struct Place {
 struct Kept {
     forgotten: bool,
     released: bool,
-    observed: Option<Saved>,
+    observed: Option<SavedParameters>,
 }
 
-impl Remembered {
+impl PathLease {
     /// Nothing is kept here: the client brings what is remembered, in a token, and takes what was learned with it.
     pub fn without_store() -> Self {
-        Self { place: None, notes: PathNotes::new(), kept: Mutex::default() }
+        Self { place: None, notes: ResumeHandle::new(), kept: Mutex::default() }
     }
 
     /// The notes that the connection's controller keeps.
-    pub fn notes(&self) -> PathNotes {
+    pub fn notes(&self) -> ResumeHandle {
         self.notes.clone()
     }
 

@@ -1,9 +1,9 @@
 //! What a flow's two endpoints are told: windows, datagram sizes, ACK frequency, controller.
 
 use crate::ack::{AckBy, AckRule, Auto};
-use bentpipe_congestion::{ParameterError, Prepared, Recipe, Saved};
+use bentpipe_congestion::{CongestionConfig, ControllerFactory, ParameterError, SavedParameters};
 use bentpipe_units::{Bytes, Ratio, Span};
-use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ pub enum StockController {
 
 impl StockController {
     /// What makes it.
-    pub fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
+    pub fn factory(self) -> Arc<dyn noq_proto::congestion::ControllerFactory + Send + Sync> {
         match self {
             Self::NewReno => Arc::new(NewRenoConfig::default()),
             Self::Cubic => Arc::new(CubicConfig::default()),
@@ -113,7 +113,7 @@ impl StockController {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Controller of both senders, how it starts, what it does with a remembered path.
-    pub congestion: Recipe,
+    pub congestion: CongestionConfig,
     /// A controller of the stack itself, with its own pacing, instead of all of `congestion`: a sender that is not ours. For studies, no scenario says it.
     pub stock: Option<StockController>,
     /// How a server knows a remembered path. A client that sends remembers by itself.
@@ -153,7 +153,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            congestion: Recipe::default(),
+            congestion: CongestionConfig::default(),
             resume_via: ResumeVia::default(),
             http: Http::default(),
             ack: AckRule::default(),
@@ -245,7 +245,7 @@ impl Settings {
     /// A ratio where that is the policy. With `auto`, of which a peer need know nothing, one that leaves twice as many ACKs a round trip of the remembered
     /// window as our own receiver sends at most, so that it takes nothing from that, and never sparser than 1:10, what an initial window bursts anyway; nothing where no
     /// path is remembered, since the ratio is fixed for the connection.
-    pub fn ask(&self, config: &mut TransportConfig, saved: Option<&Saved>) {
+    pub fn ask(&self, config: &mut TransportConfig, saved: Option<&SavedParameters>) {
         let every = match (self.ack, self.ack_by) {
             (AckRule::Every(packets), AckBy::Sender) => Some(packets),
             (AckRule::Auto, _) => saved.filter(|saved| saved.is_usable()).and_then(|saved| {
@@ -269,11 +269,11 @@ impl Settings {
     ///
     /// # Errors
     /// A window of no datagrams, or of absurdly many; a parameter that does not exist or lies out of range.
-    pub fn controller(&self) -> Result<Prepared, SettingsError> {
+    pub fn controller(&self) -> Result<ControllerFactory, SettingsError> {
         if !(1..=10_000).contains(&self.initial_window) {
             return Err(SettingsError::InitialWindow(self.initial_window));
         }
-        Ok(self.congestion.prepare()?)
+        Ok(self.congestion.factory()?)
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn auto_asks_for_few_acknowledgements_only_of_a_path_that_it_remembers_as_long() {
         let asks = |window| {
-            let saved = Saved { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None };
+            let saved = SavedParameters { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None };
             let mut config = TransportConfig::default();
             Settings { ack: AckRule::Auto, ..Settings::default() }.ask(&mut config, Some(&saved));
             !format!("{config:?}").contains("ack_frequency_config: None")

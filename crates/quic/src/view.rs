@@ -44,6 +44,12 @@ impl Conn {
         poll_fn(|cx| self.poll_acknowledged(StreamId::from(id), cx)).await;
     }
 
+    /// Waits until the peer wants no more of a stream that is being written (STOP_SENDING), or the connection has ended.
+    /// It is for streams that are not finished: of one that is, the last acknowledgement ends the wait as well.
+    pub async fn stopped(&self, stream: h3::quic::StreamId) {
+        self.acknowledged(stream).await;
+    }
+
     /// The peer's address and port as they are now, while the connection has a path.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.lock().quic.network_path(PathId::ZERO).ok().map(|path| path.remote())

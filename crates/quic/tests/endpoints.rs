@@ -6,7 +6,9 @@ use bentpipe_quic::noq_proto::congestion::CubicConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig, TransportConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, Probe, RawStream, Settings, Task};
+use bentpipe_quic::{
+    Accept, Admission, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, SenderMetrics, Settings, Task,
+};
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
 use proptest::prelude::*;
@@ -123,7 +125,7 @@ fn ask(
     pair: &mut Pair,
     config: ClientConfig,
     question: Vec<u8>,
-    probe: Option<Probe>,
+    metrics: Option<SenderMetrics>,
 ) -> (Conn, Arc<Mutex<Option<Vec<u8>>>>) {
     let answer = Arc::new(Mutex::new(None));
     let answered = answer.clone();
@@ -134,7 +136,7 @@ fn ask(
             config,
             SERVER.into(),
             "server.test",
-            Attached { probe, ..Attached::default() },
+            Attached { metrics, ..Attached::default() },
             move |conn| {
                 Box::pin(async move {
                     let Ok(mut stream) = RawStream::open(&conn).await else { return };
@@ -331,6 +333,37 @@ fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everythi
     pair.client.wake(pair.now);
     pair.run(Time::from_secs(10));
     assert_eq!((conn.closed(), *answer.lock().unwrap()), (None, BYTES));
+}
+
+#[test]
+fn a_task_that_panics_ends_its_connection_and_no_other() {
+    // Echoes streams, unless one begins with a zero.
+    async fn fragile(conn: Conn) {
+        while let Ok(mut stream) = RawStream::accept(&conn).await {
+            while let Ok(Some(data)) = stream.read().await {
+                assert!(data[0] != 0, "a zero");
+                let _ = stream.write_all(&data).await;
+            }
+            let _ = stream.finish();
+        }
+    }
+    let transport = Settings::default().transport().unwrap();
+    let (mut pair, config) = pair_with(Clock::new(), transport, |conn| Box::pin(fragile(conn)));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    pair.server.set_panic_handler(Box::new(move |remote, message| {
+        heard.lock().unwrap().push((remote, message.to_owned()));
+    }));
+    let (bad, unanswered) = ask(&mut pair, config.clone(), vec![0; 10], None);
+    let (_, answer) = ask(&mut pair, config, vec![1; 10], None);
+    pair.run(Time::from_millis(500));
+    assert_eq!(*answer.lock().unwrap(), Some(vec![1; 10]));
+    assert_eq!(*unanswered.lock().unwrap(), Some(vec![]), "nothing came back");
+    match bad.closed() {
+        Some(ConnectionError::ApplicationClosed(close)) => assert_eq!(close.error_code.into_inner(), 0x102),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(*told.lock().unwrap(), [(Some(CLIENT.into()), "a zero".to_owned())]);
 }
 
 #[test]

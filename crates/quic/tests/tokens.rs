@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_quic::congestion::resume::PathNotes;
+use bentpipe_quic::congestion::resume::ResumeHandle;
 use bentpipe_quic::memory::{IpPrefix, Prefixes, SavedPath};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
@@ -57,7 +57,7 @@ impl TokenJar for OneToken {
 /// What the acceptor notes of each connection.
 #[derive(Default)]
 struct Accepted {
-    notes: PathNotes,
+    notes: ResumeHandle,
     verdict: Option<Verdict>,
 }
 
@@ -112,7 +112,7 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
     let accepted = Arc::<Mutex<Vec<Accepted>>>::default();
     let (own, issues, noted) = (config.clone(), issuer.clone(), accepted.clone());
     let acceptor = Box::new(move |_: SocketAddr| {
-        let notes = PathNotes::new();
+        let notes = ResumeHandle::new();
         let tokens = issues.as_ref().map(|issuer| Tokens::server(issuer, notes.clone()));
         let verdict = tokens.as_ref().and_then(Tokens::verdict).cloned();
         noted.lock().unwrap().push(Accepted { notes, verdict });
@@ -315,7 +315,7 @@ fn an_accepted_token_is_offered_and_given_anew() {
     let jar = OneToken { token: Some(good()), ..OneToken::default() };
     let conn = lab.visit(Some(jar.clone()), false);
     lab.run(Span::from_secs(5));
-    let offered = lab.accepted.lock().unwrap()[0].notes.knowledge().offered.unwrap();
+    let offered = lab.accepted.lock().unwrap()[0].notes.resume_state().offered.unwrap();
     assert_eq!((offered.window, offered.rtt), (Size::from_mb(2), Span::from_millis(40)));
     lab.close(&conn);
     let given = jar.given.lock().unwrap().clone();
@@ -336,7 +336,7 @@ fn a_token_waits_for_the_address_to_be_validated() {
         lab.run(Span::from_millis(30));
         let verdict = |lab: &Lab| lab.accepted.lock().unwrap()[1].verdict.as_ref().unwrap().name();
         assert_eq!(verdict(&lab), early.unwrap_or("none"), "the first flight has arrived");
-        assert_eq!(lab.accepted.lock().unwrap()[1].notes.knowledge().offered.is_some(), early.is_some());
+        assert_eq!(lab.accepted.lock().unwrap()[1].notes.resume_state().offered.is_some(), early.is_some());
         lab.run(Span::from_millis(40));
         assert_eq!(verdict(&lab), "accepted", "the handshake is complete");
     }
@@ -352,7 +352,7 @@ fn sides_that_know_nothing_of_tokens_are_not_disturbed() {
             let conn = lab.visit(jar, false);
             lab.run(Span::from_millis(100));
             if knows {
-                let saved = bentpipe_quic::congestion::Saved {
+                let saved = bentpipe_quic::congestion::SavedParameters {
                     window: Size::from_mb(2),
                     rtt: Span::from_millis(40),
                     valid_until: None,

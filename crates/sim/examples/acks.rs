@@ -12,7 +12,7 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{AckBy, AckRule, Handshake, Settings, StockController};
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
@@ -71,10 +71,10 @@ impl Options {
             other => return Err(format!("stock={other}; allowed: none, newreno, cubic, bbr").into()),
         };
         Ok(Settings {
-            congestion: Recipe {
+            congestion: CongestionConfig {
                 controller: self.text("congestion", "cubic").parse()?,
-                start: self.text("start", "auto").parse()?,
-                ..Recipe::default()
+                slow_start: self.text("start", "auto").parse()?,
+                ..CongestionConfig::default()
             },
             ack: rule,
             ack_by: if rule == AckRule::Stack { AckBy::Sender } else { AckBy::Receiver },
@@ -135,7 +135,7 @@ impl Options {
             "tcp" => {
                 let stack = TcpStack {
                     tcp: bentpipe_tcp::Settings::default(),
-                    congestion: Recipe { start: "standard".parse()?, ..Recipe::default() },
+                    congestion: CongestionConfig { slow_start: "standard".parse()?, ..CongestionConfig::default() },
                     http: bentpipe_tcp::http::Settings {
                         version: bentpipe_tcp::http::Version::Raw,
                         connections: 1,

@@ -11,7 +11,7 @@ use bentpipe_orbit::{
     Constellation, IslPattern, Metric, Network, NetworkSpec, RouteUpdates, SatelliteSelection, Station, cities, presets,
 };
 use bentpipe_quic::Handshake;
-use bentpipe_quic::congestion::{Recipe, StartName};
+use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowSpec, HandoverLoss, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack, Visit,
 };
@@ -43,7 +43,11 @@ fn tcp() -> Result<Stack, Error> {
         connection_window: window,
     };
     let tcp = bentpipe_tcp::Settings { receive_buffer: window, send_buffer: window, ..Default::default() };
-    let congestion = Recipe { controller: "newreno".parse()?, start: StartName::STANDARD, ..Recipe::default() };
+    let congestion = CongestionConfig {
+        controller: "newreno".parse()?,
+        slow_start: SlowStartName::STANDARD,
+        ..CongestionConfig::default()
+    };
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion, http, pep: None })))
 }
 

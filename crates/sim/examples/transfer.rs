@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for choice in &choices {
         match choice.split_once('=') {
             Some(("congestion", name)) => chosen.congestion.controller = name.parse()?,
-            Some(("start", name)) => chosen.congestion.start = name.parse()?,
+            Some(("start", name)) => chosen.congestion.slow_start = name.parse()?,
             Some(("ack", ratio)) => chosen.ack = ratio.parse()?,
             _ => return Err(format!("`{choice}`; allowed: congestion=NAME, start=NAME, ack=1:N").into()),
         }

@@ -5,7 +5,7 @@ use bentpipe_link::Counters;
 use bentpipe_orbit::Node;
 use bentpipe_quic::CreditFigures;
 use bentpipe_quic::account::{Layers, Sizes};
-use bentpipe_quic::congestion::Saved;
+use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
 use bentpipe_units::{Rate, Span, Time};
 
@@ -156,11 +156,11 @@ pub struct ObjectOutcome {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathOutcome {
     /// The saved path offered to the data's sender, used or not.
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedParameters>,
     /// What the sender observed, if it remembers paths.
-    pub observed: Option<Saved>,
+    pub observed: Option<SavedParameters>,
     /// What the receiver observed: the best arrivals within an RTT.
-    pub receiver: Option<Saved>,
+    pub receiver: Option<SavedParameters>,
     /// Whether the offered path met congestion; `None` if none was offered.
     pub retreated: Option<bool>,
     /// Outcome of the client's token in one word; `None` if the server keeps a store.

@@ -2,7 +2,7 @@
 
 use bentpipe_link::DirectionModel;
 use bentpipe_orbit::{Network, RouteUpdates};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_tcp as tcp;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -79,16 +79,14 @@ pub struct MeshSpec {
 /// All others continue from where they are: a satellite that has lost the station forwards them to
 /// its new satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum HandoverLoss {
     /// None.
     #[default]
-    #[serde(rename = "nothing")]
     None,
     /// Those queued for the link that ends, at the old satellite and at the station.
     Queued,
     /// Those, and packets in flight on that link.
-    #[serde(rename = "flying")]
     InFlight,
 }
 
@@ -209,7 +207,7 @@ impl Stack {
     }
 
     /// Congestion control of the data's sender; `None` if there is none.
-    pub fn congestion(&self) -> Option<&Recipe> {
+    pub fn congestion(&self) -> Option<&CongestionConfig> {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
@@ -235,7 +233,7 @@ pub struct TcpStack {
     /// Settings of both endpoints.
     pub tcp: tcp::Settings,
     /// Congestion control of both senders.
-    pub congestion: Recipe,
+    pub congestion: CongestionConfig,
     /// The protocol above TCP.
     pub http: tcp::http::Settings,
     /// A proxy on the path.
@@ -253,9 +251,9 @@ pub struct PepSpec {
     pub gateway: bool,
     /// Congestion control across the hop towards the client. Other connections of proxies use CUBIC
     /// with slow start.
-    pub to_client: Recipe,
+    pub to_client: CongestionConfig,
     /// Congestion control across the hop towards the server.
-    pub to_server: Recipe,
+    pub to_server: CongestionConfig,
     /// Initial window across the hop, in segments.
     pub initial_window: u32,
     /// ACK policy of the proxy.
@@ -286,6 +284,5 @@ pub enum FailureMode {
     #[default]
     Reset,
     /// They are dropped.
-    #[serde(rename = "silence")]
     Blackhole,
 }

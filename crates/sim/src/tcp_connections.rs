@@ -4,7 +4,7 @@ use crate::datagram::PathDirection;
 use crate::outcome::PepOutcome;
 use crate::spec::{Direction, Failure, FailureMode, PepSpec, TcpStack};
 use bentpipe_link::Ecn;
-use bentpipe_quic::congestion::{FastStart, Probe, Recipe, StartName};
+use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
 use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub struct TcpConnection {
     /// Proxies from the client's side on; empty once they have failed.
     relays: Vec<Relay>,
     /// Records the data's sender: with proxies, the one that sends across the proxies' hop.
-    probe: Probe,
+    metrics: SenderMetrics,
 }
 
 impl TcpConnection {
@@ -105,7 +105,7 @@ impl TcpConnections {
 
     /// Opens a connection; `make` creates the controllers of client and server.
     pub fn open(&mut self, now: Time, make: [MakeController; 2], direction: Direction, trace: bool) {
-        let probe = Probe::new(trace);
+        let metrics = SenderMetrics::new(trace);
         let [client, server] = make;
         let toward = PathDirection::of(direction);
         // For downloads, the data's sender across the hop is at its server's side.
@@ -115,7 +115,7 @@ impl TcpConnections {
                 PathDirection::ToClient => end == middle + 1,
                 PathDirection::ToServer => end == middle,
             };
-            is.then(|| probe.clone())
+            is.then(|| metrics.clone())
         };
         let relays = match &self.pep {
             Some(pep) => (1..segments).map(|end| pep.relay(now, end, toward, watched(end))).collect(),
@@ -126,7 +126,7 @@ impl TcpConnections {
             server: Endpoint::listen(now, self.settings.clone(), server, watched(segments)),
             opened: [false; 2],
             relays,
-            probe,
+            metrics,
         });
     }
 
@@ -141,12 +141,12 @@ impl TcpConnections {
     }
 
     /// Combined records of the data's senders, in the first one's probe.
-    pub fn record(&self) -> Probe {
-        let Some((first, others)) = self.tcp_connections.split_first() else { return Probe::new(false) };
+    pub fn record(&self) -> SenderMetrics {
+        let Some((first, others)) = self.tcp_connections.split_first() else { return SenderMetrics::new(false) };
         for other in others {
-            first.probe.record().absorb(&other.probe.record());
+            first.metrics.stats().absorb(&other.metrics.stats());
         }
-        first.probe.clone()
+        first.metrics.clone()
     }
 
     /// Counters of the proxies.
@@ -161,7 +161,7 @@ impl TcpConnections {
 
     /// Bytes that the data's sender has sent on a connection, for time series.
     pub fn position(&self, connection: u16) -> f64 {
-        self.tcp_connections.get(usize::from(connection)).map_or(0.0, |line| line.probe.record().bytes_sent as f64)
+        self.tcp_connections.get(usize::from(connection)).map_or(0.0, |line| line.metrics.stats().bytes_sent as f64)
     }
 
     /// Index of `node` among the nodes where connections end.
@@ -362,12 +362,12 @@ impl Pep {
         let middle = usize::from(spec.terminal);
         ends.extend(spec.terminal.then_some(near));
         ends.extend(spec.gateway.then_some(near + 1));
-        let make = |recipe: &Recipe| -> Result<MakeController, String> {
-            let prepared = recipe.prepare().map_err(|error| error.to_string())?;
-            Ok(Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None)))
+        let make = |congestion: &CongestionConfig| -> Result<MakeController, String> {
+            let factory = congestion.factory().map_err(|error| error.to_string())?;
+            Ok(Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None)))
         };
         let middle_make = [make(&spec.to_client)?, make(&spec.to_server)?];
-        let make = make(&Recipe { start: StartName::STANDARD, ..Recipe::default() })?;
+        let make = make(&CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() })?;
         let others = Settings { segment: stack.tcp.segment, ack: spec.ack, ecn: stack.tcp.ecn, ..Settings::default() };
         let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others].map(Arc::new);
         Ok(Self {
@@ -386,7 +386,7 @@ impl Pep {
     }
 
     /// The proxy number `end`; `probe` records its sender in direction `toward`.
-    fn relay(&self, now: Time, end: usize, toward: PathDirection, probe: Option<Probe>) -> Relay {
+    fn relay(&self, now: Time, end: usize, toward: PathDirection, metrics: Option<SenderMetrics>) -> Relay {
         // Its client side is on connection `end` - 1, its server side on connection `end`.
         let in_middle = [end - 1, end].map(|segment| segment == self.middle);
         let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());
@@ -395,8 +395,8 @@ impl Pep {
             *make = self.make.clone();
         }
         let probes = match toward {
-            PathDirection::ToClient => [probe, None],
-            PathDirection::ToServer => [None, probe],
+            PathDirection::ToClient => [metrics, None],
+            PathDirection::ToServer => [None, metrics],
         };
         Relay::new(now, settings, make, probes, self.buffer)
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{AckRule, Handshake, Settings, StockController};
 use bentpipe_sim::{Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -24,7 +24,7 @@ fn download(rule: &str, forward: &str, (kbps, reverse): (u64, &str), change: imp
     let window = Bytes::from_mb(16);
     let ack: AckRule = rule.parse().unwrap();
     let mut settings = Settings {
-        congestion: Recipe::default(),
+        congestion: CongestionConfig::default(),
         ack,
         ack_by: ack.by(),
         stream_window: window,

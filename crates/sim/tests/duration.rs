@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
@@ -87,7 +87,7 @@ fn quic(http: Http) -> Stack {
 fn tcp(version: Version) -> Stack {
     Stack::Tcp(Box::new(TcpStack {
         tcp: Default::default(),
-        congestion: Recipe::default(),
+        congestion: CongestionConfig::default(),
         http: bentpipe_tcp::http::Settings {
             version,
             connections: 1,

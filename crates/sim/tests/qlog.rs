@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, QlogFile, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -53,7 +53,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
             start: Span::ZERO,
             stack: Stack::quic(Settings {
                 // Plain slow start has answers that arithmetic gives.
-                congestion: Recipe { start: "standard".parse().unwrap(), ..Recipe::default() },
+                congestion: CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
-use bentpipe_quic::congestion::{Recipe, ResumeName};
+use bentpipe_quic::congestion::{CongestionConfig, ResumeName};
 use bentpipe_quic::{Handshake, Http, ResumeVia, Settings};
 use bentpipe_sim::{Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -48,7 +48,7 @@ fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
             server: "server".into(),
             start: Span::ZERO,
             stack: Stack::quic(Settings {
-                congestion: Recipe { resume, ..Recipe::default() },
+                congestion: CongestionConfig { resume, ..CongestionConfig::default() },
                 resume_via: via,
                 http,
                 stream_window: window,
@@ -103,9 +103,9 @@ fn a_token_saves_the_round_trips_of_slow_start() {
     let visits = |handshake| vec![visit(22_500_000, Handshake::OneRtt), visit(10_000_000, handshake)];
     let mut spec = geo(ResumeVia::Token, Http::H3, visits(Handshake::OneRtt));
     // The default start finds most of a path by itself.
-    let standard = Recipe { start: "standard".parse().unwrap(), ..Recipe::default() };
+    let standard = CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() };
     let settings = spec.flows[0].stack.quic_mut().unwrap();
-    settings.congestion = Recipe { resume: settings.congestion.resume, ..standard.clone() };
+    settings.congestion = CongestionConfig { resume: settings.congestion.resume, ..standard.clone() };
     let resumed = seconds(&run(&spec)[1]);
     spec.flows[0].stack.quic_mut().unwrap().congestion = standard;
     let fresh = seconds(&run(&spec)[1]);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -52,7 +52,7 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
             start: Span::ZERO,
             stack: Stack::quic(Settings {
                 // Plain slow start has answers that arithmetic gives.
-                congestion: Recipe { start: "standard".parse().unwrap(), ..Recipe::default() },
+                congestion: CongestionConfig { slow_start: "standard".parse().unwrap(), ..CongestionConfig::default() },
                 stream_window: window,
                 connection_window: window,
                 send_window: window,
@@ -72,7 +72,7 @@ fn tcp(split: bool) -> Stack {
     let window = Bytes::from_mb(16);
     Stack::Tcp(Box::new(TcpStack {
         tcp: Default::default(),
-        congestion: Recipe::default(),
+        congestion: CongestionConfig::default(),
         http: bentpipe_tcp::http::Settings {
             version: Default::default(),
             connections: 1,
@@ -83,8 +83,8 @@ fn tcp(split: bool) -> Stack {
             hop: 1,
             terminal: true,
             gateway: true,
-            to_client: Recipe::default(),
-            to_server: Recipe::default(),
+            to_client: CongestionConfig::default(),
+            to_server: CongestionConfig::default(),
             initial_window: 10,
             ack: Default::default(),
             buffer: Bytes::from_mb(2),

@@ -4,7 +4,7 @@
 //! `cargo build --release -p bentpipe-tcp --example endpoints && time
 //! target/release/examples/endpoints [SEGMENTS] [ONE IN SO MANY LOST]`
 
-use bentpipe_congestion::{Controller, FastStart, Recipe, Setup};
+use bentpipe_congestion::{CongestionConfig, Controller, ControllerConfig, FastStart};
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{Endpoint, MakeController, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
@@ -25,9 +25,10 @@ fn main() {
     let lost = arguments.next().unwrap_or(0);
     let buffer = Bytes::new(16 << 20);
     let settings = Arc::new(Settings { receive_buffer: buffer, send_buffer: buffer, ..Settings::default() });
-    let Ok(recipe) = Recipe::default().prepare() else { return };
-    let make: MakeController =
-        Arc::new(move |setup: &Setup| -> Box<dyn Controller> { recipe.make(setup, FastStart::Refused, None) });
+    let Ok(congestion) = CongestionConfig::default().factory() else { return };
+    let make: MakeController = Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
+        congestion.make(setup, FastStart::Refused, None)
+    });
     let mut ends = [
         Endpoint::connect(Time::ZERO, Arc::clone(&settings), Arc::clone(&make), None),
         Endpoint::listen(Time::ZERO, settings, make, None),

@@ -4,7 +4,7 @@ use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
 use crate::settings::{MakeController, Settings};
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ struct Syn {
 pub struct Endpoint {
     settings: Arc<Settings>,
     make: MakeController,
-    probe: Option<Probe>,
+    metrics: Option<SenderMetrics>,
     state: State,
     syn: Syn,
     sender: Option<Box<Sender>>,
@@ -117,21 +117,21 @@ impl std::fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// The active opener; its SYN is sent at the first poll. `probe` records the sender's state.
-    pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
-        let mut endpoint = Self::listen(now, settings, make, probe);
+    pub fn connect(now: Time, settings: Arc<Settings>, make: MakeController, metrics: Option<SenderMetrics>) -> Self {
+        let mut endpoint = Self::listen(now, settings, make, metrics);
         endpoint.state = State::SynSent;
         endpoint.syn.wanted = true;
         endpoint
     }
 
     /// The passive opener, which answers the first SYN it receives.
-    pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, probe: Option<Probe>) -> Self {
+    pub fn listen(now: Time, settings: Arc<Settings>, make: MakeController, metrics: Option<SenderMetrics>) -> Self {
         let receiver = Receiver::new(&settings);
         let ecn = settings.ecn;
         Self {
             settings,
             make,
-            probe,
+            metrics,
             state: State::Listen,
             syn: Syn::default(),
             sender: None,
@@ -373,7 +373,7 @@ impl Endpoint {
             (self.syn.sent == 1).then(|| now.since(self.syn.sent_at))
         };
         let opening = Opening { rtt, window: segment.window, seq: segment.seq, ecn: self.ecn };
-        self.sender = Some(Box::new(Sender::new(now, &self.settings, &self.make, self.probe.take(), &opening)));
+        self.sender = Some(Box::new(Sender::new(now, &self.settings, &self.make, self.metrics.take(), &opening)));
         self.receiver.open(now);
         if let Some(rtt) = rtt {
             self.receiver.on_rtt(rtt);

@@ -5,7 +5,7 @@ use crate::endpoint::{CloseReason, Endpoint, Transmit};
 use crate::receiver::Receiver;
 use crate::segment::Segment;
 use crate::settings::{MakeController, Settings};
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Bytes, Time};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct Relay {
 struct Outward {
     settings: Arc<Settings>,
     make: MakeController,
-    probe: Option<Probe>,
+    metrics: Option<SenderMetrics>,
 }
 
 impl std::fmt::Debug for Outward {
@@ -66,16 +66,16 @@ impl Relay {
         now: Time,
         settings: [Arc<Settings>; 2],
         make: [MakeController; 2],
-        probe: [Option<Probe>; 2],
+        metrics: [Option<SenderMetrics>; 2],
         buffer: Bytes,
     ) -> Self {
         let [inward, outward] = settings.map(|settings| Arc::new(buffered(&settings, buffer)));
         let [make_inward, make_outward] = make;
-        let [probe_inward, probe_outward] = probe;
+        let [probe_inward, probe_outward] = metrics;
         Self {
             client: Endpoint::listen(now, inward, make_inward, probe_inward),
             server: None,
-            outward: Some(Outward { settings: outward, make: make_outward, probe: probe_outward }),
+            outward: Some(Outward { settings: outward, make: make_outward, metrics: probe_outward }),
             finished: [false; 2],
             most: [0; 2],
         }
@@ -89,9 +89,9 @@ impl Relay {
                 let opens = segment.flags.syn && !segment.flags.ack && !segment.flags.rst;
                 if opens
                     && self.client.end().is_none()
-                    && let Some(Outward { settings, make, probe }) = self.outward.take()
+                    && let Some(Outward { settings, make, metrics }) = self.outward.take()
                 {
-                    self.server = Some(Endpoint::connect(now, settings, make, probe));
+                    self.server = Some(Endpoint::connect(now, settings, make, metrics));
                 }
             }
             // Before the client's SYN nobody can answer what has not been asked.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Span, Time};
@@ -21,10 +21,10 @@ fn fixed(buffer: u64) -> Settings {
 
 #[test]
 fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congestion_window() {
-    let probe = Probe::new(true);
+    let metrics = SenderMetrics::new(true);
     let window = 40 * 1448;
     let directions = Pair::path(1000, ONE_WAY);
-    let mut pair = Pair::probed([fixed(window), settings()], "newreno", &directions, 1, Some(probe.clone()));
+    let mut pair = Pair::probed([fixed(window), settings()], "newreno", &directions, 1, Some(metrics.clone()));
     pair.applications[SERVER].to_write = 1448 * 10_000;
     pair.run(Time::from_secs(2));
     let before = pair.ends[CLIENT].received();
@@ -33,7 +33,7 @@ fn a_small_receive_window_makes_a_flow_of_window_over_round_trip_and_no_congesti
     // A segment and an acknowledgement take 12.4 us to send.
     let expected = window as f64 / 0.100_012;
     assert!((rate / expected - 1.0).abs() < 0.01, "{rate} {expected}");
-    let record = probe.record();
+    let record = metrics.stats();
     // It grew while it was the limit, and no longer.
     let last = record.series.as_ref().unwrap().cwnd.last().unwrap().1;
     assert!(last < 2.1 * window as f64, "{last}");
@@ -81,33 +81,33 @@ fn a_closed_window_is_borne_for_as_long_as_the_peer_answers() {
 #[test]
 fn idleness_halves_the_window_each_timeout_down_to_the_initial_one() {
     for (idle_restart, kept) in [(true, 0.25), (false, 1.0)] {
-        let probe = Probe::new(true);
+        let metrics = SenderMetrics::new(true);
         let server = Settings { idle_restart, ..settings() };
         let mut pair =
-            Pair::probed([settings(), server], "newreno", &Pair::path(1000, ONE_WAY), 1, Some(probe.clone()));
+            Pair::probed([settings(), server], "newreno", &Pair::path(1000, ONE_WAY), 1, Some(metrics.clone()));
         pair.applications[SERVER].to_write = 1448 * 640;
         pair.run(Time::from_secs(1));
         let last = pair.data().last().unwrap().at;
-        let window = |probe: &Probe| probe.record().series.as_ref().unwrap().cwnd.last().unwrap().1;
-        let before = window(&probe);
+        let window = |metrics: &SenderMetrics| metrics.stats().series.as_ref().unwrap().cwnd.last().unwrap().1;
+        let before = window(&metrics);
         // The timeout is a little above 300 ms: 750 ms are two and a half of it.
         pair.run(last + Span::from_millis(750));
         pair.applications[SERVER].to_write = 1448;
         pair.run(last + Span::from_millis(760));
-        let after = window(&probe);
+        let after = window(&metrics);
         assert!((after / before - kept).abs() < 0.01, "{before} {after}");
         pair.run(last + Span::from_secs(100));
         pair.applications[SERVER].to_write = 1448;
         pair.run(last + Span::from_secs(101));
-        assert!(!idle_restart || window(&probe) < 11.5 * 1448.0, "{}", window(&probe));
+        assert!(!idle_restart || window(&metrics) < 11.5 * 1448.0, "{}", window(&metrics));
     }
 }
 
 #[test]
 fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
     let ecn = Settings { ecn: true, ..settings() };
-    let probe = Probe::new(true);
-    let mut pair = Pair::probed([ecn.clone(), ecn], "newreno", &Pair::path(100, ONE_WAY), 1, Some(probe.clone()));
+    let metrics = SenderMetrics::new(true);
+    let mut pair = Pair::probed([ecn.clone(), ecn], "newreno", &Pair::path(100, ONE_WAY), 1, Some(metrics.clone()));
     let mut seen = 0;
     pair.fates(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
@@ -117,7 +117,7 @@ fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
     });
     pair.download(1448 * 2000);
     assert!(pair.finish(Time::from_secs(20)));
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!((record.congestion_events, record.packets_declared_lost), (1, 0));
     let cwnd = &record.series.as_ref().unwrap().cwnd;
     let drops: Vec<f64> =

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_congestion::{FastStart, Recipe};
+use bentpipe_congestion::{CongestionConfig, FastStart};
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, Settings};
 use bentpipe_units::{Bytes, Span, Time};
@@ -81,8 +81,8 @@ fn settings() -> Arc<Settings> {
 }
 
 fn controller() -> MakeController {
-    let prepared = Recipe::default().prepare().unwrap();
-    Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None))
+    let factory = CongestionConfig::default().factory().unwrap();
+    Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None))
 }
 
 /// Opens the handshake of a peer that then sends what it likes.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use bentpipe_congestion::Probe;
+use bentpipe_congestion::SenderMetrics;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ fn settings() -> Settings {
     Settings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..Settings::default() }
 }
 
-fn pair(probe: Option<Probe>) -> Pair {
-    Pair::probed([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1, probe)
+fn pair(metrics: Option<SenderMetrics>) -> Pair {
+    Pair::probed([settings(), settings()], "newreno", &Pair::path(100, ONE_WAY), 1, metrics)
 }
 
 /// Lets the server's data segments with these places in the order of their first sending have that
@@ -40,8 +40,8 @@ fn between(earlier: Time, later: Time, from_ms: u64, to_ms: u64) -> bool {
 
 #[test]
 fn a_lost_segment_is_sent_again_a_round_trip_later_and_once() {
-    let probe = Probe::new(false);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(false);
+    let mut pair = pair(Some(metrics.clone()));
     pair.fates(once([40], Fate::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
@@ -49,14 +49,14 @@ fn a_lost_segment_is_sent_again_a_round_trip_later_and_once() {
     assert_eq!((times.len(), pair.ends[SERVER].record().timeouts), (2, 0));
     assert!(between(times[0], times[1], 100, 105), "{times:?}");
     assert_eq!(pair.ends[SERVER].record().retransmitted, 1);
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!((record.congestion_events, record.spurious_events, record.packets_declared_lost), (1, 0, 1));
 }
 
 #[test]
 fn many_losses_of_a_window_are_repaired_in_one_recovery() {
-    let probe = Probe::new(false);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(false);
+    let mut pair = pair(Some(metrics.clone()));
     let lost: Vec<u64> = (70..140).step_by(3).collect();
     pair.fates(once(lost.clone(), Fate::Drop));
     pair.download(1448 * 400);
@@ -83,8 +83,8 @@ fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
 
 #[test]
 fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
-    let probe = Probe::new(false);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(false);
+    let mut pair = pair(Some(metrics.clone()));
     pair.fates(once(195..200, Fate::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
@@ -92,17 +92,17 @@ fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
     assert_eq!((record.retransmitted, record.timeouts), (5, 0));
     // The probe, and a round trip later the other four.
     assert!(between(times(&pair, 195)[0], times(&pair, 195)[1], 390, 420), "{:?}", times(&pair, 195));
-    assert!(probe.record().congestion_events >= 1);
+    assert!(metrics.stats().congestion_events >= 1);
 }
 
 #[test]
 fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
-    let probe = Probe::new(true);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(true);
+    let mut pair = pair(Some(metrics.clone()));
     pair.fates(once([99], Fate::Drop));
     pair.applications[SERVER].to_write = 1448 * 100;
     pair.run(Time::from_secs(3));
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!((record.congestion_events, record.packets_declared_lost, record.spurious_events), (1, 1, 0));
     // 100 segments acknowledged double a window of 10 as far as it was in use; half of that is
     // left.
@@ -113,8 +113,8 @@ fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
 
 #[test]
 fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
-    let probe = Probe::new(false);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(false);
+    let mut pair = pair(Some(metrics.clone()));
     let end = 1 + 1448 * 100;
     let mut lost = false;
     pair.fates(move |sent| {
@@ -125,7 +125,7 @@ fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
     pair.run(Time::from_secs(3));
     assert_eq!(pair.ends[SERVER].acknowledged(), 1448 * 100);
     assert_eq!(pair.ends[SERVER].record().retransmitted, 1);
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!((record.congestion_events, record.packets_declared_lost), (0, 0));
 }
 
@@ -170,14 +170,14 @@ fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
 
 #[test]
 fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
-    let probe = Probe::new(true);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(true);
+    let mut pair = pair(Some(metrics.clone()));
     pair.applications[SERVER].to_write = 1448 * 20_000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
     pair.fates(move |sent| if sent.at < away + Span::from_secs(10) { Fate::Drop } else { Fate::Pass });
     pair.run(Time::from_millis(11_000));
-    let record = probe.record();
+    let record = metrics.stats();
     let series = record.series.as_ref().unwrap();
     let before = series.cwnd.iter().rev().find(|(at, _)| *at < away).unwrap().1;
     assert_eq!(series.ssthresh.len(), 1, "{:?}", series.ssthresh);
@@ -187,8 +187,8 @@ fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
 
 #[test]
 fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
-    let probe = Probe::new(false);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(false);
+    let mut pair = pair(Some(metrics.clone()));
     // The first is not yet known for reordering, so that it may not lie three segments back; later
     // ones may.
     let mut seen = 0;
@@ -205,13 +205,13 @@ fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
     assert!(pair.finish(Time::from_secs(20)));
     let record = pair.ends[SERVER].record();
     assert_eq!((record.retransmitted, record.timeouts), (0, 0));
-    assert_eq!(probe.record().congestion_events, 0);
+    assert_eq!(metrics.stats().congestion_events, 0);
 }
 
 #[test]
 fn reordering_by_half_a_round_trip_is_learnt() {
-    let probe = Probe::new(false);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(false);
+    let mut pair = pair(Some(metrics.clone()));
     let mut seen = 0;
     pair.fates(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
@@ -226,18 +226,18 @@ fn reordering_by_half_a_round_trip_is_learnt() {
     assert!(early.retransmitted > 0, "the first ones are not to be told from losses");
     assert!(late.data_segments > early.data_segments + 10_000, "{late:?}");
     assert_eq!((late.retransmitted, late.timeouts), (early.retransmitted, 0));
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!(record.spurious_events, record.congestion_events);
 }
 
 #[test]
 fn a_recovery_for_a_late_segment_is_taken_back() {
-    let probe = Probe::new(true);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(true);
+    let mut pair = pair(Some(metrics.clone()));
     pair.fates(once([60], Fate::Late(Span::from_millis(20))));
     pair.download(1448 * 1000);
     assert!(pair.finish(Time::from_secs(20)));
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!((record.congestion_events, record.spurious_events), (1, 1));
     let series = record.series.as_ref().unwrap();
     let reduced = series.cwnd.windows(2).position(|pair| pair[1].1 < pair[0].1).unwrap();
@@ -249,8 +249,8 @@ fn a_recovery_for_a_late_segment_is_taken_back() {
 
 #[test]
 fn a_timeout_for_a_path_that_paused_is_taken_back() {
-    let probe = Probe::new(true);
-    let mut pair = pair(Some(probe.clone()));
+    let metrics = SenderMetrics::new(true);
+    let mut pair = pair(Some(metrics.clone()));
     pair.applications[SERVER].to_write = 1448 * 10_000;
     pair.run(Time::from_millis(800));
     let paused = pair.now;
@@ -261,7 +261,7 @@ fn a_timeout_for_a_path_that_paused_is_taken_back() {
     pair.applications[CLIENT].finish = true;
     assert!(pair.finish(Time::from_secs(30)));
     assert_eq!(pair.ends[SERVER].record().timeouts, 1);
-    let record = probe.record();
+    let record = metrics.stats();
     assert_eq!(record.spurious_events, 1);
     let series = record.series.as_ref().unwrap();
     let before = series.cwnd.iter().rev().find(|(at, _)| *at <= paused).unwrap().1;
@@ -273,11 +273,11 @@ fn a_timeout_for_a_path_that_paused_is_taken_back() {
 
 #[test]
 fn while_the_window_is_halved_every_second_delivery_lets_a_segment_go() {
-    let probe = Probe::new(true);
+    let metrics = SenderMetrics::new(true);
     let mut directions = Pair::path(1000, ONE_WAY);
     // A bottleneck that spaces acknowledgements.
     directions[SERVER].rate = bentpipe_link::RateConfig::Constant(Rate::from_mbps(20));
-    let mut pair = Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(probe.clone()));
+    let mut pair = Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(metrics.clone()));
     pair.fates(once([400], Fate::Drop));
     pair.applications[SERVER].to_write = 1448 * 3000;
     pair.run(Time::from_secs(3));

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_congestion::{FastStart, Recipe, StartName};
+use bentpipe_congestion::{CongestionConfig, FastStart, SlowStartName};
 use bentpipe_link::Ecn;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_tcp::{CloseReason, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit};
@@ -51,8 +51,9 @@ struct World {
 }
 
 fn controller() -> MakeController {
-    let prepared = Recipe { start: StartName::STANDARD, ..Recipe::default() }.prepare().unwrap();
-    Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None))
+    let factory =
+        CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() }.factory().unwrap();
+    Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None))
 }
 
 impl World {

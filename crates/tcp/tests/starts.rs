@@ -2,8 +2,8 @@
 
 mod support;
 
-use bentpipe_congestion::catalogue::{CONTROLLERS, STARTS};
-use bentpipe_congestion::{Controller, FastStart, PathNotes, Recipe, Saved, Setup};
+use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS};
+use bentpipe_congestion::{CongestionConfig, Controller, ControllerConfig, FastStart, ResumeHandle, SavedParameters};
 use bentpipe_link::{LossConfig, QueueConfig, QueueLimit};
 use bentpipe_tcp::{MakeController, Settings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
@@ -24,26 +24,26 @@ fn settings() -> [Settings; 2] {
     [settings.clone(), settings]
 }
 
-fn make(recipe: Recipe, notes: Option<PathNotes>) -> MakeController {
-    let prepared = recipe.prepare().unwrap_or_else(|error| panic!("{error}"));
-    Arc::new(move |setup: &Setup| -> Box<dyn Controller> {
-        prepared.make(setup, FastStart::Allowed(None), notes.clone())
+fn make(congestion: CongestionConfig, notes: Option<ResumeHandle>) -> MakeController {
+    let factory = congestion.factory().unwrap_or_else(|error| panic!("{error}"));
+    Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
+        factory.make(setup, FastStart::Allowed(None), notes.clone())
     })
 }
 
 #[test]
 fn every_start_in_front_of_every_controller_completes_with_and_without_losses() {
-    for start in STARTS.iter().map(|part| part.name) {
+    for start in SLOW_STARTS.iter().map(|part| part.name) {
         for controller in CONTROLLERS.iter().map(|part| part.name) {
             for loss in [0.0, 0.005] {
-                let recipe = Recipe {
+                let congestion = CongestionConfig {
                     controller: controller.parse().unwrap(),
-                    start: start.parse().unwrap(),
-                    ..Recipe::default()
+                    slow_start: start.parse().unwrap(),
+                    ..CongestionConfig::default()
                 };
                 let mut path = geo();
                 path[SERVER].loss = LossConfig::bernoulli(Ratio::new(loss).unwrap());
-                let mut pair = Pair::made(settings(), make(recipe, None), &path, 1, None);
+                let mut pair = Pair::made(settings(), make(congestion, None), &path, 1, None);
                 pair.logs = false;
                 pair.download(10_000_000);
                 assert!(pair.finish(Time::from_secs(300)), "{start} {controller} {loss}: {:?}", pair.ends[SERVER]);
@@ -54,24 +54,24 @@ fn every_start_in_front_of_every_controller_completes_with_and_without_losses() 
 
 #[test]
 fn a_path_that_is_remembered_is_resumed_and_validated() {
-    let run = |resume: &str, saved: Option<Saved>| {
-        let notes = PathNotes::new();
+    let run = |resume: &str, saved: Option<SavedParameters>| {
+        let notes = ResumeHandle::new();
         if let Some(saved) = saved {
             assert!(notes.offer(saved));
         }
-        let recipe = Recipe {
+        let congestion = CongestionConfig {
             controller: "cubic".parse().unwrap(),
-            start: "standard".parse().unwrap(),
+            slow_start: "standard".parse().unwrap(),
             resume: resume.parse().unwrap(),
-            ..Recipe::default()
+            ..CongestionConfig::default()
         };
-        let mut pair = Pair::made(settings(), make(recipe, Some(notes.clone())), &geo(), 1, None);
+        let mut pair = Pair::made(settings(), make(congestion, Some(notes.clone())), &geo(), 1, None);
         pair.download(5_000_000);
         assert!(pair.finish(Time::from_secs(300)));
         let phases: Vec<&str> = notes.take_transitions().iter().map(|step| step.new.name()).collect();
         (pair.now, phases, pair.ends[SERVER].record())
     };
-    let saved = Saved { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), valid_until: None };
+    let saved = SavedParameters { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), valid_until: None };
     let (plain, _, _) = run("none", None);
     let (resumed, phases, record) = run("careful", Some(saved));
     assert_eq!(phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
@@ -82,18 +82,22 @@ fn a_path_that_is_remembered_is_resumed_and_validated() {
 
 #[test]
 fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
-    let notes = PathNotes::new();
+    let notes = ResumeHandle::new();
     // The path carries a fifth of what it did.
-    assert!(notes.offer(Saved { window: Bytes::new(3_750_000), rtt: Span::from_millis(600), valid_until: None }));
-    let recipe = Recipe {
+    assert!(notes.offer(SavedParameters {
+        window: Bytes::new(3_750_000),
+        rtt: Span::from_millis(600),
+        valid_until: None
+    }));
+    let congestion = CongestionConfig {
         controller: "cubic".parse().unwrap(),
-        start: "standard".parse().unwrap(),
+        slow_start: "standard".parse().unwrap(),
         resume: "careful".parse().unwrap(),
-        ..Recipe::default()
+        ..CongestionConfig::default()
     };
     let mut path = Pair::path(10, Span::from_millis(300));
     path[SERVER].queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::new(100_000)), codel: None };
-    let mut pair = Pair::made(settings(), make(recipe, Some(notes.clone())), &path, 1, None);
+    let mut pair = Pair::made(settings(), make(congestion, Some(notes.clone())), &path, 1, None);
     pair.download(5_000_000);
     assert!(pair.finish(Time::from_secs(300)));
     assert!(notes.retreated());

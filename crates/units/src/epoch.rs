@@ -2,7 +2,7 @@
 
 use crate::time::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::ops::Add;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -94,6 +94,8 @@ pub struct EpochError {
     text: String,
 }
 
+/// How the `toml` crate marks its native date-times.
+const TOML_DATETIME: &str = "$__toml_private_datetime";
 const EXAMPLE: &str = "2000-01-01T00:00:00Z";
 
 /// Days from the beginning of 1970 to the first of that month; the inverse of [`date`].
@@ -141,16 +143,23 @@ fn parse(text: &str) -> Option<Epoch> {
 impl<'de> Deserialize<'de> for Epoch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct V;
-        impl Visitor<'_> for V {
+        impl<'de> Visitor<'de> for V {
             type Value = Epoch;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "a time in quotes such as \"{EXAMPLE}\"")
+                write!(f, "a time such as {EXAMPLE}, with or without quotes")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Epoch, E> {
                 text.parse().map_err(E::custom)
             }
+            /// A native date-time of TOML: serde sees a map of one entry, under a private key.
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Epoch, A::Error> {
+                match map.next_entry::<String, String>()? {
+                    Some((key, text)) if key == TOML_DATETIME => text.parse().map_err(A::Error::custom),
+                    _ => Err(A::Error::invalid_type(de::Unexpected::Map, &self)),
+                }
+            }
         }
-        deserializer.deserialize_str(V)
+        deserializer.deserialize_any(V)
     }
 }
 

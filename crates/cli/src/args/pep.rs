@@ -86,9 +86,9 @@ pub struct Pep {
     /// A line for each connection on standard output
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]
     pub log: LogStyle,
-    /// Connections at a time; more are refused
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one)]
-    pub max_connections: usize,
+    /// Connections at a time; more are refused [default: 1024, or as many as the limit on open files has room for]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_connections: Option<usize>,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,

@@ -2,7 +2,7 @@
 
 use super::values::{at_least_one, some_time};
 use bentpipe_net::{LogFormat, Qlog};
-use bentpipe_quic::congestion::{ControllerName, ResumeName, StartName};
+use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
@@ -33,11 +33,12 @@ Examples:
   bentpipe get https://example.org/file.iso
   bentpipe get https://localhost:4433/file.bin --insecure --output copy.bin
   bentpipe get https://localhost:4433/a https://localhost:4433/b --insecure --json | jq '.downloads[].completion_s'
-  bentpipe get https://server.test:4433/a https://server.test:4433/a --addresses server.test=192.0.2.1 --ca server.pem \
-    --fresh --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
+  bentpipe get https://server.test:4433/a https://server.test:4433/a --resolve server.test=192.0.2.1 --ca server.pem \
+    --no-reuse --pause '2 s' --discard --json    # the second visit: 0-RTT, and what is remembered of the path
 
 Exit status: 0 all is there; 1 the server answered with something else; 2 the command line is wrong; 3 the download failed or was
-interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there.";
+interrupted. What has arrived is kept beside the file (.part), and the same command goes on from there. Devices, FIFOs and the
+standard output get the content as it arrives.";
 
 /// What to serve, and how.
 #[derive(Debug, Args)]
@@ -106,7 +107,7 @@ pub struct Front {
     pub congestion: ControllerName,
     /// How connections over QUIC start
     #[arg(long, value_name = "NAME", default_value_t)]
-    pub start: StartName,
+    pub start: SlowStartName,
     /// What is done with a remembered path
     #[arg(long, value_name = "none|careful|jump", default_value = "careful")]
     pub resume: ResumeName,
@@ -125,9 +126,9 @@ pub struct Front {
     /// Remember no paths at all: those clients that keep tokens do
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
-    /// Connections at a time; more are refused
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one)]
-    pub max_connections: usize,
+    /// Connections at a time; more are refused [default: 4096, or as many as the limit on open files has room for]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_connections: Option<usize>,
     /// Connections at a time of one client (an IPv4 address or an IPv6 /56)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     pub max_per_client: usize,
@@ -191,21 +192,21 @@ pub struct Get {
     /// What to ask for: `https://HOST[:PORT]/PATH`
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// File to write, of a single URL [default: the last part of the URL's path]
+    /// File to write, of a single URL; - is the standard output [default: the last part of the URL's path]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write no file: to measure
     #[arg(long, conflicts_with = "output")]
     pub discard: bool,
-    /// Close the connection after each download, so that the next begins one of its own
+    /// Use a new connection for every download
     #[arg(long)]
-    pub fresh: bool,
+    pub no_reuse: bool,
     /// Wait so long between downloads
     #[arg(long, value_name = "TIME", default_value = "0 s")]
     pub pause: Span,
-    /// Find this host at this address, whatever the system says
+    /// Connect to this address for this host, instead of asking the resolver
     #[arg(long, value_name = "HOST=ADDRESS", value_parser = host_address)]
-    pub addresses: Vec<(String, IpAddr)>,
+    pub resolve: Vec<(String, IpAddr)>,
     /// Do not look at the server's certificate: for tests
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,

@@ -1,5 +1,7 @@
 //! Commands that go on until they are told to stop, and others beside them.
 
+#![allow(dead_code, reason = "each program of tests uses its part")]
+
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -19,9 +21,14 @@ pub struct Running {
 impl Running {
     /// Begins `bentpipe OPTIONS` in `place` and waits until it listens.
     pub fn begin(place: &Path, options: &[&str]) -> Self {
+        Self::begin_as(bentpipe(place), place, options)
+    }
+
+    /// The same with a `command` that runs it in its own way.
+    pub fn begin_as(mut command: Command, place: &Path, options: &[&str]) -> Self {
         // Several may run in one place.
         let errors = place.join(format!("{}-{}.errors", options[0], std::fs::read_dir(place).unwrap().count()));
-        let mut child = bentpipe(place)
+        let mut child = command
             .args(options)
             .args(["--log", "json"])
             .stdout(Stdio::piped())
@@ -41,6 +48,11 @@ impl Running {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in `{text}`: {}", self.errors()))
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has said on standard error.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
@@ -48,7 +60,7 @@ impl Running {
 
     /// Sends SIGTERM.
     pub fn tell(&self) {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        let told = Command::new("kill").arg(self.id().to_string()).status().unwrap();
         assert!(told.success());
     }
 

@@ -1,82 +1,153 @@
-//! The jump of a controller with a window, and what becomes of it (RFC 9959 §3.3 and §3.4).
+//! The unsafe alternative to Careful Resume: the whole saved window from the first flight on.
 
-use super::layer::Resume;
-use super::{Phase, Trigger};
-use crate::controller::{Ack, Adjust, Packet};
+use super::handle::ResumeHandle;
+use crate::controller::{
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket, forward_to,
+};
 use bentpipe_units::{Bytes, Rate, Time};
 
-impl Resume {
-    /// Exactly one jump's window each current round trip (§4.3.2).
-    pub(super) fn jump_pace(&self) -> Rate {
-        Rate::over(self.jump, self.rtt).max(Rate::from_bps(1))
+/// A jump whose first flight has not been acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct OpenJump {
+    /// Number of the first packet sent after it.
+    first: u64,
+    window: Bytes,
+    /// Pacing rate: the saved window per saved RTT.
+    rate: Rate,
+    /// Rounds until a rate-based controller is on its own.
+    rounds: u32,
+}
+
+/// A controller that jumps to the saved window without any check. For comparison only.
+#[derive(Debug)]
+pub struct UnsafeJump {
+    controller: Box<dyn Controller>,
+    handle: ResumeHandle,
+    jump: Option<OpenJump>,
+    /// The jump was made, or will not be.
+    done: bool,
+    next_number: u64,
+}
+
+impl UnsafeJump {
+    /// Puts the layer around `controller`. It jumps when saved parameters are offered to `handle`.
+    pub fn new(controller: Box<dyn Controller>, config: &ControllerConfig, handle: ResumeHandle) -> Self {
+        let mut layer = Self { controller, handle, jump: None, done: false, next_number: 0 };
+        layer.jump_if_offered(config.now);
+        layer
     }
 
-    /// A packet was sent in the Unvalidated Phase.
-    pub(super) fn jump_sent(&mut self, packet: &Packet) {
-        self.flight.sent(packet.number);
-        self.entered.get_or_insert(packet.sent_at);
-        if self.jump.saturating_sub(packet.in_flight) < self.mtu {
-            self.evaluate(packet.sent_at, Trigger::LastUnvalidatedPacketSent);
-        } else if self.is_overdue(packet.sent_at) {
-            self.evaluate(packet.sent_at, Trigger::RttExceeded);
+    fn jump_if_offered(&mut self, now: Time) {
+        if self.done {
+            return;
+        }
+        let (Some(saved), refusal) = self.handle.offered() else { return };
+        self.done = true;
+        self.handle.close();
+        let current = self.controller.send_control().cwnd;
+        if refusal.is_some() || saved.is_expired(now) || saved.window <= current {
+            return;
+        }
+        self.handle.set_jumped();
+        let rate = saved.rate().max(Rate::from_bps(1));
+        self.jump = Some(OpenJump { first: self.next_number, window: saved.window, rate, rounds: 2 });
+        let by_rate = self.controller.rate_based().is_some();
+        self.controller.restart(&Restart {
+            now,
+            window: saved.window,
+            // The path carried the saved window: nothing beyond it is searched for by doubling. A
+            // rate-based controller stays in Startup, where it takes a probing rate.
+            ssthresh: (!by_rate).then_some(saved.window),
+            rate: None,
+            min_rtt: None,
+            recovery_start: 0,
+        });
+        self.set_probing_rate(Some(rate));
+    }
+
+    /// Ends the jump when its first flight is acknowledged: with the first ACK of it, or two rounds
+    /// later for a rate-based controller.
+    fn end_if_acked(&mut self, ack: &Ack<'_>) {
+        let Some(jump) = &mut self.jump else { return };
+        if ack.newest().number < jump.first {
+            return;
+        }
+        if ack.round_start {
+            jump.rounds = jump.rounds.saturating_sub(1);
+        }
+        if jump.rounds == 0 || self.controller.rate_based().is_none() {
+            self.end();
         }
     }
 
-    /// An acknowledgement came in the Unvalidated Phase.
-    pub(super) fn jump_acked(&mut self, ack: &Ack<'_>) {
-        self.count(ack);
-        self.rtt = ack.rtt;
-        // The window is the jump's: the controller's own does not grow meanwhile.
-        self.controller.on_ack(&Ack { app_limited: true, ..*ack });
-        if self.saved.is_some_and(|saved| self.limits.is_too_short(ack.rtt, &saved)) {
-            self.retreat(ack.now, Trigger::PathChanged);
-        } else if self.flight.first().is_some_and(|first| ack.newest().number >= first) {
-            self.evaluate(ack.now, Trigger::FirstUnvalidatedPacketAcknowledged);
-        } else if self.is_overdue(ack.now) {
-            self.evaluate(ack.now, Trigger::RttExceeded);
+    fn end(&mut self) {
+        if self.jump.take().is_some() {
+            self.set_probing_rate(None);
+        }
+        if !self.done {
+            // Congestion before any offer: the controller's current window is a measured one.
+            self.done = true;
+            self.handle.close();
         }
     }
 
-    /// More than a round trip has passed since the first unvalidated packet was sent. From the jump to that packet, the sender
-    /// may wait as it may in Reconnaissance.
-    fn is_overdue(&self, now: Time) -> bool {
-        self.entered.is_some_and(|entered| now.since(entered) > self.rtt)
-    }
-
-    /// "Check flight_size" (§3.3): the part of the jump that was not used is given back.
-    pub(super) fn evaluate(&mut self, now: Time, trigger: Trigger) {
-        self.flight.close(self.next_number);
-        if self.is_rate_limited() {
-            let window = self.pipesize.max(self.initial_window);
-            self.set_controller(now, window, None, 0);
-            self.go(now, Phase::Normal, Some(Trigger::RateLimited));
-        } else {
-            self.set_controller(now, self.flight_size, None, 0);
-            self.go(now, Phase::Validating, Some(trigger));
+    fn set_probing_rate(&mut self, rate: Option<Rate>) {
+        if let Some(model) = self.controller.rate_based() {
+            model.set_probing_rate(rate);
         }
     }
+}
 
-    /// The sender has put less in flight than the path was known to hold.
-    pub(super) fn is_rate_limited(&self) -> bool {
-        self.flight_size < self.initial_window || self.flight_size <= self.pipesize
+impl Controller for UnsafeJump {
+    forward_to!(controller: on_timeout, on_spurious_loss, on_mtu_update);
+
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.next_number = packet.number.saturating_add(1);
+        self.controller.on_packet_sent(packet);
+        self.jump_if_offered(packet.sent_at);
     }
 
-    /// An acknowledgement came in the Validating Phase.
-    pub(super) fn validating_acked(&mut self, ack: &Ack<'_>) {
-        self.count(ack);
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.next_number = ack.next_number;
+        self.jump_if_offered(ack.now);
         self.controller.on_ack(ack);
-        if self.flight.is_settled() {
-            self.go(ack.now, Phase::Normal, Some(Trigger::LastUnvalidatedPacketAcknowledged));
+        self.end_if_acked(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.next_number = loss.next_number;
+        self.controller.on_loss(loss);
+        self.end();
+    }
+
+    fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
+        self.next_number = ecn_ce.next_number;
+        self.controller.on_ecn_ce(ecn_ce);
+        self.end();
+    }
+
+    fn on_path_change(&mut self, change: &PathChange) {
+        self.end();
+        self.controller.on_path_change(change);
+    }
+
+    fn restart(&mut self, to: &Restart) {
+        self.end();
+        self.controller.restart(to);
+    }
+
+    fn send_control(&self) -> SendControl {
+        let inner = self.controller.send_control();
+        let Some(jump) = &self.jump else { return inner };
+        SendControl {
+            cwnd: inner.cwnd.max(jump.window),
+            pacing_rate: Some(inner.pacing_rate.map_or(jump.rate, |rate| rate.max(jump.rate))),
+            phase: "jump",
+            ..inner
         }
     }
 
-    /// Adds the unvalidated packets that `ack` covers to PipeSize.
-    pub(super) fn count(&mut self, ack: &Ack<'_>) {
-        self.pipesize += self.flight.acked(ack.packets, ack.next_number);
-    }
-
-    pub(super) fn set_controller(&mut self, now: Time, window: Bytes, ssthresh: Option<Bytes>, answered: u64) {
-        let window = window.max(self.minimum_window());
-        self.controller.adjust(&Adjust { now, window, ssthresh, rate: None, min_rtt: None, answered });
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self { controller: self.controller.clone_box(), handle: self.handle.clone(), ..*self })
     }
 }

@@ -1,82 +1,86 @@
-//! Careful Resume of a controller that models rate and round trip (RFC 9959 appendix C).
+//! Careful Resume of a rate-based controller (RFC 9959 appendix C).
 //!
-//! The controller keeps its window and its pace; it is told a rate to send at, for two of its rounds. The first is the
-//! Unvalidated Phase, the second the Validating Phase, and the controller's Drain is the Safe Retreat.
+//! The controller keeps its window and its pacing rate, and gets a probing rate for two of its
+//! rounds. The first is the Unvalidated Phase, the second the Validating Phase; the controller's
+//! Drain is the Safe Retreat.
 
-use super::layer::Resume;
-use super::{Phase, Saved, Trigger};
+use super::careful::CarefulResume;
+use super::phase::{Jump, PhaseState, Retreat, Validation};
+use super::saved::SavedParameters;
+use super::transitions::Trigger;
 use crate::controller::Ack;
 use bentpipe_units::{Rate, Time};
 
-impl Resume {
-    /// Tells the controller the probing rate, at the start of round `round`.
-    pub(super) fn begin_probe(&mut self, now: Time, round: u64, saved: &Saved) {
-        let rate = Rate::over(self.limits.jump(saved), saved.rtt);
-        let rtt = self.recon.rtt.unwrap_or(saved.rtt);
+impl CarefulResume {
+    /// Sets the controller's probing rate, at the start of `round`.
+    pub(super) fn start_probe(&mut self, now: Time, round: u64, saved: &SavedParameters) {
+        let rate = Rate::over(self.parameters.jump_window(saved), saved.rtt);
         let Some(model) = self.controller.rate_based() else { return };
         if !model.in_startup() || model.bandwidth().is_some_and(|bandwidth| bandwidth >= rate) {
-            self.go(now, Phase::Normal, None);
+            self.go(now, PhaseState::Normal, None);
             return;
         }
         model.set_probing_rate(Some(rate));
-        self.start_flight(rtt);
-        self.by_rate = true;
-        self.probe_round = round;
-        self.go(now, Phase::Unvalidated, Some(Trigger::CongestionWindowLimited));
+        self.start_jump();
+        self.go(now, PhaseState::Unvalidated(Jump::Rate(round)), Some(Trigger::CongestionWindowLimited));
     }
 
-    /// An acknowledgement came while the controller probes or drains.
-    pub(super) fn probe_acked(&mut self, ack: &Ack<'_>) {
+    /// Handles an ACK while the controller probes or drains.
+    pub(super) fn on_probe_ack(&mut self, ack: &Ack<'_>) {
         self.count(ack);
         self.controller.on_ack(ack);
-        let rounds = ack.round.saturating_sub(self.probe_round);
-        self.retreat_where_startup_ended(ack.now, None);
+        self.retreat_if_startup_ended(ack.now, None);
+        let rounds = |start: u64| ack.round.saturating_sub(start);
         match self.phase {
-            Phase::SafeRetreat => self.end_drain_when_settled(ack.now),
-            Phase::Unvalidated if self.saved.is_some_and(|saved| self.limits.is_too_short(ack.rtt, &saved)) => {
+            PhaseState::SafeRetreat(_) => self.end_drain_if_settled(ack.now),
+            PhaseState::Unvalidated(_)
+                if self.saved.is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) =>
+            {
                 self.retreat_by_rate(ack.now, Some(Trigger::PathChanged));
             }
-            Phase::Unvalidated if rounds >= 1 => {
-                self.flight.close(self.next_number);
+            PhaseState::Unvalidated(Jump::Rate(round)) if rounds(round) >= 1 => {
+                self.unvalidated.close(self.next_number);
                 if self.is_rate_limited() {
                     self.set_probing_rate(None);
-                    self.go(ack.now, Phase::Normal, Some(Trigger::RateLimited));
+                    self.go(ack.now, PhaseState::Normal, Some(Trigger::RateLimited));
                 } else {
-                    self.go(ack.now, Phase::Validating, Some(Trigger::FirstUnvalidatedPacketAcknowledged));
+                    let validating = PhaseState::Validating(Validation::Rate(round));
+                    self.go(ack.now, validating, Some(Trigger::FirstUnvalidatedPacketAcknowledged));
                 }
             }
-            Phase::Validating if rounds >= 2 => {
+            PhaseState::Validating(Validation::Rate(round)) if rounds(round) >= 2 => {
                 self.set_probing_rate(None);
-                self.go(ack.now, Phase::Normal, Some(Trigger::LastUnvalidatedPacketAcknowledged));
+                self.go(ack.now, PhaseState::Normal, Some(Trigger::LastUnvalidatedPacketAcknowledged));
             }
             _ => {}
         }
     }
 
-    /// The model has left Startup by its own rules while it probed: what it measures now is tainted.
-    pub(super) fn retreat_where_startup_ended(&mut self, now: Time, trigger: Option<Trigger>) {
-        let probing = self.by_rate && matches!(self.phase, Phase::Unvalidated | Phase::Validating);
-        if probing && !self.controller.rate_based().is_some_and(|model| model.in_startup()) {
+    /// Retreats if the model has left Startup by its own rules while it probed: what it measures
+    /// now is distorted.
+    pub(super) fn retreat_if_startup_ended(&mut self, now: Time, trigger: Option<Trigger>) {
+        if self.phase.probe_round().is_some() && !self.controller.rate_based().is_some_and(|model| model.in_startup()) {
             self.retreat_by_rate(now, trigger);
         }
     }
 
-    /// The probe met congestion: the controller drains, and measures nothing until it has.
+    /// Retreats after the probe met congestion: the controller drains, and measures nothing until
+    /// it has.
     pub(super) fn retreat_by_rate(&mut self, now: Time, trigger: Option<Trigger>) {
-        self.flight.close(self.next_number);
-        self.notes.set_retreated();
+        self.unvalidated.close(self.next_number);
+        self.handle.set_retreated();
         if let Some(model) = self.controller.rate_based() {
             model.set_probing_rate(None);
             model.retreat(now);
         }
-        self.go(now, Phase::SafeRetreat, trigger);
+        self.go(now, PhaseState::SafeRetreat(Retreat::Rate), trigger);
     }
 
-    /// The retreat is over when the Drain is, and every unvalidated packet is accounted for.
-    pub(super) fn end_drain_when_settled(&mut self, now: Time) {
+    /// Ends the retreat when Drain has ended and every unvalidated packet is accounted for.
+    pub(super) fn end_drain_if_settled(&mut self, now: Time) {
         let draining = self.controller.rate_based().is_some_and(|model| model.in_drain());
-        if !draining && (self.flight.is_reached() || self.flight.is_settled()) {
-            self.go(now, Phase::Normal, Some(Trigger::ExitRecovery));
+        if !draining && (self.unvalidated.is_reached() || self.unvalidated.is_settled()) {
+            self.go(now, PhaseState::Normal, Some(Trigger::ExitRecovery));
         }
     }
 

@@ -1,26 +1,27 @@
-//! Phases of Careful Resume, and what moves a connection from one to the next, by the names of
+//! Phases of Careful Resume and the triggers of their transitions, by the names of
 //! draft-ietf-tsvwg-careful-resume-qlog.
 
-use super::Saved;
+use super::saved::SavedParameters;
 use bentpipe_units::{Bytes, Time};
 
-/// Where a connection stands (RFC 9959 §3).
+/// A phase of Careful Resume (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The path is confirmed while the controller runs as ever (§3.2).
+    /// The path is being confirmed; the controller runs normally (§3.2).
     Reconnaissance,
-    /// The window is raised to the jump, and filled at the pace of one window a round trip (§3.3).
+    /// The window is that of the jump, sent at one window per RTT (§3.3).
     Unvalidated,
-    /// Waiting for word of the packets that were sent so (§3.4).
+    /// The acknowledgements of the unvalidated packets are awaited (§3.4).
     Validating,
-    /// They met congestion: the window is small until all of them are accounted for (§3.5).
+    /// The unvalidated packets met congestion: the window is small until all are accounted for
+    /// (§3.5).
     SafeRetreat,
-    /// The controller runs as ever, for good (§3.7).
+    /// The controller runs normally, for good (§3.7).
     Normal,
 }
 
 impl Phase {
-    /// Its name in qlog.
+    /// Returns the name in qlog.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reconnaissance => "reconnaissance",
@@ -32,18 +33,18 @@ impl Phase {
     }
 }
 
-/// What moved it on.
+/// The trigger of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// More is to be sent than the window admits.
+    /// The sender has more to send than cwnd allows.
     CongestionWindowLimited,
-    /// The round trip does not fit the saved one.
+    /// The RTT does not match the saved one.
     RttNotValidated,
-    /// The jump's window is full.
+    /// The window of the jump is in flight.
     LastUnvalidatedPacketSent,
     /// The first packet beyond the controller's own window was acknowledged.
     FirstUnvalidatedPacketAcknowledged,
-    /// A round trip has passed since the jump.
+    /// An RTT has passed since the jump.
     RttExceeded,
     /// The application used too little of the jump.
     RateLimited,
@@ -55,12 +56,12 @@ pub enum Trigger {
     PacketLoss,
     /// A packet was marked.
     EcnCe,
-    /// The retreat is over.
+    /// The retreat has ended.
     ExitRecovery,
 }
 
 impl Trigger {
-    /// Its name in qlog.
+    /// Returns the name in qlog.
     pub fn name(self) -> &'static str {
         match self {
             Self::CongestionWindowLimited => "congestion_window_limited",
@@ -78,29 +79,30 @@ impl Trigger {
     }
 }
 
-/// One step, with everything as it is after it.
+/// A transition between phases, with the state after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// When.
+    /// Time of the transition.
     pub at: Time,
-    /// The phase before; `None` for the first.
+    /// Phase before; `None` for the first transition.
     pub old: Option<Phase>,
-    /// The phase from now on.
+    /// Phase after.
     pub new: Phase,
-    /// Why; `None` where the qlog draft has no word for it: a set that is in use elsewhere, has expired or gains nothing.
+    /// Trigger. `None` if the qlog draft has no name for it: the parameters are in use elsewhere,
+    /// have expired or offer no gain.
     pub trigger: Option<Trigger>,
-    /// PipeSize: what the path is known to hold.
+    /// PipeSize: bytes that the path is known to hold.
     pub pipesize: Bytes,
-    /// Number of the first packet beyond the controller's own window, in order of sending ([`Packet::number`]).
+    /// Number of the first unvalidated packet, in the order of sending ([`SentPacket::number`]).
     ///
-    /// [`Packet::number`]: crate::controller::Packet::number
+    /// [`SentPacket::number`]: crate::controller::SentPacket::number
     pub first_unvalidated_packet: Option<u64>,
-    /// Number of the last.
+    /// Number of the last unvalidated packet.
     pub last_unvalidated_packet: Option<u64>,
-    /// The window.
+    /// Congestion window.
     pub window: Bytes,
-    /// The slow-start threshold, where there is one.
+    /// Slow-start threshold, once it is set.
     pub ssthresh: Option<Bytes>,
-    /// The set, where one was offered.
-    pub saved: Option<Saved>,
+    /// Saved parameters, if they were offered.
+    pub saved: Option<SavedParameters>,
 }

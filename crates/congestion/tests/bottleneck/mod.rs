@@ -1,14 +1,16 @@
-//! One sender, one bottleneck, one receiver: the smallest loop in which a controller can be watched.
+//! One sender, one bottleneck, one receiver: the smallest loop in which a controller can be
+//! watched.
 //!
-//! Deterministic. The bottleneck is a tail-drop queue in front of a fixed rate; packets are lost at random after it; the
-//! receiver acknowledges every n-th packet or after 25 ms, and its return link can hold acknowledgements for a frame.
+//! Deterministic. The bottleneck is a tail-drop queue in front of a fixed rate; packets are lost at
+//! random after it; the receiver acknowledges every n-th packet or after 25 ms, and its return link
+//! can hold acknowledgements for a frame.
 
 #![allow(dead_code, reason = "each test and example uses its part of the loop")]
 
 pub mod moving;
 
 use bentpipe_congestion::controller::Controller;
-use bentpipe_congestion::ledger::Ledger;
+use bentpipe_congestion::sent_packets::SentPackets;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
@@ -37,7 +39,8 @@ pub struct Path {
     pub frame: Span,
     /// How fast the application writes; `None` for as fast as may be.
     pub application: Option<Rate>,
-    /// A round trip that depends on when a packet sets out, instead of `rtt`: packets may overtake each other.
+    /// A round trip that depends on when a packet sets out, instead of `rtt`: packets may overtake
+    /// each other.
     pub motion: Option<Motion>,
     /// Whether what sets out then is lost.
     pub silent: Option<fn(Time) -> bool>,
@@ -46,7 +49,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path with a queue of one bandwidth-delay product that loses nothing and acknowledges every second packet.
+    /// A path with a queue of one bandwidth-delay product that loses nothing and acknowledges every
+    /// second packet.
     pub fn new(rate: Rate, rtt: Span) -> Self {
         let buffer = rate.bytes_in(rtt);
         Self {
@@ -84,7 +88,7 @@ enum Event {
 pub struct Run {
     pub path: Path,
     pub controller: Box<dyn Controller>,
-    pub ledger: Ledger,
+    pub sent_packets: SentPackets,
     pub now: Time,
     /// (when, phase) of each change of phase.
     pub phases: Vec<(Time, &'static str)>,
@@ -119,7 +123,7 @@ impl Run {
         let mut run = Self {
             path,
             controller,
-            ledger: Ledger::new(),
+            sent_packets: SentPackets::new(),
             now: Time::ZERO,
             phases: Vec::new(),
             delivered: Vec::new(),
@@ -178,7 +182,7 @@ impl Run {
             let ((when, _), event) = entry.remove_entry();
             self.now = when;
             self.step(event);
-            let phase = self.controller.phase();
+            let phase = self.controller.send_control().phase;
             if self.phases.last().is_none_or(|&(_, last)| last != phase) {
                 self.phases.push((self.now, phase));
             }
@@ -212,7 +216,7 @@ impl Run {
             Event::Ack(numbers) => self.hear(&numbers),
             Event::Timeout => {
                 let due = self.heard_at + self.patience();
-                self.timer = !self.ledger.bytes_in_flight().is_zero();
+                self.timer = !self.sent_packets.bytes_in_flight().is_zero();
                 if !self.timer {
                     return;
                 }
@@ -222,13 +226,13 @@ impl Run {
                 }
                 self.timer = false;
                 // Nothing was heard for three round trips: persistent congestion.
-                let next = self.ledger.next_number();
+                let next = self.sent_packets.next_number();
                 for number in self.oldest..next {
-                    self.ledger.lose(number);
+                    self.sent_packets.on_lost(number);
                 }
                 self.oldest = next;
                 let controller = &mut self.controller;
-                self.ledger.loss(self.now, true, |loss| controller.on_loss(loss));
+                self.sent_packets.report_loss(self.now, true, |loss| controller.on_loss(loss));
             }
         }
         self.send();
@@ -250,12 +254,12 @@ impl Run {
     fn hear(&mut self, numbers: &[u64]) {
         self.heard_at = self.now;
         for &number in numbers {
-            self.ledger.acknowledge(self.now, number);
+            self.sent_packets.on_acked(self.now, number);
         }
         let controller = &mut self.controller;
         let mut delivered = 0;
         let limited = self.path.application.is_some();
-        self.ledger.ack(self.now, limited, |ack| {
+        self.sent_packets.report_ack(self.now, limited, |ack| {
             delivered = ack.delivered.get();
             controller.on_ack(ack);
         });
@@ -263,22 +267,22 @@ impl Run {
         // RFC 9002 §6.1.1, kPacketThreshold.
         let largest = numbers.iter().max().copied().unwrap_or(0);
         while self.oldest + 3 <= largest {
-            self.declared_lost += u64::from(self.ledger.lose(self.oldest));
+            self.declared_lost += u64::from(self.sent_packets.on_lost(self.oldest));
             self.oldest += 1;
         }
         let controller = &mut self.controller;
-        self.ledger.loss(self.now, false, |loss| controller.on_loss(loss));
+        self.sent_packets.report_loss(self.now, false, |loss| controller.on_loss(loss));
     }
 
     fn send(&mut self) {
         loop {
-            if self.ledger.bytes_in_flight() + MTU > self.controller.window() {
+            if self.sent_packets.bytes_in_flight() + MTU > self.controller.send_control().cwnd {
                 return;
             }
             if let Some(rate) = self.path.application {
                 let allowed = rate.bytes_in(self.now.since(self.application_since));
                 if self.written + MTU > allowed {
-                    self.ledger.run_dry();
+                    self.sent_packets.set_app_limited();
                     let wait = rate.time_for(self.written + MTU);
                     if wait < Span::MAX {
                         let next = self.application_since + wait + Span::from_nanos(1000);
@@ -292,16 +296,16 @@ impl Run {
                 return;
             }
             self.written += MTU;
-            if self.ledger.bytes_in_flight().is_zero() {
+            if self.sent_packets.bytes_in_flight().is_zero() {
                 self.heard_at = self.now;
             }
             if !self.timer {
                 self.timer = true;
                 self.at(self.now + self.patience(), Event::Timeout);
             }
-            let packet = self.ledger.send(self.now, MTU);
+            let packet = self.sent_packets.on_sent(self.now, MTU);
             self.controller.on_packet_sent(&packet);
-            if let Some(rate) = self.controller.pacing_rate() {
+            if let Some(rate) = self.controller.send_control().pacing_rate {
                 self.next_send = self.now + rate.time_for(MTU);
             }
             let waiting = self.path.rate.bytes_in(self.free_at.since(self.now));

@@ -1,17 +1,20 @@
-//! Paths whose round trip changes by steps or drifts, what is announced of them, and a flow over one.
+//! Paths whose round trip changes by steps or drifts, what is announced of them, and a flow over
+//! one.
 
 use super::{MTU, Motion, Path, Run};
 use bentpipe_congestion::catalogue::CONTROLLERS;
-use bentpipe_congestion::{FastStart, HintFeed, HintUse, PathHint, Recipe, Setup, StartName};
+use bentpipe_congestion::{
+    CongestionConfig, ControllerConfig, FastStart, PathChangeFeed, PathChangeNotice, PathChangeResponse, SlowStartName,
+};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-pub const NONE: HintUse = HintUse { reset: false, hold: false, drain: false };
-pub const RESET: HintUse = HintUse { reset: true, ..NONE };
-pub const HOLD: HintUse = HintUse { hold: true, ..NONE };
-pub const DRAIN: HintUse = HintUse { drain: true, ..NONE };
-pub const ALL: HintUse = HintUse { reset: true, hold: true, drain: true };
+pub const NONE: PathChangeResponse = PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: false };
+pub const RESET: PathChangeResponse = PathChangeResponse { shift_rtt: true, ..NONE };
+pub const HOLD: PathChangeResponse = PathChangeResponse { suppress_loss: true, ..NONE };
+pub const DRAIN: PathChangeResponse = PathChangeResponse { pre_drain: true, ..NONE };
+pub const ALL: PathChangeResponse = PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
 /// Every use of hints for itself, none and all.
-pub const USES: [(&str, HintUse); 5] =
+pub const RESPONSES: [(&str, PathChangeResponse); 5] =
     [("none", NONE), ("reset", RESET), ("hold", HOLD), ("drain", DRAIN), ("all", ALL)];
 
 /// How long a flow is watched.
@@ -24,10 +27,11 @@ pub const SLOT: Span = Span::from_secs(15);
 /// Nothing passes from each change of satellite on for so long; what sets out meanwhile is lost.
 pub const SILENCE: Span = Span::from_millis(20);
 
-/// What a round trip over a satellite at 550 km drifts by at most in a second: four legs of 21 µs each.
+/// What a round trip over a satellite at 550 km drifts by at most in a second: four legs of 21 µs
+/// each.
 const DRIFT: Span = Span::from_micros(84);
 
-/// The controllers that search: no hint helps or misleads the other.
+/// The controllers that search: no notice helps or misleads the other.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CONTROLLERS.iter().map(|part| part.name).filter(|name| *name != "fixed-rate")
 }
@@ -37,7 +41,8 @@ pub fn path(motion: Motion) -> Path {
     Path { motion: Some(motion), ..Path::new(Rate::from_mbps(20), SHORT) }
 }
 
-/// 50 Mbps with a queue of 100 packets, 40 and 48 ms by turns of [`SLOT`], with a [`SILENCE`] between.
+/// 50 Mbps with a queue of 100 packets, 40 and 48 ms by turns of [`SLOT`], with a [`SILENCE`]
+/// between.
 pub fn handovers() -> Path {
     Path {
         buffer: Bytes::new(100 * MTU.get()),
@@ -95,41 +100,50 @@ pub const DRIFTS: [(&str, Motion); 5] = [
 ];
 
 /// A change at a time.
-pub fn hint(at: Time, before: Span, after: Span) -> PathHint {
-    PathHint { at, rtt_before: Some(before), rtt_after: Some(after), rate_after: None, silence: Span::ZERO }
+pub fn notice(at: Time, before: Span, after: Span) -> PathChangeNotice {
+    PathChangeNotice { at, rtt_before: Some(before), rtt_after: Some(after), rate_after: None, outage: Span::ZERO }
 }
 
 /// What [`steps`] does.
-pub fn step_hints() -> Vec<PathHint> {
-    vec![hint(Time::from_secs(20), SHORT, LONG), hint(Time::from_secs(40), LONG, SHORT)]
+pub fn step_notices() -> Vec<PathChangeNotice> {
+    vec![notice(Time::from_secs(20), SHORT, LONG), notice(Time::from_secs(40), LONG, SHORT)]
 }
 
 /// What [`handovers`] does.
-pub fn handover_hints() -> Vec<PathHint> {
+pub fn handover_notices() -> Vec<PathChangeNotice> {
     let hints = (1..=8).map(|slot| {
         let at = Time::ZERO + SLOT * slot;
         let before = Time::from_nanos(at.as_nanos() - 1);
-        PathHint { silence: SILENCE, ..hint(at, by_turns(before), by_turns(at)) }
+        PathChangeNotice { outage: SILENCE, ..notice(at, by_turns(before), by_turns(at)) }
     });
     hints.collect()
 }
 
-/// A minute of a flow with a controller of that name over `path`, told of `hints`, which count from where the path's motion does.
-pub fn run(path: Path, name: &str, uses: HintUse, hints: &[PathHint]) -> Run {
-    let recipe = Recipe {
+/// A minute of a flow with a controller of that name over `path`, told of `hints`, which count from
+/// where the path's motion does.
+pub fn run(path: Path, name: &str, response: PathChangeResponse, hints: &[PathChangeNotice]) -> Run {
+    let congestion = CongestionConfig {
         controller: name.parse().expect("a name of the catalogue"),
-        start: StartName::STANDARD,
-        hints: uses,
-        ..Recipe::default()
+        slow_start: SlowStartName::STANDARD,
+        path_change: response,
+        ..CongestionConfig::default()
     };
-    let setup =
-        Setup { now: Time::ZERO, mtu: MTU, initial_window: Bytes::new(12_000), distance_m: Some(5_000_000), rtt: None };
-    let feed = HintFeed::new();
-    for hint in hints {
-        feed.announce(PathHint { at: Time::ZERO + hint.at.since_start().saturating_sub(path.offset), ..*hint });
+    let config = ControllerConfig {
+        now: Time::ZERO,
+        mtu: MTU,
+        initial_window: Bytes::new(12_000),
+        distance_m: Some(5_000_000),
+        rtt: None,
+    };
+    let feed = PathChangeFeed::new();
+    for notice in hints {
+        feed.announce(PathChangeNotice {
+            at: Time::ZERO + notice.at.since_start().saturating_sub(path.offset),
+            ..*notice
+        });
     }
-    let prepared = recipe.prepare().expect("defaults are within their ranges").with_hints(feed);
-    let mut run = Run::new(path, prepared.make(&setup, FastStart::Refused, None), 1);
+    let factory = congestion.factory().expect("defaults are within their ranges").with_path_changes(feed);
+    let mut run = Run::new(path, factory.make(&config, FastStart::Refused, None), 1);
     run.until(END);
     run
 }

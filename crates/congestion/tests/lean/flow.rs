@@ -2,7 +2,7 @@
 
 use super::path::{Links, Path};
 use super::{ACK, Event, MTU, PACKET, PAYLOAD, Transfer};
-use bentpipe_congestion::{Controller, Ledger};
+use bentpipe_congestion::{Controller, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -47,7 +47,7 @@ type Made = Vec<(Time, Event)>;
 pub(super) struct Flow {
     transfer: Transfer,
     controller: Box<dyn Controller>,
-    ledger: Ledger,
+    sent_packets: SentPackets,
     rtt: Span,
     ack_every: usize,
     // The sender.
@@ -95,7 +95,7 @@ impl Flow {
         };
         Self {
             controller,
-            ledger: Ledger::new(),
+            sent_packets: SentPackets::new(),
             rtt: path.rtt,
             ack_every: path.ack_every,
             sent: Vec::new(),
@@ -135,8 +135,9 @@ impl Flow {
         self.outcome
     }
 
-    /// The request reaches the server after `half` a round trip; after a handshake, of which the server's first packet and its
-    /// acknowledgement stand for all, it is a round trip later. When that is.
+    /// The request reaches the server after `half` a round trip; after a handshake, of which the
+    /// server's first packet and its acknowledgement stand for all, it is a round trip later. When
+    /// that is.
     pub(super) fn greet(&mut self, half: Span, links: &mut Links) -> Time {
         let at = self.transfer.at + half;
         if !self.transfer.handshake {
@@ -162,7 +163,7 @@ impl Flow {
     }
 
     fn note_sent(&mut self, now: Time, piece: Option<u32>) -> u64 {
-        let packet = self.ledger.send(now, Bytes::new(MTU));
+        let packet = self.sent_packets.on_sent(now, Bytes::new(MTU));
         self.controller.on_packet_sent(&packet);
         self.sent.push(Sent { at: now, piece, outstanding: true });
         packet.number
@@ -180,8 +181,8 @@ impl Flow {
             return;
         }
         let mtu = MTU as f64;
-        let paced = self.controller.pacing_rate().map(|rate| rate.as_bps() as f64 / 8.0).or_else(|| {
-            let window = self.controller.window().get() as f64;
+        let paced = self.controller.send_control().pacing_rate.map(|rate| rate.as_bps() as f64 / 8.0).or_else(|| {
+            let window = self.controller.send_control().cwnd.get() as f64;
             (self.smoothed > 0.0).then(|| 1.25 * window / self.smoothed)
         });
         if let Some(rate) = paced {
@@ -191,7 +192,7 @@ impl Flow {
         }
         self.tokens_at = now;
         let written = self.written(now);
-        while self.ledger.bytes_in_flight() + Bytes::new(MTU) <= self.controller.window() {
+        while self.sent_packets.bytes_in_flight() + Bytes::new(MTU) <= self.controller.send_control().cwnd {
             if let Some(rate) = paced {
                 if self.tokens < mtu {
                     if !self.waiting {
@@ -203,7 +204,7 @@ impl Flow {
                 self.tokens -= mtu;
             }
             if !self.send_one(now, written, links, made) {
-                self.ledger.run_dry();
+                self.sent_packets.set_app_limited();
                 if let Some(rate) = self.transfer.written.filter(|_| written < self.pieces && !self.waiting) {
                     self.waiting = true;
                     made.push((now + Span::from_secs_f64(PAYLOAD as f64 / rate), Event::Send));
@@ -233,7 +234,7 @@ impl Flow {
             Err(dropped) => {
                 let early = self.start_over.is_none_or(|over| now.since(over) < self.rtt.mul_f64(2.5));
                 self.outcome.dropped += u64::from(dropped);
-                *self.outcome.dropped_in.entry(self.controller.phase()).or_default() += u64::from(dropped);
+                *self.outcome.dropped_in.entry(self.controller.send_control().phase).or_default() += u64::from(dropped);
                 self.outcome.dropped_at_start += u64::from(dropped && early);
             }
         }
@@ -289,7 +290,7 @@ impl Flow {
         let mut newest = None;
         for index in self.read..arrivals {
             let number = self.arrived[index];
-            if self.ledger.acknowledge(now, number) {
+            if self.sent_packets.on_acked(now, number) {
                 newest = newest.max(Some(number));
             }
             self.sent[number as usize].outstanding = false;
@@ -301,11 +302,14 @@ impl Flow {
             self.sample(now.since(self.sent[newest as usize].at).as_secs_f64());
         }
         self.probes = 0;
-        // Held back by something else than the window: nothing to send although the window had room.
+        // Held back by something else than the window: nothing to send although the window had
+        // room.
         let idle = self.again.is_empty() && self.next_piece >= self.written(now);
-        let limited = idle && self.ledger.bytes_in_flight() + Bytes::new(10 * MTU) < self.controller.window();
+        let limited =
+            idle && self.sent_packets.bytes_in_flight() + Bytes::new(10 * MTU) < self.controller.send_control().cwnd;
         let controller = &mut self.controller;
-        self.ledger.ack(now, limited || newest == 0 && self.transfer.handshake, |ack| controller.on_ack(ack));
+        self.sent_packets
+            .report_ack(now, limited || newest == 0 && self.transfer.handshake, |ack| controller.on_ack(ack));
         self.lose(now, made);
         self.note(now);
         self.fill(now, links, made);
@@ -332,7 +336,7 @@ impl Flow {
             if sent.outstanding && (number + 3 <= largest || sent.at + late <= now) {
                 sent.outstanding = false;
                 self.again.extend(sent.piece);
-                self.ledger.lose(number);
+                self.sent_packets.on_lost(number);
             }
             gap |= sent.outstanding;
             number += 1;
@@ -341,13 +345,14 @@ impl Flow {
             }
         }
         let controller = &mut self.controller;
-        self.ledger.loss(now, false, |loss| controller.on_loss(loss));
+        self.sent_packets.report_loss(now, false, |loss| controller.on_loss(loss));
         self.arm(now, made);
     }
 
-    /// The next timer: of the time threshold where a gap waits for it, otherwise of the probe (RFC 9002 §6.2).
+    /// The next timer: of the time threshold where a gap waits for it, otherwise of the probe (RFC
+    /// 9002 §6.2).
     fn arm(&mut self, now: Time, made: &mut Made) {
-        let Some(last) = self.sent.last().filter(|_| !self.ledger.bytes_in_flight().is_zero()) else { return };
+        let Some(last) = self.sent.last().filter(|_| !self.sent_packets.bytes_in_flight().is_zero()) else { return };
         let gap = self.largest_acked.is_some_and(|largest| self.oldest < largest);
         let at = if gap {
             self.sent[self.oldest as usize].at + Span::from_secs_f64(1.125 * self.smoothed.max(self.latest))
@@ -390,21 +395,21 @@ impl Flow {
     }
 
     fn note(&mut self, now: Time) {
-        if self.outcome.phases.last() != Some(&self.controller.phase()) {
-            self.outcome.phases.push(self.controller.phase());
+        if self.outcome.phases.last() != Some(&self.controller.send_control().phase) {
+            self.outcome.phases.push(self.controller.send_control().phase);
         }
-        if self.start_over.is_none() && !self.controller.in_slow_start() {
+        if self.start_over.is_none() && !self.controller.send_control().in_slow_start {
             self.start_over = Some(now);
             self.outcome.started = Some(now);
         }
         if self.log_at.is_some_and(|at| at <= now) {
             self.log_at = Some(now + self.rtt / 8);
-            let rate = self.controller.pacing_rate().map_or(0.0, |rate| rate.as_mbps_f64());
+            let rate = self.controller.send_control().pacing_rate.map_or(0.0, |rate| rate.as_mbps_f64());
             self.outcome.log.push(format!(
                 "{now} {:<12} window {:>9} flight {:>9} pace {rate:>7.1} Mbps rtt {:.3} sent {} dropped {} arrived {}",
-                self.controller.phase(),
-                self.controller.window().get(),
-                self.ledger.bytes_in_flight().get(),
+                self.controller.send_control().phase,
+                self.controller.send_control().cwnd.get(),
+                self.sent_packets.bytes_in_flight().get(),
                 self.latest,
                 self.outcome.sent,
                 self.outcome.dropped,

@@ -1,5 +1,6 @@
-//! A lean simulator of bulk transfers: senders with a ledger and a controller, one bottleneck, one return link. It knows no
-//! handshake beyond its round trip and no protocol beyond numbered packets; what it leaves out is what starts do not see.
+//! A lean simulator of bulk transfers: senders with a ledger and a controller, one bottleneck, one
+//! return link. It knows no handshake beyond its round trip and no protocol beyond numbered
+//! packets; what it leaves out is what starts do not see.
 
 #![allow(dead_code, reason = "several test binaries share this module, none needs all of it")]
 
@@ -9,14 +10,15 @@ mod path;
 pub use flow::Outcome;
 pub use path::Path;
 
-use bentpipe_congestion::{Controller, Setup, Started, Values};
+use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, WithSlowStart};
 use bentpipe_units::{Bytes, Span, Time};
 use flow::Flow;
 use path::Links;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Bytes of an IP packet that carries data; of a QUIC packet in it; of application data in that: headers of 4.6 %.
+/// Bytes of an IP packet that carries data; of a QUIC packet in it; of application data in that:
+/// headers of 4.6 %.
 pub const PACKET: u64 = 1500;
 /// The UDP payload.
 pub const MTU: u64 = 1472;
@@ -137,23 +139,25 @@ pub fn alone(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64
     run(path, vec![(Transfer::of(bytes), controller)], seed, Span::from_secs(3000)).remove(0)
 }
 
-/// CUBIC with the start of that name, its parameters set to `values`; `standard` is CUBIC's own slow start.
+/// CUBIC with the start of that name, its parameters set to `values`; `standard` is CUBIC's own
+/// slow start.
 ///
 /// # Panics
 /// Where there is no such start or parameter.
 pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
-    use bentpipe_congestion::catalogue::{CONTROLLERS, STARTS, find};
+    use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
     let mtu = Bytes::new(MTU);
-    let setup = Setup { now: Time::ZERO, mtu, initial_window: Bytes::new(10 * MTU), distance_m: None, rtt: None };
+    let config =
+        ControllerConfig { now: Time::ZERO, mtu, initial_window: Bytes::new(10 * MTU), distance_m: None, rtt: None };
     let part = find(CONTROLLERS, "cubic").expect("a controller");
-    let controller = (part.make)(&setup, &Values::defaults(part.parameters));
+    let controller = (part.make)(&config, &ParameterValues::defaults(part.parameters));
     if start == "standard" {
         return controller;
     }
-    let part = find(STARTS, start).expect("a start");
-    let mut set = Values::defaults(part.parameters);
+    let part = find(SLOW_STARTS, start).expect("a start");
+    let mut set = ParameterValues::defaults(part.parameters);
     for (name, value) in values {
         set.set(part.name, name, *value).expect("a parameter");
     }
-    Box::new(Started::new(controller, (part.make)(&setup, &set), None))
+    Box::new(WithSlowStart::new(controller, (part.make)(&config, &set), None))
 }

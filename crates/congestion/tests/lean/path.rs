@@ -41,7 +41,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// A clean path with queues of one bandwidth-delay product either way, acknowledged every second packet.
+    /// A clean path with queues of one bandwidth-delay product either way, acknowledged every
+    /// second packet.
     pub fn new(forward_mbps: f64, back_mbps: f64, rtt_ms: u64) -> Self {
         let forward = Rate::from_bps((forward_mbps * 1e6) as u64);
         let back = Rate::from_bps((back_mbps * 1e6) as u64);
@@ -155,7 +156,8 @@ impl Links {
         }
     }
 
-    /// When a data packet arrives; `Err(true)` where the queue or the policer dropped it, `Err(false)` where chance did.
+    /// When a data packet arrives; `Err(true)` where the queue or the policer dropped it,
+    /// `Err(false)` where chance did.
     pub(super) fn forward(&mut self, now: Time, bytes: u64) -> Result<Time, bool> {
         let conforms = self.police(now, bytes).ok_or(true)?;
         let out = self.forward.pass(now, bytes, conforms).ok_or(true)?;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Sizes of the downloads, bytes.
 pub const SIZES: [u64; 5] = [100_000, 1_000_000, 2_000_000, 10_000_000, 100_000_000];
 /// The variants, in the scenario's order.
-pub const STARTS: [&str; 2] = ["standard", "auto"];
+pub const SLOW_STARTS: [&str; 2] = ["standard", "auto"];
 /// Virtual seconds after which a download is given up.
 pub const LIMIT_S: u64 = 120;
 
@@ -81,6 +81,8 @@ return = {{ rate = "{back} bps", delay = {delay}{back_frame} }}
 [defaults]
 congestion = "cubic"
 ack = "{ack}"
+resume = "none"
+flow_control.preset = "auto"
 
 [sweep]
 "workload.download" = [{sizes}]
@@ -89,11 +91,11 @@ ack = "{ack}"
 download = "1 MB"
 
 [output]
-traces = "all"
+time_series = "all"
 "#
         );
-        for start in STARTS {
-            let _ = write!(text, "\n[[variant]]\nname = \"{start}\"\nstart = \"{start}\"\n");
+        for start in SLOW_STARTS {
+            let _ = write!(text, "\n[[variant]]\nname = \"{start}\"\nslow_start = \"{start}\"\n");
         }
         text
     }

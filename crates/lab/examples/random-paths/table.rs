@@ -1,6 +1,6 @@
 //! What the study prints.
 
-use crate::draw::{Case, LIMIT_S, SIZES, STARTS};
+use crate::draw::{Case, LIMIT_S, SIZES, SLOW_STARTS};
 use crate::measure::{Download, Measured};
 
 /// A queue from which on a sender can tell its growth from jitter: the share lost is given for these.
@@ -43,7 +43,7 @@ pub fn print(results: &[(Case, Measured)]) {
 }
 
 fn times(pairs: &[Pair<'_>]) {
-    println!("Time with start = \"auto\" over time with start = \"standard\"\n");
+    println!("Time with slow_start = \"auto\" over time with slow_start = \"standard\"\n");
     println!("| size | cases | median | worst | over 1.02 | over 1.05 | over 1.10 | left out | auto given up |");
     println!("|---|---|---|---|---|---|---|---|---|");
     for bytes in SIZES {
@@ -68,7 +68,7 @@ fn losses(pairs: &[Pair<'_>]) {
         "| size | start | first 10 s: mean | p95 | max | whole: mean | p95 | max |\n|---|---|---|---|---|---|---|---|"
     );
     for bytes in SIZES {
-        for (index, start) in STARTS.iter().enumerate() {
+        for (index, start) in SLOW_STARTS.iter().enumerate() {
             let runs = || pairs.iter().filter(|pair| pair.bytes == bytes).map(|pair| &pair.runs[index]);
             let early = spread(runs().map(|run| run.lost_early as f64), 0);
             let whole = spread(runs().map(|run| run.lost as f64), 0);
@@ -82,7 +82,7 @@ fn shares(pairs: &[Pair<'_>]) {
     let largest = SIZES[SIZES.len() - 1];
     println!("Per cent of packets lost, {}, queues of {DEEP_QUEUE} BDP or more\n", size(largest));
     println!("| start | mean | p95 | max |\n|---|---|---|---|");
-    for (index, start) in STARTS.iter().enumerate() {
+    for (index, start) in SLOW_STARTS.iter().enumerate() {
         let deep = pairs.iter().filter(|pair| pair.bytes == largest && pair.case.queue >= DEEP_QUEUE);
         let shares = deep.map(|pair| 100.0 * pair.runs[index].lost as f64 / pair.runs[index].sent.max(1) as f64);
         println!("| {start} | {} |", spread(shares, 3));
@@ -103,7 +103,7 @@ fn worst(pairs: &[Pair<'_>]) {
 pub fn print_case(case: &Case, measured: &Measured) {
     println!("{}", case.scenario());
     for (bytes, runs) in measured {
-        for (start, run) in STARTS.iter().zip(runs) {
+        for (start, run) in SLOW_STARTS.iter().zip(runs) {
             let seconds = run.seconds.map_or_else(|| "not done".to_owned(), |seconds| format!("{seconds:.3} s"));
             let Download { lost_early, lost, sent, .. } = run;
             println!("# {} {start}: {seconds}, {sent} sent, {lost_early} dropped in 10 s, {lost} in all", size(*bytes));

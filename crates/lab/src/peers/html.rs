@@ -215,7 +215,7 @@ mod tests {
         let cells = vec![cell("fine", whole), cell("broken", broken)];
         let page = page(&Outcome {
             version: "1".to_owned(),
-            clock: "wall".to_owned(),
+            clock: "real".to_owned(),
             seed: 1,
             repeat: 1,
             participants: Vec::new(),

@@ -153,7 +153,7 @@ impl Matrix {
             .map(|peer| Participant::new(peer, stage.work().ok().and_then(|work| version(peer, work.path()))));
         Ok(Outcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            clock: "wall".to_owned(),
+            clock: "real".to_owned(),
             seed: self.seed,
             repeat: self.repeat.get() as u64,
             participants: participants.collect(),

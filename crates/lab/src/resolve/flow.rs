@@ -1,28 +1,27 @@
-//! The flows of a scenario: visits, and settings with `BDP` and `auto` turned into bytes.
+//! The flows of a case: visits, and settings with `BDP` and `auto` turned into bytes.
 
 use super::path::Resolved;
 use super::tcp::tcp;
 use crate::error::Problem;
 use crate::profiles::queue_bytes;
+use crate::scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitText, Work};
 use crate::scenario::{
-    ConnectionWindow, Direction, Flow, ProgramSection, Scenario, Spoken, Transport, VisitSection, Window, Workload,
+    ConnectionWindow, Direction, Flow, FlowControlPreset, MeasuredVisit, Placement, Protocol, Scenario, Transport,
+    Window, Workload,
 };
-use bentpipe_quic::congestion::recipe::HintUse;
-use bentpipe_quic::congestion::{Recipe, ResumeName};
-use bentpipe_quic::{AckBy, AckRule, CreditRule, Handshake, Http, Settings};
+use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::congestion::PathChangeResponse;
+use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Object, ProgramStack, Stack, Visit};
-use bentpipe_tcp::http::page;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
 
 /// Smallest window that `auto` gives.
 const SMALLEST_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
-/// Size of an object that a flow never gets to the end of.
-const ENDLESS: Bytes = Bytes::new(1 << 60);
-/// IP packets of a ping whose 56 bytes of content are what `ping` sends where it is not told.
-const PING_PACKET: Bytes = Bytes::new(84);
-/// Wait between the implied first visit and the one that is measured.
-const DEFAULT_WAIT: Span = Span::from_secs(10);
+/// Idle time between the implied first visit and the one that is measured.
+const DEFAULT_IDLE: Span = Span::from_secs(10);
+/// Initial size of the connection window that `bentpipe get` announces.
+const SHIPPED_RECEIVE_WINDOW: Bytes = Bytes::from_mb(4);
 
 /// What the implied first visit fetches, in BDP: slow start and a few round trips at the path's full rate.
 const FILL_BDP: f64 = 10.0;
@@ -34,60 +33,53 @@ pub(super) struct Sizes {
     queue: Bytes,
 }
 
-pub(super) fn flow(
-    name: &str,
-    own: Option<&Flow>,
-    work: &Workload,
-    keys: &Transport,
-    path: &Resolved,
-    scenario: &Scenario,
-) -> Result<FlowSpec, Problem> {
+pub(super) fn flow(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Result<FlowSpec, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
-    let spoken = keys.spoken()?;
-    let acknowledges = keys.acknowledges(spoken)?;
-    let datagrams = matches!(spoken, Spoken::Cbr | Spoken::Ping);
-    let keys = if datagrams { &Transport::default() } else { keys };
-    let mut visits = visits(work, keys.handshake.unwrap_or_default(), keys.resume.unwrap_or_default(), path, scenario);
+    let visits = visits(flow, path, scenario);
     let direction = visits.first().map_or(Direction::Download, |visit| visit.direction.into());
     let sizes = sizes(path, direction, mtu);
-    let mut stack = match spoken {
-        Spoken::Cbr | Spoken::Ping => {
-            let sent = own.map_or(DatagramTraffic::Ping { interval: Span::MAX, packet: PING_PACKET }, |own| {
-                datagrams_of(own, mtu)
-            });
-            for visit in &mut visits {
-                // There is nothing to ask for, and it is the client that pings.
-                visit.objects.clear();
-                if spoken == Spoken::Ping {
-                    visit.direction = Direction::Upload.into();
-                }
-            }
-            Stack::DatagramTraffic(sent)
+    let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
+    let mut stack = match (flow.work.first(), flow.protocol) {
+        (Workload::Cbr(cbr), _) => Stack::DatagramTraffic(DatagramTraffic::Constant {
+            rate: *cbr.rate.get_ref(),
+            packet: cbr.packet.as_ref().map_or(mtu, |packet| *packet.get_ref()),
+            bursts: cbr.bursts(),
+        }),
+        (Workload::Ping(ping), _) => {
+            Stack::DatagramTraffic(DatagramTraffic::Ping { interval: *ping.interval.get_ref(), packet: ping.packet() })
         }
-        Spoken::Program => Stack::Program(Box::new(program(keys, scenario)?)),
-        Spoken::Quic(http) => Stack::quic(settings(keys, http, acknowledges, sizes, mtu)?),
-        Spoken::Tcp(version) => {
-            let objects = visits.iter().map(|visit| visit.objects.len()).max().unwrap_or_default();
-            Stack::Tcp(Box::new(tcp(keys, version, sizes, path, scenario, objects)?))
+        (Workload::External(external), _) => Stack::Program(Box::new(ProgramStack {
+            server: external.server.clone().unwrap_or_default(),
+            client: external.client.clone().unwrap_or_default(),
+            mtu,
+        })),
+        (_, Protocol::Tcp(version)) => {
+            Stack::Tcp(Box::new(tcp(&flow.transport, version, sizes, path, scenario, objects)?))
+        }
+        (_, Protocol::Quic(http)) => Stack::quic(settings(flow, http, sizes, mtu)?),
+        // Their workloads stand above.
+        (_, Protocol::Datagrams | Protocol::External) => {
+            return Err(Problem::new(flow.span.clone(), "this workload has no transport"));
         }
     };
-    let ends = path.orbit.as_ref().and_then(|orbit| orbit.ends(name));
-    if let Some(recipe) = recipe_mut(&mut stack) {
-        recipe.distance_m = ends.map(|ends| ends.distance_m as u64);
+    let ends = path.orbit.as_ref().and_then(|orbit| orbit.ends(flow.name()));
+    if let Some(congestion) = congestion_mut(&mut stack) {
+        congestion.distance_m = ends.map(|ends| ends.distance_m as u64);
     }
+    let placement = &flow.placement;
     Ok(FlowSpec {
-        ends: own.and_then(|own| crossed(own, path)).or(ends.map(|ends| ends.stations)),
-        name: name.to_owned(),
-        terminal: own.and_then(|own| own.terminal.as_ref()).map_or(0, |terminal| *terminal.get_ref()),
-        server: own.and_then(|own| own.server.clone()).unwrap_or_else(|| "server".to_owned()),
-        start: own.and_then(|own| own.at).unwrap_or_default(),
+        ends: crossed(placement, path).or(ends.map(|ends| ends.stations)),
+        name: flow.name().to_owned(),
+        terminal: placement.terminal.as_ref().map_or(0, |terminal| *terminal.get_ref()),
+        server: placement.server.clone().unwrap_or_else(|| "server".to_owned()),
+        start: placement.start_time.unwrap_or_default(),
         stack,
         visits,
     })
 }
 
-/// The recipe of the data's sender, where something controls congestion.
-fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
+/// The recipe of the data's sender, if something controls congestion.
+fn congestion_mut(stack: &mut Stack) -> Option<&mut CongestionConfig> {
     match stack {
         Stack::Quic(settings) => Some(&mut settings.congestion),
         Stack::Tcp(stack) => Some(&mut stack.congestion),
@@ -95,46 +87,14 @@ fn recipe_mut(stack: &mut Stack) -> Option<&mut Recipe> {
     }
 }
 
-/// The commands of `transport = "program"`.
-fn program(keys: &Transport, scenario: &Scenario) -> Result<ProgramStack, Problem> {
-    let mtu = *scenario.path.get_ref().mtu.get_ref();
-    match &keys.program {
-        Some(program) => {
-            let ProgramSection { server, client } = program.get_ref().clone();
-            Ok(ProgramStack { server, client, mtu })
-        }
-        None => {
-            let place = keys.transport.as_ref().map_or(0..0, Spanned::span);
-            let message = "transport = \"program\" does not say which; allowed: `program`, with its commands";
-            Err(Problem::new(place, message)
-                .help("program = { server = \"caddy …\", client = \"curl -o {output} {url}\" }"))
-        }
-    }
-}
-
-/// The nodes between which a flow goes that does not cross the whole path.
-fn crossed(flow: &Flow, path: &Resolved) -> Option<(usize, usize)> {
+/// The nodes between which a flow goes if it does not cross the whole path.
+fn crossed(placement: &Placement, path: &Resolved) -> Option<(usize, usize)> {
+    let Placement { from_hop, to_hop, .. } = placement;
+    from_hop.as_ref().or(to_hop.as_ref())?;
     let place = |name: &Spanned<String>| path.hops.iter().position(|hop| hop.name == *name.get_ref());
-    match flow.hops.as_ref()?.get_ref().as_slice() {
-        [first, last] => Some((place(first)?, place(last)? + 1)),
-        _ => None,
-    }
-}
-
-/// What a flow sends that nothing controls.
-fn datagrams_of(flow: &Flow, mtu: Bytes) -> DatagramTraffic {
-    let packet = flow.packet.as_ref().map(|packet| *packet.get_ref());
-    match (&flow.rate, &flow.interval) {
-        (Some(rate), _) => DatagramTraffic::Constant {
-            rate: *rate.get_ref(),
-            packet: packet.unwrap_or(mtu),
-            bursts: flow.on.as_ref().zip(flow.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref())),
-        },
-        (None, interval) => DatagramTraffic::Ping {
-            interval: interval.as_ref().map_or(Span::MAX, |interval| *interval.get_ref()),
-            packet: packet.unwrap_or(PING_PACKET),
-        },
-    }
+    let first = from_hop.as_ref().and_then(place).unwrap_or(0);
+    let last = to_hop.as_ref().and_then(place).unwrap_or(path.hops.len() - 1);
+    Some((first, last + 1))
 }
 
 /// BDP and queue of the bottleneck in the direction of the data.
@@ -165,38 +125,44 @@ impl Sizes {
 }
 
 /// Controller, start and resumption that `keys` ask for.
-pub(super) fn recipe(keys: &Transport, sizes: Sizes, mtu: Bytes) -> Recipe {
-    Recipe {
+pub(super) fn congestion(keys: &Transport, sizes: Sizes, mtu: Bytes) -> CongestionConfig {
+    CongestionConfig {
         controller: keys.congestion.unwrap_or_default(),
-        start: keys.start.unwrap_or_default(),
+        slow_start: keys.slow_start.unwrap_or_default(),
         resume: keys.resume.unwrap_or_default(),
         parameters: keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default(),
         distance_m: None,
-        hints: keys.hints.map(HintUse::from).unwrap_or_default(),
+        path_change: keys.path_change_response.map(PathChangeResponse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| sizes.window(Some(window), Bytes::MAX, mtu)),
     }
 }
 
 /// Windows of a stream and of the connection.
 pub(super) fn stream_windows(keys: &Transport, sizes: Sizes, mtu: Bytes) -> (Bytes, Bytes) {
-    let preset = keys.windows.map(|name| name.preset());
-    let stream = preset.map_or(sizes.auto(), |preset| preset.stream_window);
-    let connection = preset.map_or(sizes.auto(), |preset| preset.connection_window);
+    let keys = &keys.flow_control;
+    let (stream, connection) = match keys.preset.unwrap_or_default() {
+        FlowControlPreset::Auto | FlowControlPreset::Bentpipe => (sizes.auto(), sizes.auto()),
+        FlowControlPreset::Program(name) => (name.preset().stream_window, name.preset().connection_window),
+    };
     (
         sizes.window(keys.stream_window, stream, mtu),
         sizes.window(keys.connection_window.map(ConnectionWindow::given), connection, mtu),
     )
 }
 
-/// How QUIC's credit grows.
+/// When QUIC announces larger windows.
 fn credit(keys: &Transport) -> CreditRule {
-    let tuned = keys.connection_window == Some(ConnectionWindow::Tuned);
+    let keys = &keys.flow_control;
+    let tuned = match keys.connection_window {
+        Some(window) => window == ConnectionWindow::Tuned,
+        None => keys.preset == Some(FlowControlPreset::Bentpipe),
+    };
     let default = if tuned { CreditRule::tuned() } else { CreditRule::default() };
     CreditRule {
         tuned,
-        most: keys.window_most.as_ref().map_or(default.most, |most| *most.get_ref()),
-        after: keys.credit_after.as_ref().map_or(default.after, |after| *after.get_ref()),
-        every: keys.credit_every.as_ref().map(|every| *every.get_ref()).or(default.every),
+        most: keys.max_receive_window.as_ref().map_or(default.most, |most| *most.get_ref()),
+        after: keys.window_update_fraction.as_ref().map_or(default.after, |after| *after.get_ref()),
+        every: keys.window_update_interval.as_ref().map(|every| *every.get_ref()).or(default.every),
     }
 }
 
@@ -206,62 +172,68 @@ pub(super) fn initial_window(keys: &Transport, default: u32) -> u32 {
     window.map_or(default, |window| u32::try_from(*window.get_ref()).unwrap_or(u32::MAX))
 }
 
-fn settings(
-    keys: &Transport,
-    http: Http,
-    (ack, ack_by): (AckRule, AckBy),
-    sizes: Sizes,
-    mtu: Bytes,
-) -> Result<Settings, Problem> {
+fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Settings, Problem> {
+    let keys = &flow.transport;
+    let (ack, ack_by) = keys.acknowledges(flow.protocol)?;
     let largest = payload(mtu);
-    let discovery = keys.mtu_discovery.unwrap_or(false);
+    let discovery = keys.quic.mtu_discovery.unwrap_or(false);
     let default = Settings::default();
     // Without discovery the path's size is known; with it, it starts from what every path carries (RFC 9000 §14).
-    let initial = keys.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
+    let initial = keys.quic.initial_mtu.as_ref().map(|bytes| u16::try_from(bytes.get_ref().get()).unwrap_or(largest));
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
-    let (mut stream_window, mut connection_window) = stream_windows(keys, sizes, mtu);
     let credit = credit(keys);
-    if credit.tuned {
-        connection_window = keys.window_first.as_ref().map_or(default.connection_window, |first| *first.get_ref());
-        if connection_window > credit.most {
-            let place = keys.window_first.as_ref().or(keys.window_most.as_ref()).map_or(0..0, Spanned::span);
-            let message = format!(
-                "a window cannot begin at {connection_window} and grow to {}; allowed: a `window_first` up to `window_most`",
-                credit.most
-            );
-            return Err(Problem::new(place, message));
-        }
-        if keys.stream_window.is_none() {
-            // The stack cannot change it later: it is the connection's that limits.
-            stream_window = credit.most;
-        }
-    } else if matches!(
-        (keys.connection_window, keys.windows),
-        (None, None) | (Some(ConnectionWindow::Given(Window::Auto)), _)
-    ) {
-        // What waits behind a hole for the round trip of its repair is withheld from it: once more what fits, or `auto` would limit.
-        connection_window = connection_window.mul_f64(1.5);
-    }
+    let (stream_window, connection_window) = windows(keys, &credit, sizes, mtu)?;
     Ok(Settings {
-        congestion: recipe(keys, sizes, mtu),
-        resume_via: keys.resume_via.unwrap_or_default(),
+        congestion: congestion(keys, sizes, mtu),
+        resume_via: keys.quic.resume_state.unwrap_or_default().into(),
         http,
-        pacing: keys.pacing.unwrap_or(true),
+        pacing: keys.quic.pacing.unwrap_or(true),
         ack,
         ack_by,
         ack_auto: default.ack_auto,
         stock: None,
         credit,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
-        initial_rtt: keys.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
+        initial_rtt: keys.quic.initial_rtt.as_ref().map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
         initial_window: initial_window(keys, default.initial_window),
         stream_window,
         connection_window,
-        send_window: sizes.window(keys.send_window, sizes.auto(), mtu),
+        send_window: sizes.window(keys.flow_control.send_buffer, sizes.auto(), mtu),
         initial_mtu: initial,
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: default.idle_timeout,
     })
+}
+
+/// QUIC's windows of a stream and of the connection.
+fn windows(keys: &Transport, credit: &CreditRule, sizes: Sizes, mtu: Bytes) -> Result<(Bytes, Bytes), Problem> {
+    let (stream, connection) = stream_windows(keys, sizes, mtu);
+    let keys = &keys.flow_control;
+    let preset = keys.preset.unwrap_or_default();
+    if credit.tuned {
+        let shipped = if preset == FlowControlPreset::Bentpipe {
+            SHIPPED_RECEIVE_WINDOW.min(credit.most)
+        } else {
+            Settings::default().connection_window
+        };
+        let first = keys.initial_receive_window.as_ref().map_or(shipped, |first| *first.get_ref());
+        if first > credit.most {
+            let place = keys.initial_receive_window.as_ref().or(keys.max_receive_window.as_ref());
+            let message = format!(
+                "a window cannot start at {first} and grow to {}; allowed: an `initial_receive_window` up to `max_receive_window`",
+                credit.most
+            );
+            return Err(Problem::new(place.map_or(0..0, Spanned::span), message));
+        }
+        // The stack cannot change a stream's window later: the connection's limits.
+        return Ok((if keys.stream_window.is_none() { credit.most } else { stream }, first));
+    }
+    let auto = match keys.connection_window {
+        None => !matches!(preset, FlowControlPreset::Program(_)),
+        Some(window) => window == ConnectionWindow::Given(Window::Auto),
+    };
+    // Data behind a gap is withheld for the round trip of its repair: once more what fits, or `auto` would limit.
+    Ok((stream, if auto { connection.mul_f64(1.5) } else { connection }))
 }
 
 fn payload(mtu: Bytes) -> u16 {
@@ -269,44 +241,28 @@ fn payload(mtu: Bytes) -> u16 {
     u16::try_from(mtu.get().saturating_sub(headers)).unwrap_or(u16::MAX)
 }
 
-fn visits(
-    work: &Workload,
-    handshake: Handshake,
-    resume: ResumeName,
-    path: &Resolved,
-    scenario: &Scenario,
-) -> Vec<Visit> {
-    let mtu = *scenario.path.get_ref().mtu.get_ref();
-    if let Some(sections) = &work.visits {
-        let sections = sections.get_ref().iter().map(Spanned::get_ref).enumerate();
-        return sections
-            .map(|(index, section)| explicit_visit(section, index == 0, handshake, scenario.seed))
-            .collect();
-    }
-    let (direction, objects) = transfer(
-        work.download.as_ref(),
-        work.upload.as_ref(),
-        work.objects.as_ref(),
-        work.page.as_ref(),
-        work.lasts.as_ref(),
-        work.direction.as_ref(),
-        scenario.seed,
-    );
-    let visit = Visit {
-        duration: work.lasts.as_ref().map(|lasts| *lasts.get_ref()),
-        handshake,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        direction: direction.into(),
-        objects,
-        measured: true,
+/// The visits of a flow, with the implied first one if a repeat visit is measured.
+fn visits(flow: &Flow, path: &Resolved, scenario: &Scenario) -> Vec<Visit> {
+    let handshake = match flow.protocol {
+        Protocol::Quic(_) | Protocol::Tcp(_) => flow.transport.handshake.unwrap_or_default(),
+        Protocol::Datagrams | Protocol::External => Handshake::OneRtt,
     };
-    if handshake == Handshake::OneRtt && resume == ResumeName::default() {
+    let workload = match &flow.work {
+        Work::Visits(visits) => {
+            let visits = visits.iter().enumerate();
+            return visits.map(|(index, visit)| explicit(visit, index == 0, handshake, scenario.seed)).collect();
+        }
+        Work::Once(workload) => workload,
+    };
+    let visit = planned(workload.transfer(scenario.seed), handshake);
+    let repeat = handshake == Handshake::ZeroRtt || flow.transport.visit == Some(MeasuredVisit::Repeat);
+    if !repeat || workload.has_own_transport() {
         return vec![visit];
     }
     // A first visit gets the ticket and the token, and fills the path so that there is something to remember: slow start
     // alone takes about two BDP.
-    let fill = sizes(path, direction, mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
+    let mtu = *scenario.path.get_ref().mtu.get_ref();
+    let fill = sizes(path, visit.direction.into(), mtu).bdp.mul_f64(FILL_BDP).max(Bytes::from_mb(1));
     let first = Visit {
         duration: None,
         handshake: Handshake::OneRtt,
@@ -314,70 +270,33 @@ fn visits(
         measured: false,
         ..visit.clone()
     };
-    let wait = work.wait.as_ref().map_or(DEFAULT_WAIT, |wait| *wait.get_ref());
+    let Sequence { idle_before, .. } = &flow.sequence;
+    let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
     vec![first, Visit { idle_before: wait, ..visit }]
 }
 
-fn explicit_visit(section: &VisitSection, first: bool, handshake: Handshake, seed: u64) -> Visit {
-    let (direction, objects) = transfer(
-        section.download.as_ref(),
-        section.upload.as_ref(),
-        section.objects.as_ref(),
-        section.page.as_ref(),
-        section.lasts.as_ref(),
-        section.direction.as_ref(),
-        seed,
-    );
+fn explicit(visit: &VisitText, first: bool, handshake: Handshake, seed: u64) -> Visit {
     let later = if first { Handshake::OneRtt } else { handshake };
+    let handshake = visit.keys.handshake.as_ref().map_or(later, |handshake| *handshake.get_ref());
     Visit {
-        duration: section.lasts.as_ref().map(|lasts| *lasts.get_ref()),
-        handshake: section.handshake.as_ref().map_or(later, |handshake| *handshake.get_ref()),
-        idle_before: section.wait.unwrap_or_default(),
-        start_jitter: Span::ZERO,
-        direction: direction.into(),
-        objects,
-        measured: section.report.unwrap_or(true),
+        idle_before: visit.keys.idle_before.unwrap_or_default(),
+        measured: visit.keys.measured.unwrap_or(true),
+        ..planned(visit.workload.transfer(seed), handshake)
     }
 }
 
-fn transfer(
-    download: Option<&Spanned<Bytes>>,
-    upload: Option<&Spanned<Bytes>>,
-    objects: Option<&Spanned<Vec<crate::scenario::Object>>>,
-    page_objects: Option<&Spanned<u64>>,
-    lasts: Option<&Spanned<Span>>,
-    direction: Option<&Spanned<Direction>>,
-    seed: u64,
-) -> (Direction, Vec<Object>) {
-    let single = |size: &Spanned<Bytes>| vec![Object::new("object", *size.get_ref())];
-    let given = direction.map_or(Direction::Download, |direction| *direction.get_ref());
-    if lasts.is_some() {
-        return (given, vec![Object::new("endless", ENDLESS)]);
-    }
-    match (download, upload, page_objects) {
-        (Some(size), _, _) => (Direction::Download, single(size)),
-        (None, Some(size), _) => (Direction::Upload, single(size)),
-        (None, None, Some(count)) => {
-            // The same page in every run: what differs is the path.
-            let page = page(*count.get_ref() as usize, seed);
-            let objects = page.into_iter().map(|page| Object {
-                name: page.name,
-                bytes: page.object.bytes,
-                after: page.object.after,
-                delay: page.object.delay,
-            });
-            (Direction::Download, objects.collect())
-        }
-        (None, None, None) => {
-            let all: &[crate::scenario::Object] = objects.map_or(&[], |objects| objects.get_ref());
-            let place = |name: &Spanned<String>| all.iter().position(|object| object.name == *name.get_ref());
-            let objects = all.iter().map(|object| Object {
-                name: object.name.clone(),
-                bytes: *object.size.get_ref(),
-                after: object.after.iter().filter_map(place).collect(),
-                delay: object.delay.unwrap_or_default(),
-            });
-            (given, objects.collect())
-        }
+/// A visit without any pause before it.
+fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
+    let Transfer { direction, objects, duration } = transfer;
+    let objects =
+        objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object { name, bytes, after, delay });
+    Visit {
+        duration: duration,
+        handshake,
+        idle_before: Span::ZERO,
+        start_jitter: Span::ZERO,
+        direction: direction.into(),
+        objects: objects.collect(),
+        measured: true,
     }
 }

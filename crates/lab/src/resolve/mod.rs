@@ -1,6 +1,7 @@
 //! From a scenario at one sweep point to what the simulator is told: everything that does not change from run to run is
 //! settled once, each run's draws are made when it begins.
 
+mod clock;
 mod flow;
 mod orbit;
 mod outlook;
@@ -20,6 +21,7 @@ use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
 use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
 use bentpipe_units::Span;
+use clock::Needs;
 use flow::{flow, sizes};
 use path::{DrawnHop, summary};
 use std::path::Path;
@@ -36,10 +38,12 @@ pub struct Case {
     pub path: PathSummary,
     /// True where runs differ.
     pub random: bool,
-    /// Time that flows are given to settle before their shares are counted.
-    pub(crate) settle: Option<Span>,
+    /// Time after the start of the last flow that is not counted in shares.
+    pub(crate) warmup: Option<Span>,
     spec: RunSpec,
-    thinks: Vec<Span>,
+    jitters: Vec<Span>,
+    /// What each flow needs of the clock.
+    clocks: Vec<Needs>,
     drawn: Vec<DrawnHop>,
     orbit: Option<Arc<OrbitPath>>,
 }
@@ -51,20 +55,12 @@ pub struct Case {
 pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: &Resolved) -> Result<Case, Problem> {
     let section = scenario.path.get_ref();
     let mtu = *section.mtu.get_ref();
-    let own = scenario.variant.get(variant).map(|variant| variant.get_ref());
-    let keys = own.map_or_else(|| scenario.defaults.clone(), |own| own.transport_keys().or(&scenario.defaults));
-
+    let own = &scenario.variants[variant];
     let mut flows = Vec::new();
-    let mut thinks = Vec::new();
-    if let Some(work) = &scenario.workload {
-        flows.push(flow("main", None, work.get_ref(), &keys, path, scenario)?);
-        thinks.push(work.get_ref().think.unwrap_or_default());
-    }
-    for spanned in &scenario.flow {
-        let section = spanned.get_ref();
-        let keys = section.transport_keys().or(&keys);
-        flows.push(flow(section.name.get_ref(), Some(section), &section.workload_keys(), &keys, path, scenario)?);
-        thinks.push(section.think.unwrap_or_default());
+    let mut jitters = Vec::new();
+    for one in &own.flows {
+        flows.push(flow(one, path, scenario)?);
+        jitters.push(one.ends.start_jitter.unwrap_or_default());
     }
 
     for flow in &flows {
@@ -81,14 +77,15 @@ pub(crate) fn resolve(scenario: &Scenario, variant: usize, point: &Point, path: 
     let bursts = |flow: &FlowSpec| {
         matches!(flow.stack, Stack::DatagramTraffic(DatagramTraffic::Constant { bursts: Some(_), .. }))
     };
-    let random = thinks.iter().any(|think| !think.is_zero()) || flows.iter().any(bursts) || path.is_random();
+    let random = jitters.iter().any(|jitter| !jitter.is_zero()) || flows.iter().any(bursts) || path.is_random();
     Ok(Case {
-        variant: own.map_or_else(|| "default".to_owned(), |own| own.name.get_ref().clone()),
+        variant: own.name.get_ref().clone(),
         point: point.clone(),
         path: summary(path, sizes(path, direction, mtu).bdp),
         random,
-        settle: scenario.fairness.settle,
-        thinks,
+        warmup: scenario.fairness.warmup,
+        jitters,
+        clocks: own.flows.iter().map(clock::needs).collect(),
         drawn: path.drawn.clone(),
         orbit: path.orbit.clone(),
         spec: RunSpec {
@@ -138,13 +135,29 @@ impl Case {
             target.forward = load(&forward).map_err(failed)?;
             target.reverse = load(&reverse).map_err(failed)?;
         }
-        for (flow, think) in spec.flows.iter_mut().zip(&self.thinks) {
+        for (flow, jitter) in spec.flows.iter_mut().zip(&self.jitters) {
             for (index, visit) in flow.visits.iter_mut().enumerate() {
                 let share = stream(seed, run, &format!("think/{}/{index}", flow.name)).unit();
-                visit.start_jitter = think.mul_f64(share);
+                visit.start_jitter = jitter.mul_f64(share);
             }
         }
         Ok(spec)
+    }
+
+    /// Refuses flows that the virtual clock cannot run.
+    ///
+    /// # Errors
+    /// What needs real time.
+    pub(crate) fn virtual_clock(&self) -> Result<(), String> {
+        self.clocks.iter().try_for_each(Needs::virtual_clock)
+    }
+
+    /// Refuses flows that the real clock cannot run as the scenario says.
+    ///
+    /// # Errors
+    /// The workload or the key, and what is allowed.
+    pub(crate) fn real_clock(&self) -> Result<(), String> {
+        self.clocks.iter().try_for_each(Needs::real_clock)
     }
 
     /// The network, where its path has an orbit.
@@ -155,6 +168,11 @@ impl Case {
     /// Things that the reader of its results should know.
     pub(crate) fn notes(&self) -> &[String] {
         self.orbit.as_ref().map_or(&[], |orbit| &orbit.notes)
+    }
+
+    /// `reason` against `argument`, about this variant.
+    pub(crate) fn refused(&self, argument: &'static str, reason: String) -> LabError {
+        LabError::Usage { argument, reason: format!("variant `{}`: {reason}", self.variant) }
     }
 
     fn failed(&self, run: u64, reason: String) -> LabError {

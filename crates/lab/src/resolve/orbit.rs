@@ -3,7 +3,9 @@
 use super::outlook::{Outlook, outlook};
 use super::stations::{Defaults, Stations};
 use crate::error::Problem;
-use crate::scenario::{Begin, ConstellationText, IslText, OrbitSection, PhaseText, Scenario, ShellSection};
+use crate::scenario::{
+    Begin, ConstellationText, IslText, OrbitSection, PhaseText, RouteUpdatesName, Scenario, ShellSection,
+};
 use bentpipe_link::random::stream;
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, PolicerConfig, QueueConfig,
@@ -101,13 +103,13 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
     let (mut constellation, name, place) = satellites(section, base_dir)?;
     let epoch = section.epoch.as_ref().map_or(constellation.epoch(), |epoch| *epoch.get_ref());
     let (begins, random) = match section.at.as_ref().map(Spanned::get_ref) {
-        Some(Begin::Random) => (epoch, Some(section.within.as_ref().map_or(WITHIN, |within| *within.get_ref()))),
+        Some(Begin::Random) => (epoch, Some(section.start_window.as_ref().map_or(WITHIN, |within| *within.get_ref()))),
         Some(Begin::At(at)) => (epoch + *at, None),
         None => (epoch, None),
     };
-    let latest = scenario.flow.iter().filter_map(|flow| flow.get_ref().at).max().unwrap_or_default();
+    let latest = scenario.flows().iter().filter_map(|flow| flow.placement.start_time).max().unwrap_or_default();
     let limit = *scenario.time_limit.get_ref();
-    let length = if section.frozen { Span::ZERO } else { limit + latest };
+    let length = if section.is_static { Span::ZERO } else { limit + latest };
     let decayed = constellation
         .drop_decayed(begins, length + random.unwrap_or_default())
         .map_err(|error| Problem::new(place.clone(), error.to_string()))?;
@@ -126,14 +128,9 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         fibres.push(Fibre { from: end(&fibre.from)?, to: end(&fibre.to)?, delay: fibre.delay });
     }
     let mut flows = Vec::new();
-    let workload = scenario.workload.iter().map(|work| ("main", &work.get_ref().from, &work.get_ref().to));
-    let listed = scenario.flow.iter().map(|flow| {
-        let flow = flow.get_ref();
-        (flow.name.get_ref().as_str(), &flow.from, &flow.to)
-    });
-    for (flow, from, to) in workload.chain(listed) {
-        let (Some(from), Some(to)) = (from, to) else { continue };
-        flows.push((flow.to_owned(), stations.spanned(from, &defaults)?, stations.spanned(to, &defaults)?));
+    for flow in scenario.flows() {
+        let (Some(from), Some(to)) = (&flow.ends.from, &flow.ends.to) else { continue };
+        flows.push((flow.name().to_owned(), stations.spanned(from, &defaults)?, stations.spanned(to, &defaults)?));
     }
     let kinds = kinds(section, !fibres.is_empty(), whole.clone(), base_dir)?;
     let spec = NetworkSpec {
@@ -141,8 +138,8 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         begins,
         stations: stations.list,
         isl: isl(section),
-        max_isl_length_m: section.isl_range.as_ref().map(|range| range.get_ref().as_metres_f64()),
-        max_ground_link_length_m: section.ground_range.as_ref().map(|range| range.get_ref().as_metres_f64()),
+        max_isl_length_m: section.max_isl_length.as_ref().map(|range| range.get_ref().as_metres_f64()),
+        max_ground_link_length_m: section.max_ground_link_length.as_ref().map(|range| range.get_ref().as_metres_f64()),
         fibres,
         metric: section.metric.unwrap_or_default(),
         avoid: section.avoid.iter().map(|name| name.get_ref().clone()).collect(),
@@ -159,10 +156,10 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
     let step = section.step.as_ref().map_or(STEP, |step| *step.get_ref());
     let mut path = OrbitPath {
         network: Arc::new(network),
-        step: match (section.frozen, section.exact) {
+        step: match (section.is_static, section.route_updates) {
             (true, _) => RouteUpdates::Static,
-            (false, true) => RouteUpdates::EventDriven(step),
-            (false, false) => RouteUpdates::Stepped(step),
+            (false, RouteUpdatesName::EventDriven) => RouteUpdates::EventDriven(step),
+            (false, RouteUpdatesName::Stepped) => RouteUpdates::Stepped(step),
         },
         flows: Vec::new(),
         name,
@@ -172,9 +169,9 @@ pub(super) fn resolve_orbit(scenario: &Scenario, base_dir: &Path) -> Result<Opti
         notes: decayed_note(&decayed).into_iter().collect(),
         spec,
         defaults,
-        shared_ground: section.shared_ground,
-        handover: section.handover.unwrap_or_default(),
-        hints: section.hints.as_ref().map(|hints| *hints.get_ref()),
+        shared_ground: section.shared_ground_link,
+        handover: section.handover_loss.unwrap_or_default(),
+        hints: section.path_change_notice.as_ref().map(|hints| *hints.get_ref()),
     };
     path.flows = flows.into_iter().map(|(name, from, to)| path.flow_between(name, from, to)).collect();
     let Outlook { rtt, notes } = outlook(&path.network, &path.flows, length + random.unwrap_or_default())
@@ -308,7 +305,7 @@ fn satellites(
 }
 
 fn own_shell(section: &ShellSection) -> Shell {
-    let revolutions = section.revolutions_per_day.as_ref().map(|revolutions| *revolutions.get_ref());
+    let revolutions = section.mean_motion_rev_per_day.as_ref().map(|revolutions| *revolutions.get_ref());
     let altitude = section.altitude.as_ref().map(|altitude| altitude.get_ref().as_km_f64());
     Shell {
         name: section.name.get_ref().clone(),
@@ -316,7 +313,7 @@ fn own_shell(section: &ShellSection) -> Shell {
         per_plane: section.per_plane,
         inclination_deg: section.inclination_deg,
         mean_motion_rev_per_day: revolutions.unwrap_or_else(|| mean_motion_rev_per_day(altitude.unwrap_or_default())),
-        raan_spread_deg: section.spread_deg.unwrap_or(360.0),
+        raan_spread_deg: section.raan_spread_deg.unwrap_or(360.0),
         phase_deg: match section.phase_deg {
             None | Some(PhaseText::OddHalf) => PhaseShift::OddHalf,
             Some(PhaseText::Degrees(degrees)) => PhaseShift::Each(degrees),

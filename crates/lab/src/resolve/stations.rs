@@ -20,9 +20,9 @@ pub(super) struct Defaults {
 impl Defaults {
     pub fn new(section: &OrbitSection) -> Self {
         Self {
-            selection: section.selection.unwrap_or_default(),
+            selection: section.satellite_selection.unwrap_or_default(),
             min_elevation_deg: section.min_elevation_deg.as_ref().map(|degrees| *degrees.get_ref()),
-            interruption: section.interruption.as_ref().map(|span| *span.get_ref()).unwrap_or_default(),
+            interruption: section.handover_outage.as_ref().map(|span| *span.get_ref()).unwrap_or_default(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Stations {
     /// Adds a station that the scenario lists.
     pub fn add(&mut self, section: &StationSection, defaults: &Defaults) -> Result<(), Problem> {
         let altitude_m = section.altitude_m.as_ref().map_or(0.0, |metres| *metres.get_ref());
-        let place = match (&section.place, &section.latitude_deg, &section.longitude_deg) {
+        let place = match (&section.city, &section.latitude_deg, &section.longitude_deg) {
             (Some(city), _, _) => {
                 let place = cities::find(city.get_ref());
                 place.map_err(|error| Problem::new(city.span(), error.to_string()))?
@@ -60,7 +60,7 @@ impl Stations {
             }
         };
         let mut station = defaults.station(section.name.get_ref().clone(), Geodetic { altitude_m, ..place });
-        if let Some(selection) = section.selection {
+        if let Some(selection) = section.satellite_selection {
             station.selection = selection;
             station.handover_outage =
                 if selection == SatelliteSelection::All { Span::ZERO } else { defaults.interruption };
@@ -68,10 +68,10 @@ impl Stations {
         if let Some(degrees) = &section.min_elevation_deg {
             station.min_elevation_deg = Some(*degrees.get_ref());
         }
-        if let Some(interruption) = &section.interruption {
+        if let Some(interruption) = &section.handover_outage {
             station.handover_outage = *interruption.get_ref();
         }
-        station.forwards = section.relays;
+        station.forwards = section.forwards;
         self.list.push(station);
         Ok(())
     }

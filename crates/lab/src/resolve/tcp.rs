@@ -1,12 +1,12 @@
 //! TCP endpoints of a scenario, and the proxy on their way.
 
-use super::flow::{Sizes, initial_window, recipe, stream_windows};
+use super::flow::{Sizes, congestion, initial_window, stream_windows};
 use super::path::Resolved;
 use crate::error::Problem;
 use crate::profiles::idle_delay;
 use crate::scenario::{PepMode, PepSection, Scenario, Transport, Window};
-use bentpipe_quic::congestion::{Recipe, StartName};
-use bentpipe_quic::{AckRule, ResumeVia};
+use bentpipe_quic::AckRule;
+use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_tcp::{AckPolicy, Segment, Settings};
@@ -28,41 +28,37 @@ pub(super) fn tcp(
     objects: usize,
 ) -> Result<TcpStack, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
-    if keys.resume_via == Some(ResumeVia::Token) {
-        let message = "path tokens are exchanged over QUIC only; allowed for TCP: resume_via = \"store\"";
-        return Err(Problem::new(scenario.path.span(), message));
-    }
     let default = Settings::default();
     // Half of the buffer is window.
     let doubled = |bytes: Bytes| Bytes::new(bytes.get().saturating_mul(2));
-    let receive_buffer = match keys.receive_buffer {
+    let receive_buffer = match keys.tcp.receive_buffer {
         None | Some(Window::Auto) => doubled(sizes.auto()),
         Some(Window::Bytes(bytes)) => bytes,
-        Some(Window::Bdp(_)) => doubled(sizes.window(keys.receive_buffer, Bytes::ZERO, mtu)),
+        Some(Window::Bdp(_)) => doubled(sizes.window(keys.tcp.receive_buffer, Bytes::ZERO, mtu)),
     };
     let tcp = Settings {
         segment: segment(mtu),
         initial_window: initial_window(keys, default.initial_window),
         receive_buffer,
         receive_buffer_start: default.receive_buffer_start.min(receive_buffer),
-        autotune: keys.receive_autotune.unwrap_or(true),
-        send_buffer: sizes.window(keys.send_window, sizes.auto(), mtu),
+        autotune: keys.tcp.receive_autotune.unwrap_or(true),
+        send_buffer: sizes.window(keys.flow_control.send_buffer, sizes.auto(), mtu),
         ack: AckPolicy {
-            coalesce: keys.coalesce.filter(|span| !span.is_zero()),
+            coalesce: keys.tcp.coalesce.filter(|span| !span.is_zero()),
             ..ack(keys.ack.as_ref(), keys.max_ack_delay)
         },
-        ecn: keys.ecn.unwrap_or(false),
-        idle_restart: keys.idle_restart.unwrap_or(true),
+        ecn: keys.tcp.ecn.unwrap_or(false),
+        idle_restart: keys.tcp.idle_restart.unwrap_or(true),
         ..default
     };
     let connections = match version {
-        Version::H1 => *keys.connections.as_ref().map_or(&BROWSER_CONNECTIONS, Spanned::get_ref) as usize,
+        Version::H1 => *keys.tcp.connections.as_ref().map_or(&BROWSER_CONNECTIONS, Spanned::get_ref) as usize,
         Version::H2 | Version::Raw => 1,
     };
     let (stream_window, connection_window) = stream_windows(keys, sizes, mtu);
     let http = http::Settings { version, connections, stream_window, connection_window };
     let pep = pep(keys, path, scenario, sizes, connections.min(objects.max(1)))?;
-    Ok(TcpStack { tcp, congestion: recipe(keys, sizes, mtu), http, pep })
+    Ok(TcpStack { tcp, congestion: congestion(keys, sizes, mtu), http, pep })
 }
 
 fn segment(mtu: Bytes) -> u32 {
@@ -98,9 +94,9 @@ fn pep(
     sizes: Sizes,
     parallel: usize,
 ) -> Result<Option<PepSpec>, Problem> {
-    let Some(mode) = keys.pep.as_ref().filter(|mode| *mode.get_ref() != PepMode::None) else { return Ok(None) };
+    let Some(mode) = keys.tcp.pep.as_ref().filter(|mode| *mode.get_ref() != PepMode::None) else { return Ok(None) };
     if path.orbit.is_some() {
-        let message = "a proxy stands beside a hop, and a path with an orbit has none; allowed: pep = \"none\"";
+        let message = "a proxy needs a hop, and a path with an orbit has none; allowed: tcp.pep = \"none\"";
         return Err(Problem::new(mode.span(), message));
     }
     let default = PepSection::default();
@@ -137,10 +133,10 @@ fn pep(
     }
     if *mode.get_ref() == PepMode::Filter && section.ack_filter.is_none() {
         let message =
-            "pep = \"filter\" needs to know how long to hold acknowledgements; allowed: `ack_filter` in [path.pep]";
+            "tcp.pep = \"filter\" needs to know how long to hold acknowledgements; allowed: `ack_filter` in [path.pep]";
         return Err(Problem::new(mode.span(), message));
     }
-    let sharing = scenario.flow.len().max(1) * parallel;
+    let sharing = scenario.flows().len().max(1) * parallel;
     let rates = [path.hops[hop].forward.nominal_rate(), path.hops[hop].reverse.nominal_rate()];
     let [downward, upward] = rates.map(|rate| told(section, rate, path.rtt, mtu, sharing));
     Ok(Some(PepSpec {
@@ -161,7 +157,7 @@ fn pep(
 }
 
 /// The controller on the proxy's hop, told the hop's `rate` where it is one that wants to know it.
-fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize) -> Recipe {
+fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize) -> CongestionConfig {
     let controller = section.congestion.unwrap_or_else(|| FIXED_RATE.parse().unwrap_or_default());
     let mut parameters = section.parameters.as_ref().map(|parameters| parameters.get_ref().clone()).unwrap_or_default();
     if controller.as_str() == FIXED_RATE {
@@ -171,6 +167,6 @@ fn told(section: &PepSection, rate: Rate, rtt: Span, mtu: Bytes, sharing: usize)
         fixed.entry("mbps".to_owned()).or_insert((payload / sharing as f64).clamp(0.001, 100_000.0));
         fixed.entry("rtt_ms".to_owned()).or_insert(rtt.as_millis_f64().clamp(0.1, 60_000.0));
     }
-    let start = section.start.unwrap_or(StartName::STANDARD);
-    Recipe { controller, start, parameters, ..Recipe::default() }
+    let start = section.slow_start.unwrap_or(SlowStartName::STANDARD);
+    CongestionConfig { controller, slow_start: start, parameters, ..CongestionConfig::default() }
 }

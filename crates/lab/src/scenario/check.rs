@@ -1,15 +1,14 @@
 //! What the types cannot refuse: names that name nothing, keys that exclude each other, values that make no sense
 //! together. Every problem is reported at its own place.
 
-use super::{Expect, PepSection, PointFilter, Scenario, Transport, VisitSection, Workload, datagrams};
+use super::{Expect, Flow, PepSection, PointFilter, Scenario, Transport};
 use crate::error::{Problem, quoted};
 use crate::fairness::{self, ALL_FLOWS};
 use crate::results::METRICS;
 use crate::return_path::LayerMetric;
 use crate::scenario::document::{Axis, plain_text};
-use bentpipe_quic::Handshake;
-use bentpipe_quic::congestion::Recipe;
-use bentpipe_quic::congestion::recipe::Parameters;
+use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
 use std::ops::Range;
@@ -29,15 +28,7 @@ pub(crate) fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     path(scenario)?;
     super::orbit_check::orbit(scenario)?;
     work(scenario)?;
-    let mtu = scenario.path.get_ref().mtu.get_ref().get();
-    transport(&scenario.defaults, mtu)?;
-    datagrams::only_flows(&scenario.defaults)?;
-    unique("variant", scenario.variant.iter().map(|variant| &variant.get_ref().name))?;
-    for variant in &scenario.variant {
-        let keys = variant.get_ref().transport_keys();
-        transport(&keys, mtu)?;
-        datagrams::only_flows(&keys)?;
-    }
+    unique("variant", scenario.variants.iter().map(|variant| &variant.name))?;
     for expect in &scenario.expect {
         self::expect(scenario, axes, expect)?;
     }
@@ -69,8 +60,7 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> C
     for spanned in names {
         name(spanned, what)?;
         if seen.contains(&spanned.get_ref().as_str()) {
-            let message =
-                format!("a {what} named `{}` stands above already; allowed: each name once", spanned.get_ref());
+            let message = format!("a {what} named `{}` already exists; allowed: each name once", spanned.get_ref());
             return Err(Problem::new(spanned.span(), message));
         }
         seen.push(spanned.get_ref());
@@ -78,7 +68,7 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a Spanned<String>>) -> C
     Ok(())
 }
 
-fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
+pub(super) fn between(key: &str, value: &Spanned<u64>, low: u64, high: u64) -> Check {
     if (low..=high).contains(value.get_ref()) {
         return Ok(());
     }
@@ -130,135 +120,74 @@ fn path(scenario: &Scenario) -> Check {
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
         return Err(Problem::new(
             span,
-            format!("`path.{key}` says nothing where the path has hops; allowed: `{key}` inside a [[path.hop]]"),
+            format!("`path.{key}` has no effect if the path has hops; allowed: `{key}` inside a [[path.hop]]"),
         ));
     }
     unique("hop", path.hop.iter().map(|hop| &hop.get_ref().name))
 }
 
 fn work(scenario: &Scenario) -> Check {
-    match (&scenario.workload, scenario.flow.as_slice()) {
-        (None, []) => {
-            return Err(Problem::new(
-                scenario.name.span(),
-                "the scenario transfers nothing; allowed: a [workload], or one or more [[flow]]s",
-            )
-            .help("[workload]\ndownload = \"10 MB\""));
-        }
-        (Some(_), [flow, ..]) => {
-            return Err(Problem::new(flow.span(), "a [[flow]] stands beside [workload]; allowed: one of the two"));
-        }
-        (Some(work), []) => workload(work.get_ref(), work.span(), *scenario.time_limit.get_ref())?,
-        (None, flows) => {
-            unique("flow", flows.iter().map(|flow| &flow.get_ref().name))?;
-            for flow in flows {
-                let limit = *scenario.time_limit.get_ref();
-                workload(&flow.get_ref().workload_keys(), flow.span(), limit)?;
-                datagrams::check(flow)?;
-                if flow.get_ref().name.get_ref() == ALL_FLOWS {
-                    let message = format!("`{ALL_FLOWS}` stands for all flows together; allowed: any other name");
-                    return Err(Problem::new(flow.get_ref().name.span(), message));
-                }
-                transport(&flow.get_ref().transport_keys(), scenario.path.get_ref().mtu.get_ref().get())?;
-                crossed(scenario, flow.get_ref())?;
-                if let Some(terminal) = &flow.get_ref().terminal {
-                    let terminals = *scenario.path.get_ref().terminals.get_ref();
-                    let number = Spanned::new(terminal.span(), *terminal.get_ref() as u64);
-                    between("terminal", &number, 0, terminals.saturating_sub(1) as u64)?;
-                }
+    if scenario.flows().is_empty() {
+        return Err(Problem::new(
+            scenario.name.span(),
+            "the scenario transfers nothing; allowed: a [workload], or one or more [[flow]]s",
+        )
+        .help("[workload]\ndownload = \"10 MB\""));
+    }
+    unique("flow", scenario.flows().iter().map(|flow| &flow.placement.name))?;
+    for flow in scenario.variants.iter().flat_map(|variant| &variant.flows) {
+        self::flow(scenario, flow)?;
+    }
+    Ok(())
+}
+
+fn flow(scenario: &Scenario, flow: &Flow) -> Check {
+    let name = &flow.placement.name;
+    if name.get_ref() == ALL_FLOWS {
+        let message = format!("`{ALL_FLOWS}` stands for all flows together; allowed: any other name");
+        return Err(Problem::new(name.span(), message));
+    }
+    transport(flow, scenario.path.get_ref().mtu.get_ref().get())?;
+    crossed(scenario, flow)?;
+    match &flow.placement.terminal {
+        Some(terminal) => {
+            let terminals = *scenario.path.get_ref().terminals.get_ref();
+            if *terminal.get_ref() < terminals {
+                return Ok(());
             }
+            let last = terminals.saturating_sub(1);
+            let message = format!(
+                "terminal {terminal} does not exist: this path has {terminals} terminals; allowed: 0 to {last}"
+            );
+            Err(Problem::new(terminal.span(), message))
         }
-    }
-    Ok(())
-}
-
-fn workload(work: &Workload, span: Range<usize>, limit: Span) -> Check {
-    let given = [
-        ("download", work.download.is_some()),
-        ("upload", work.upload.is_some()),
-        ("objects", work.objects.is_some()),
-        ("page", work.page.is_some()),
-        ("lasts", work.lasts.is_some()),
-        ("visits", work.visits.is_some()),
-    ];
-    one_of(&given, span, "nothing is transferred here")?;
-    page(work.page.as_ref())?;
-    lasts(work.lasts.as_ref(), limit)?;
-    let directed = work.lasts.is_some();
-    transfer(work.download.as_ref(), work.upload.as_ref(), work.objects.as_ref(), work.direction.as_ref(), directed)?;
-    let Some(visits) = &work.visits else { return Ok(()) };
-    if let Some(wait) = &work.wait {
-        return Err(Problem::new(wait.span(), "`wait` stands beside `visits`; allowed: a `wait` in each visit"));
-    }
-    for (index, visit) in visits.get_ref().iter().enumerate() {
-        self::visit(visit.get_ref(), visit.span(), index == 0, limit)?;
-    }
-    if visits.get_ref().iter().all(|visit| visit.get_ref().report == Some(false)) {
-        return Err(Problem::new(visits.span(), "no visit is reported; allowed: one or more without `report = false`"));
-    }
-    Ok(())
-}
-
-fn visit(visit: &VisitSection, span: Range<usize>, first: bool, limit: Span) -> Check {
-    let given = [
-        ("download", visit.download.is_some()),
-        ("upload", visit.upload.is_some()),
-        ("objects", visit.objects.is_some()),
-        ("page", visit.page.is_some()),
-        ("lasts", visit.lasts.is_some()),
-    ];
-    one_of(&given, span, "nothing is transferred here")?;
-    page(visit.page.as_ref())?;
-    lasts(visit.lasts.as_ref(), limit)?;
-    let directed = visit.lasts.is_some();
-    transfer(
-        visit.download.as_ref(),
-        visit.upload.as_ref(),
-        visit.objects.as_ref(),
-        visit.direction.as_ref(),
-        directed,
-    )?;
-    match &visit.handshake {
-        Some(handshake) if first && *handshake.get_ref() == Handshake::ZeroRtt => Err(Problem::new(
-            handshake.span(),
-            "the first visit has no ticket yet for `0rtt`; allowed: `1rtt`, or a visit before it",
-        )),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
-fn page(objects: Option<&Spanned<u64>>) -> Check {
-    objects.map_or(Ok(()), |objects| between("page", objects, 1, 1000))
-}
-
-fn lasts(lasts: Option<&Spanned<Span>>, limit: Span) -> Check {
-    let Some(lasts) = lasts else { return Ok(()) };
-    above_zero("lasts", lasts)?;
-    if *lasts.get_ref() <= limit {
-        return Ok(());
-    }
-    let message = format!("what lasts {lasts} is given up before, at the `time_limit`; allowed: up to {limit}");
-    Err(Problem::new(lasts.span(), message).help("time_limit, at the top of the file, can be longer"))
-}
-
-/// The hops that a flow crosses, if it says so: two that the path has, in its order.
-fn crossed(scenario: &Scenario, flow: &super::Flow) -> Check {
-    let Some(given) = &flow.hops else { return Ok(()) };
+/// The hops that a flow crosses, if it says so: from one that the path has to another.
+fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
+    let (from, to) = (&flow.placement.from_hop, &flow.placement.to_hop);
+    let Some(given) = from.as_ref().or(to.as_ref()) else { return Ok(()) };
     let names: Vec<&str> =
         scenario.path.get_ref().hop.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
-    for hop in given.get_ref() {
-        known("hop", Some(hop), &names)?;
-    }
+    known("hop", from.as_ref(), &names)?;
+    known("hop", to.as_ref(), &names)?;
     let place = |hop: &Spanned<String>| names.iter().position(|name| name == hop.get_ref());
-    match given.get_ref().as_slice() {
-        [first, last] if place(first) <= place(last) => {}
-        _ => {
-            let message = "a flow crosses the hops from one to another; allowed: [first, last], in the path's order from the client";
-            return Err(Problem::new(given.span(), message));
-        }
+    if let (Some(first), Some(last)) = (from, to)
+        && place(first) > place(last)
+    {
+        let message = format!(
+            "the path has the hop `{last}` before `{first}`; allowed: `from_hop` nearer to the client than `to_hop`"
+        );
+        return Err(Problem::new(last.span(), message));
     }
-    match &flow.pep {
-        Some(pep) => Err(Problem::new(pep.span(), "`pep` stands beside `hops`; allowed: a proxy on the whole path")),
+    match &flow.transport.tcp.pep {
+        Some(_) => {
+            let message =
+                "`tcp.pep` needs a flow that crosses the whole path; allowed: `from_hop` and `to_hop`, or a proxy";
+            Err(Problem::new(given.span(), message))
+        }
         None => Ok(()),
     }
 }
@@ -269,85 +198,49 @@ pub(super) fn one_of(given: &[(&str, bool)], span: Range<usize>, none: &str) -> 
     match found.len() {
         1 => Ok(()),
         0 => Err(Problem::new(span, format!("{none}; allowed: one of {}", quoted(&names)))),
-        _ => Err(Problem::new(span, format!("{} stand together; allowed: one of {}", quoted(&found), quoted(&names)))),
+        _ => Err(Problem::new(
+            span,
+            format!("{} exclude each other; allowed: one of {}", quoted(&found), quoted(&names)),
+        )),
     }
 }
 
-fn transfer(
-    download: Option<&Spanned<Bytes>>,
-    upload: Option<&Spanned<Bytes>>,
-    objects: Option<&Spanned<Vec<super::Object>>>,
-    direction: Option<&Spanned<super::Direction>>,
-    directed: bool,
-) -> Check {
-    for size in [download, upload].into_iter().flatten() {
-        size_above_zero(size)?;
-    }
-    if let (Some(direction), None, false) = (direction, objects, directed) {
-        return Err(Problem::new(
-            direction.span(),
-            "`direction` belongs to `objects` and `lasts`; allowed here: `download` or `upload`",
-        ));
-    }
-    let Some(objects) = objects else { return Ok(()) };
-    if objects.get_ref().is_empty() {
-        return Err(Problem::new(
-            objects.span(),
-            "the list holds no object; allowed: one or more, { name = \"page\", size = \"1 MB\" }",
-        ));
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for object in objects.get_ref() {
-        size_above_zero(&object.size)?;
-        if names.contains(&object.name.as_str()) {
-            let message =
-                format!("an object named `{}` stands in this list already; allowed: each name once", object.name);
-            return Err(Problem::new(object.size.span(), message));
-        }
-        names.push(&object.name);
-    }
-    // Only what stands above: so nothing can wait for itself.
-    for (index, object) in objects.get_ref().iter().enumerate() {
-        for after in &object.after {
-            if !names[..index].contains(&after.get_ref().as_str()) {
-                let above = names[..index].iter().copied();
-                return Err(Problem::not_one_of(after.span(), "object above this one", after.get_ref(), above));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn size_above_zero(size: &Spanned<Bytes>) -> Check {
+fn size_above_zero(key: &str, size: &Spanned<Bytes>) -> Check {
     if !size.get_ref().is_zero() {
         return Ok(());
     }
-    Err(Problem::new(size.span(), format!("{size} transfers nothing; allowed: a size above 0 B, such as \"10 MB\"")))
+    Err(Problem::new(size.span(), format!("`{key}` of {size} lets nothing through; allowed: above 0 B")))
 }
 
-fn transport(keys: &Transport, mtu: u64) -> Check {
-    if let Some(rtt) = &keys.initial_rtt {
+fn transport(flow: &Flow, mtu: u64) -> Check {
+    let keys: &Transport = &flow.transport;
+    let (quic, credit) = (&keys.quic, &keys.flow_control);
+    if let Some(rtt) = &quic.initial_rtt {
         above_zero("initial_rtt", rtt)?;
     }
     if let Some(window) = &keys.initial_window {
         between("initial_window", window, 1, 10_000)?;
     }
-    if let Some(connections) = &keys.connections {
+    if let Some(connections) = &keys.tcp.connections {
         between("connections", connections, 1, 64)?;
     }
-    for window in [&keys.window_first, &keys.window_most].into_iter().flatten() {
-        size_above_zero(window)?;
+    let windows = [
+        ("initial_receive_window", &credit.initial_receive_window),
+        ("max_receive_window", &credit.max_receive_window),
+    ];
+    for (key, window) in windows {
+        window.as_ref().map_or(Ok(()), |window| size_above_zero(key, window))?;
     }
-    if let Some(after) = keys.credit_after.as_ref().filter(|after| after.get_ref().is_zero()) {
-        let message = "`credit_after` of 0 would announce every byte; allowed: above 0, up to 1 or \"100 %\"";
-        return Err(Problem::new(after.span(), message));
+    if let Some(fraction) = credit.window_update_fraction.as_ref().filter(|fraction| fraction.get_ref().is_zero()) {
+        let message = "`window_update_fraction` of 0 would announce every byte; allowed: above 0, up to 1 or \"100 %\"";
+        return Err(Problem::new(fraction.span(), message));
     }
-    if let Some(every) = &keys.credit_every {
-        above_zero("credit_every", every)?;
+    if let Some(interval) = &credit.window_update_interval {
+        above_zero("window_update_interval", interval)?;
     }
-    keys.spoken()?;
+    keys.acknowledges(flow.protocol)?;
     parameters(keys.parameters.as_ref())?;
-    if let Some(payload) = &keys.initial_mtu {
+    if let Some(payload) = &quic.initial_mtu {
         let largest = mtu.saturating_sub(HEADERS);
         if !(SMALLEST_PAYLOAD..=largest).contains(&payload.get_ref().get()) {
             return Err(Problem::new(
@@ -364,24 +257,18 @@ fn transport(keys: &Transport, mtu: u64) -> Check {
 /// Parameters of parts that exist, in their ranges.
 fn parameters(given: Option<&Spanned<Parameters>>) -> Check {
     let Some(given) = given else { return Ok(()) };
-    let recipe = Recipe { parameters: given.get_ref().clone(), ..Recipe::default() };
-    recipe.prepare().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
+    let congestion = CongestionConfig { parameters: given.get_ref().clone(), ..CongestionConfig::default() };
+    congestion.factory().map(drop).map_err(|error| Problem::new(given.span(), error.to_string()))
 }
 
-/// The names of all variants; one unnamed variant is called `default`.
+/// The names of all variants.
 pub(crate) fn variant_names(scenario: &Scenario) -> Vec<&str> {
-    if scenario.variant.is_empty() {
-        return vec!["default"];
-    }
-    scenario.variant.iter().map(|variant| variant.get_ref().name.get_ref().as_str()).collect()
+    scenario.variants.iter().map(|variant| variant.name.get_ref().as_str()).collect()
 }
 
-/// The names of all flows; the one of `[workload]` is called `main`.
+/// The names of all flows.
 pub(crate) fn flow_names(scenario: &Scenario) -> Vec<&str> {
-    if scenario.flow.is_empty() {
-        return vec!["main"];
-    }
-    scenario.flow.iter().map(|flow| flow.get_ref().name.get_ref().as_str()).collect()
+    scenario.flows().iter().map(Flow::name).collect()
 }
 
 fn known(what: &str, given: Option<&Spanned<String>>, allowed: &[&str]) -> Check {
@@ -439,12 +326,12 @@ fn expect(scenario: &Scenario, axes: &[Axis<'_>], spanned: &Spanned<Expect>) -> 
     let expect = spanned.get_ref();
     metric(scenario, &expect.metric, expect.flow.as_ref())?;
     variant(scenario, expect.variant.as_ref())?;
-    variant(scenario, expect.ratio_to.as_ref())?;
+    variant(scenario, expect.relative_to.as_ref())?;
     point(axes, &expect.point)?;
     let bounds = expect.below.is_some() || expect.above.is_some();
-    let allowed = "allowed: `below`, `above` or both, with `ratio_to` if you like; or `within` with `published`";
+    let allowed = "allowed: `below`, `above` or both, with `relative_to` if you like; or `within` with `published`";
     match (bounds, &expect.within, &expect.published) {
-        (true, None, None) | (false, Some(_), Some(_)) if expect.within.is_none() || expect.ratio_to.is_none() => {}
+        (true, None, None) | (false, Some(_), Some(_)) if expect.within.is_none() || expect.relative_to.is_none() => {}
         (false, None, None) => {
             return Err(Problem::new(spanned.span(), format!("nothing is expected here; {allowed}")));
         }

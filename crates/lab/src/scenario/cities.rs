@@ -1,55 +1,53 @@
-//! Traffic between the largest cities: one `[[flow]]` that stands for many.
+//! Traffic between the largest cities: one `[[flow]]` with `random_city_pairs` stands for many.
 
-use super::{Flow, Scenario};
+use super::document::Tree;
+use super::flow::Placement;
+use super::section;
 use crate::error::Problem;
 use bentpipe_link::random::stream;
 use bentpipe_orbit::cities;
 use serde_spanned::Spanned;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::de::DeValue;
 
-/// Puts the flows that `cities` stands for in the places of those that have it.
+/// The flows that the table of one `[[flow]]` stands for, by name.
 ///
-/// Cities are paired at random, the same pairs in every run, and each pair has a flow from one to the other and one back: reciprocal pairs, as the Hypatia study
-/// calls them.
+/// Cities are paired at random, the same pairs in every run, with a flow in each direction: the
+/// reciprocal pairs of the Hypatia study.
 ///
 /// # Errors
-/// An odd number of cities or more than there are; ends beside `cities`.
-pub(crate) fn expand(scenario: &mut Scenario) -> Result<(), Problem> {
-    let mut flows = Vec::with_capacity(scenario.flow.len());
-    for spanned in std::mem::take(&mut scenario.flow) {
-        let Some(cities) = spanned.get_ref().cities.clone() else {
-            flows.push(spanned);
-            continue;
-        };
-        let flow = spanned.get_ref();
-        if let Some(end) = flow.from.as_ref().or(flow.to.as_ref()) {
-            let message = "an end stands beside `cities`, which draws the ends; allowed: `from` and `to`, or `cities`";
-            return Err(Problem::new(end.span(), message));
-        }
-        let (count, most) = (*cities.get_ref(), cities::all().len());
-        if count < 2 || count as usize > most || !count.is_multiple_of(2) {
-            let message = format!("`cities` of {count}; allowed: an even number from 2 to {most}");
-            return Err(Problem::new(cities.span(), message));
-        }
-        let order = shuffled(count as usize, scenario.seed, flow.name.get_ref());
-        for (number, pair) in order.chunks_exact(2).enumerate() {
-            for (back, from, to) in [(0, pair[0], pair[1]), (1, pair[1], pair[0])] {
-                let end = |city: usize| Some(Spanned::new(cities.span(), cities::all()[city].0.to_owned()));
-                let name = format!("{}-{:03}", flow.name.get_ref(), 2 * number + back);
-                let one = Flow {
-                    name: Spanned::new(flow.name.span(), name),
-                    from: end(from),
-                    to: end(to),
-                    cities: None,
-                    ..flow.clone()
-                };
-                flows.push(Spanned::new(spanned.span(), one));
+/// More pairs than there are cities for; ends beside them; a flow without a name.
+pub(crate) fn expand<'i>(
+    mut table: Tree<'i>,
+    span: &Range<usize>,
+    seed: u64,
+) -> Result<Vec<(Spanned<String>, Tree<'i>)>, Problem> {
+    let Placement { name, random_city_pairs, .. } = section::take(&mut table.clone(), span.clone())?;
+    table.remove("name");
+    let Some(pairs) = random_city_pairs else { return Ok(vec![(name, table)]) };
+    table.remove("random_city_pairs");
+    if let Some((end, _)) = table.get_key_value("from").or_else(|| table.get_key_value("to")) {
+        let message = "`random_city_pairs` draws the ends; allowed: `from` and `to`, or `random_city_pairs`";
+        return Err(Problem::new(end.span(), message));
+    }
+    let (count, most) = (*pairs.get_ref(), cities::all().len() as u64 / 2);
+    super::check::between("random_city_pairs", &pairs, 1, most)?;
+    let order = shuffled(2 * count as usize, seed, name.get_ref());
+    let mut flows = Vec::new();
+    for (number, pair) in order.chunks_exact(2).enumerate() {
+        for (back, ends) in [(0, [pair[0], pair[1]]), (1, [pair[1], pair[0]])] {
+            let mut one = table.clone();
+            for (key, city) in ["from", "to"].into_iter().zip(ends) {
+                let city = DeValue::String(Cow::Borrowed(cities::all()[city].0));
+                one.insert(Spanned::new(pairs.span(), Cow::Borrowed(key)), Spanned::new(pairs.span(), city));
             }
+            let name = Spanned::new(name.span(), format!("{}-{:03}", name.get_ref(), 2 * number + back));
+            flows.push((name, one));
         }
     }
-    scenario.flow = flows;
-    Ok(())
+    Ok(flows)
 }
-
 /// The numbers below `count` in an order that is drawn (Fisher and Yates).
 fn shuffled(count: usize, seed: u64, name: &str) -> Vec<usize> {
     let mut random = stream(seed, 0, &format!("{name}/cities"));

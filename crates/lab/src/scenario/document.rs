@@ -2,16 +2,18 @@
 //! it by dotted path before it becomes typed, so that a wrong key or value is found by the one parser and
 //! reported at the place it came from.
 
-use crate::error::{Problem, Source, nearest, quoted};
-use crate::scenario::{Scenario, expand};
+use crate::error::{Problem, Source, quoted};
+use crate::scenario::{Scenario, flow};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 
-type Table<'i> = DeTable<'i>;
-type Value<'i> = Spanned<DeValue<'i>>;
+/// A table that remembers where everything stands.
+pub(crate) type Tree<'i> = DeTable<'i>;
+/// A value that does.
+pub(crate) type Node<'i> = Spanned<DeValue<'i>>;
 
 /// What may be swept: keys that change a run, not what is made of it.
 const SWEEPABLE: [&str; 6] = ["path", "workload", "flow", "defaults", "variant", "time_limit"];
@@ -23,7 +25,7 @@ const DEEPEST: usize = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Document<'i> {
     source: &'i Source,
-    root: Spanned<Table<'i>>,
+    root: Spanned<Tree<'i>>,
     narrowed: Vec<(String, Vec<String>)>,
 }
 
@@ -40,7 +42,7 @@ pub(crate) struct Axis<'i> {
     /// The keys that it sets.
     paths: Vec<Vec<String>>,
     /// By value, what each of them is set to.
-    nodes: Vec<Vec<Value<'i>>>,
+    nodes: Vec<Vec<Node<'i>>>,
 }
 
 impl<'i> Document<'i> {
@@ -50,7 +52,7 @@ impl<'i> Document<'i> {
     /// survive a shell. Setting a swept key replaces the values it is swept over. A key that does not exist is
     /// found by [`Document::at`].
     pub fn parse(source: &'i Source) -> Result<Self, Problem> {
-        let root = DeTable::parse(source.file()).map_err(|error| from_toml(&error))?;
+        let root = DeTable::parse(source.file()).map_err(|error| Problem::from_toml(&error, 0..0))?;
         let mut document = Self { source, root, narrowed: Vec::new() };
         for (assignment, start) in source.sets() {
             document.apply_set(assignment, start)?;
@@ -77,7 +79,7 @@ impl<'i> Document<'i> {
             if self.narrowed.iter().all(|(key, _)| *key != dotted) {
                 self.narrowed.push((dotted.clone(), axis.values.clone()));
             }
-            let several = |list: &[Value<'_>]| list.iter().all(|one| matches!(one.get_ref(), DeValue::Array(_)));
+            let several = |list: &[Node<'_>]| list.iter().all(|one| matches!(one.get_ref(), DeValue::Array(_)));
             let values = match node.get_ref() {
                 DeValue::Array(list) if axis.paths.len() == 1 || several(list) => node,
                 _ => {
@@ -118,7 +120,7 @@ impl<'i> Document<'i> {
         Ok(axes)
     }
 
-    fn axis(&self, key: &Spanned<Cow<'i, str>>, values: &Value<'i>) -> Result<Axis<'i>, Problem> {
+    fn axis(&self, key: &Spanned<Cow<'i, str>>, values: &Node<'i>) -> Result<Axis<'i>, Problem> {
         let paths = split_paths(key.get_ref()).map_err(|message| Problem::new(key.span(), message))?;
         for path in &paths {
             let first = path.first().map_or("", String::as_str);
@@ -186,8 +188,10 @@ impl<'i> Document<'i> {
                 put(root.get_mut(), path, &axis.key_span, node.clone())?;
             }
         }
-        let mut scenario = Scenario::deserialize(Deserializer::from(root)).map_err(|error| from_toml(&error))?;
-        expand(&mut scenario)?;
+        let read = Scenario::deserialize(Deserializer::from(root.clone()));
+        let mut scenario = read.map_err(|error| Problem::from_toml(&error, 0..0))?;
+        let (limit, seed) = (*scenario.time_limit.get_ref(), scenario.seed);
+        (scenario.variants, scenario.ineffective) = flow::read(&root, limit, seed)?;
         Ok(scenario)
     }
 
@@ -209,7 +213,7 @@ impl<'i> Document<'i> {
 }
 
 /// The value as it appears in results: strings as they are, everything else as TOML.
-pub(crate) fn value_text(value: &Value<'_>) -> String {
+pub(crate) fn value_text(value: &Node<'_>) -> String {
     let plain = toml::Value::deserialize(ValueDeserializer::from(value.clone()));
     plain.map_or_else(|_| String::new(), |value| plain_text(&value))
 }
@@ -221,21 +225,6 @@ pub(crate) fn plain_text(value: &toml::Value) -> String {
         toml::Value::Float(number) => number.to_string(),
         other => other.to_string(),
     }
-}
-
-/// A toml error as a problem, in our words where the parser's are about Rust.
-fn from_toml(error: &toml::de::Error) -> Problem {
-    let span = error.span().unwrap_or(0..0);
-    let message = error.message().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
-    let message = message.replace("missing field", "missing key").replace("expected one of", "allowed:");
-    // "unknown key `x`, expected `a` or `b`" is serde's wording for one and two candidates.
-    let message = if message.starts_with("unknown") { message.replace(", expected ", ", allowed: ") } else { message };
-    let mut names = message.split('`').skip(1).step_by(2);
-    let help = names.next().filter(|_| message.starts_with("unknown")).and_then(|given| {
-        let candidates: Vec<&str> = names.collect();
-        nearest(given, &candidates).map(|near| format!("did you mean `{near}`?"))
-    });
-    Problem { message, help, span }
 }
 
 /// Splits at the first `=` that is not inside quotes.
@@ -302,7 +291,7 @@ fn split_path(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-fn parse_set_value(text: &str, start: usize) -> Value<'_> {
+fn parse_set_value(text: &str, start: usize) -> Node<'_> {
     let span = start..start + text.len();
     let value = match DeValue::parse(text.trim()) {
         Ok(value) => moved(value.into_inner(), &span),
@@ -334,7 +323,7 @@ fn moved<'i>(value: DeValue<'i>, span: &Range<usize>) -> DeValue<'i> {
 }
 
 /// Puts `node` at `path`, making tables on the way. A list of tables is entered by an entry's `name`.
-fn put<'i>(table: &mut Table<'i>, path: &[String], key_span: &Range<usize>, node: Value<'i>) -> Result<(), Problem> {
+fn put<'i>(table: &mut Tree<'i>, path: &[String], key_span: &Range<usize>, node: Node<'i>) -> Result<(), Problem> {
     let Some((key, rest)) = path.split_first() else { return Ok(()) };
     let spanned_key = Spanned::new(key_span.clone(), Cow::Owned(key.clone()));
     if rest.is_empty() {
@@ -344,7 +333,7 @@ fn put<'i>(table: &mut Table<'i>, path: &[String], key_span: &Range<usize>, node
         return Ok(());
     }
     if table.get(key.as_str()).is_none() {
-        table.insert(spanned_key, Spanned::new(key_span.clone(), DeValue::Table(Table::new())));
+        table.insert(spanned_key, Spanned::new(key_span.clone(), DeValue::Table(Tree::new())));
     }
     let Some(child) = table.get_mut(key.as_str()) else { return Ok(()) };
     match child.get_mut() {
@@ -362,11 +351,11 @@ fn put<'i>(table: &mut Table<'i>, path: &[String], key_span: &Range<usize>, node
 }
 
 fn put_in_list<'i>(
-    list: &mut [Value<'i>],
+    list: &mut [Node<'i>],
     key: &str,
     path: &[String],
     key_span: &Range<usize>,
-    node: Value<'i>,
+    node: Node<'i>,
 ) -> Result<(), Problem> {
     let Some((name, rest)) = path.split_first() else { return Ok(()) };
     let names: Vec<String> = list.iter().filter_map(entry_name).collect();
@@ -380,7 +369,7 @@ fn put_in_list<'i>(
     }
 }
 
-fn entry_name(entry: &Value<'_>) -> Option<String> {
+fn entry_name(entry: &Node<'_>) -> Option<String> {
     let name = entry.get_ref().as_table()?.get("name")?;
     name.get_ref().as_str().map(str::to_owned)
 }
@@ -388,6 +377,7 @@ fn entry_name(entry: &Value<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Workload;
     use proptest::prelude::*;
 
     const TEXT: &str = r#"
@@ -418,8 +408,10 @@ name = "a"
     }
 
     fn download(scenario: &Scenario) -> String {
-        let work = scenario.workload.as_ref().unwrap().get_ref();
-        work.download.as_ref().unwrap().get_ref().to_string()
+        match scenario.flows()[0].work.first() {
+            Workload::Download(size) => size.to_string(),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -455,7 +447,7 @@ name = "a"
         let (_, scenario) =
             with(&["seed=7", "title=two words", "variant.a.congestion=newreno", "path.forward.loss=0.5"]).unwrap();
         assert_eq!((scenario.seed, scenario.title.as_deref()), (7, Some("two words")));
-        assert_eq!(scenario.variant[0].get_ref().congestion.map(|name| name.as_str()), Some("newreno"));
+        assert_eq!(scenario.flows()[0].transport.congestion.map(|name| name.as_str()), Some("newreno"));
         assert!(scenario.path.get_ref().forward.as_ref().unwrap().get_ref().loss.is_some());
     }
 

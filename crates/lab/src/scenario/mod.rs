@@ -1,43 +1,52 @@
-//! What a scenario file may say. Every key is here with its documentation: the same types parse the file and print
-//! the JSON Schema that editors use.
+//! The keys of scenario files, with their documentation: the same types parse the file and print the
+//! JSON Schema for editors.
 //!
-//! There is no `flatten` and no `untagged` on purpose: both lose the place in the text and the list of allowed values
-//! that an error should name.
+//! serde's `flatten` and `untagged` are not used: both lose the place in the text and the list of
+//! allowed values, which errors should name. Tables that share keys are read by [`section`] instead.
 
-mod check;
+mod accept;
+pub(crate) mod check;
 mod cities;
-mod datagrams;
 pub(crate) mod document;
+mod flow;
 mod orbit;
 mod orbit_check;
 mod orbit_text;
 mod pep;
+mod preset;
+mod protocol;
+mod section;
 mod transport;
 mod window;
-mod workload;
+pub mod workload;
 
-pub(crate) use check::{HEADERS, check, variant_names};
-pub(crate) use cities::expand;
-pub use orbit::{FibreSection, LinksSection, OrbitSection, ShellSection, StationSection};
+pub(crate) use check::{HEADERS, check};
+pub use flow::{Ends, Flow, FlowTable, Placement, Variant, VariantTable};
+pub use orbit::{FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection};
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
-pub(crate) use transport::Spoken;
-pub use transport::{Hints, HttpKind, PepMode, ProgramSection, Transport, TransportKind};
+pub use protocol::Protocol;
+pub use transport::{
+    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, Transport, TransportKind,
+};
 pub use window::{ConnectionWindow, Window};
-pub use workload::{Direction, Flow, Object, VisitSection, Workload};
+pub use workload::{Direction, Workload};
 
+use crate::error::Problem;
 use bentpipe_link::DirectionPatch;
 use bentpipe_units::{Bytes, Ratio, Span};
+use flow::{DefaultsTable, WorkloadTable};
 use schemars::JsonSchema;
+use section::Merged;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::collections::BTreeMap;
 
-/// A scenario: what the path is, who talks over it, what is measured.
+/// A scenario: the path, the flows over it, and what is measured.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Short name of lower-case letters, digits and hyphens; also names the output directory.
+    /// Short name, also of the output directory: lower-case letters, digits and hyphens.
     #[schemars(with = "String", regex(pattern = r"^[a-z0-9-]+$"))]
     pub name: Spanned<String>,
     /// One line for people.
@@ -47,71 +56,77 @@ pub struct Scenario {
     /// Seed of every random draw.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Runs of each variant at each sweep point; where nothing is random there is one, whatever stands here.
+    /// Runs of each variant at each sweep point; one run if nothing is random.
     #[serde(default = "spanned_one")]
     #[schemars(with = "u64", range(min = 1, max = 100_000))]
     pub repeat: Spanned<u64>,
-    /// Virtual time after which a run is given up and its transfers count as not completed.
+    /// Time after which a run is aborted and its transfers count as not completed.
     #[serde(default = "hour")]
     #[schemars(with = "Span")]
     pub time_limit: Spanned<Span>,
     /// The path between client and server.
     #[schemars(with = "PathSection")]
     pub path: Spanned<PathSection>,
-    /// What is transferred, where there is one flow.
-    #[schemars(with = "Option<Workload>")]
-    pub workload: Option<Spanned<Workload>>,
-    /// Several flows, instead of `workload`.
+    /// What is transferred, if there is one flow.
     #[serde(default)]
-    #[schemars(with = "Vec<Flow>")]
-    pub flow: Vec<Spanned<Flow>>,
-    /// What all variants inherit.
+    #[schemars(with = "Option<WorkloadTable>")]
+    pub workload: Merged<WorkloadTable>,
+    /// Several flows, instead of `workload`. Their transport keys win over the variant's.
     #[serde(default)]
-    pub defaults: Transport,
-    /// What is compared; without any there is one, named `default`.
+    pub flow: Merged<Vec<FlowTable>>,
+    /// Transport keys that all variants inherit.
     #[serde(default)]
-    #[schemars(with = "Vec<Variant>")]
-    pub variant: Vec<Spanned<Variant>>,
-    /// Dotted paths into the scenario, each with the values it takes; all combinations are run.
+    pub defaults: Merged<DefaultsTable>,
+    /// What is compared; by default one variant, named `default`.
+    #[serde(default)]
+    pub variant: Merged<Vec<VariantTable>>,
+    /// The variants, each with its flows, as `workload`, `flow`, `defaults` and `variant` say.
+    #[serde(skip)]
+    pub variants: Vec<Variant>,
+    /// Keys of those that have no effect on any flow.
+    #[serde(skip)]
+    pub(crate) ineffective: Vec<Problem>,
+    /// Dotted paths into the scenario, each with a list of values; all combinations are run.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
-    /// What must hold for the exit status to be 0.
+    /// Conditions for exit status 0.
     #[serde(default)]
     #[schemars(with = "Vec<Expect>")]
     pub expect: Vec<Spanned<Expect>>,
-    /// Published figures to stand beside ours.
+    /// Published figures, shown beside the results.
     #[serde(default)]
     #[schemars(with = "Vec<Published>")]
     pub published: Vec<Spanned<Published>>,
-    /// How shares of a link are measured, where flows compete.
+    /// How shares of a link are measured if flows compete.
     #[serde(default)]
     pub fairness: FairnessSection,
-    /// Which files a run leaves besides its results.
+    /// Files that a run writes besides its results.
     #[serde(default)]
     pub output: Output,
 }
 
-/// How shares of a link are measured, where flows compete.
+/// How shares of a link are measured if flows compete.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FairnessSection {
-    /// Time from the start of the last flow on that is left out; a fifth of the time in which all are active where left out.
-    pub settle: Option<Span>,
+    /// Time after the start of the last flow that is not counted; by default a fifth of the time in
+    /// which all flows are active.
+    pub warmup: Option<Span>,
 }
 
-/// The path between client and server: one hop, a list of them, or a network of satellites.
+/// The path between client and server: one hop, a list of hops, or a network of satellites.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSection {
-    /// A built-in profile; `bentpipe profiles` lists them. Every field of it can be overridden.
+    /// Built-in profile; `bentpipe profiles` lists them. Every field of it can be overridden.
     #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
     /// Several hops in order from the client to the server, instead of `profile`, `forward` and `return`.
     #[serde(default)]
     #[schemars(with = "Vec<Hop>")]
     pub hop: Vec<Spanned<Hop>>,
-    /// A network of satellites that move, instead of hops.
+    /// A network of moving satellites, instead of hops.
     #[schemars(with = "Option<OrbitSection>")]
     pub orbit: Option<Spanned<OrbitSection>>,
     /// From the server to the client.
@@ -121,19 +136,19 @@ pub struct PathSection {
     #[serde(rename = "return")]
     #[schemars(with = "Option<DirectionPatch>")]
     pub reverse: Option<Spanned<DirectionPatch>>,
-    /// Base round trip: sets the delay of both directions to a half of it each.
+    /// Base RTT: sets the delay of each direction to half of it.
     #[schemars(with = "Option<Span>")]
     pub rtt: Option<Spanned<Span>>,
-    /// True where all terminals share one carrier, false where each has its own.
+    /// True if all terminals share one carrier, false if each has its own.
     pub shared: Option<bool>,
-    /// The performance-enhancing proxy that variants with a `pep` pass.
+    /// The performance-enhancing proxy of variants with `tcp.pep`.
     #[schemars(with = "Option<PepSection>")]
     pub pep: Option<Spanned<PepSection>>,
     /// Terminals (client machines) on the path.
     #[serde(default = "spanned_one_usize")]
     #[schemars(with = "u64", range(min = 1, max = 1000))]
     pub terminals: Spanned<usize>,
-    /// Size of the IP packets that the endpoints send; a UDP payload is 28 bytes less.
+    /// Size of the IP packets of the endpoints; a UDP payload is 28 bytes smaller.
     #[serde(default = "ethernet")]
     #[schemars(with = "Bytes")]
     pub mtu: Spanned<Bytes>,
@@ -146,7 +161,7 @@ pub struct Hop {
     /// Name in results, lower-case letters, digits and hyphens.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// A built-in profile that the hop starts from.
+    /// Built-in profile that the hop is based on.
     #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
     /// Towards the client.
@@ -156,96 +171,94 @@ pub struct Hop {
     #[serde(rename = "return")]
     #[schemars(with = "Option<DirectionPatch>")]
     pub reverse: Option<Spanned<DirectionPatch>>,
-    /// True (the default) where all terminals share this hop.
+    /// True (the default) if all terminals share this hop.
     pub shared: Option<bool>,
 }
 
-transport::keys! {
-    /// One way of doing the same work; every key left out comes from `[defaults]`.
-    pub struct Variant {
-        /// Name in results, lower-case letters, digits, hyphens, dots and plus signs.
-        #[schemars(with = "String")]
-        pub name: Spanned<String>,
+impl Scenario {
+    /// The flows. Variants differ in how they are transported.
+    pub fn flows(&self) -> &[Flow] {
+        self.variants.first().map_or(&[], |variant| &variant.flows)
     }
 }
 
-/// Something that must hold.
+/// A condition on the results.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// A metric of a flow, such as `completion_s`, or of fairness, such as `jain`.
     #[schemars(with = "String")]
     pub metric: Spanned<String>,
-    /// The variant it is about; all of them where left out.
+    /// Variant; all by default.
     #[schemars(with = "Option<String>")]
     pub variant: Option<Spanned<String>>,
-    /// The sweep points it is about: values of some swept keys, in quotes; all points where left out.
+    /// Sweep points, by the values of some swept keys; all points by default.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub point: PointFilter,
-    /// The flow it is about, or `all` for a metric of fairness; all of them where left out.
+    /// Flow, or `all` for a metric of fairness; every flow by default.
     #[schemars(with = "Option<String>")]
     pub flow: Option<Spanned<String>>,
-    /// The visit it is about, counted from 1; all reported ones where left out.
+    /// Visit, counted from 1; all measured ones by default.
     #[schemars(with = "Option<u64>")]
     pub visit: Option<Spanned<usize>>,
-    /// Which statistic of the runs is compared.
+    /// Statistic over the runs.
     #[serde(default)]
     pub statistic: Statistic,
-    /// The statistic (or ratio) lies below this.
+    /// Upper bound of the statistic or ratio, excluded.
     #[schemars(with = "Option<f64>")]
     pub below: Option<Spanned<f64>>,
-    /// The statistic (or ratio) lies above this.
+    /// Lower bound of the statistic or ratio, excluded.
     #[schemars(with = "Option<f64>")]
     pub above: Option<Spanned<f64>>,
-    /// Largest relative distance from `published`.
+    /// Maximum relative difference to `published`.
     #[schemars(with = "Option<Ratio>")]
     pub within: Option<Spanned<Ratio>>,
-    /// The published figure that `within` is about.
+    /// Published figure, for `within`.
     #[schemars(with = "Option<f64>")]
     pub published: Option<Spanned<f64>>,
-    /// Compare the ratio to the same statistic of this variant.
+    /// Divide by the same statistic of this variant.
     #[schemars(with = "Option<String>")]
-    pub ratio_to: Option<Spanned<String>>,
+    pub relative_to: Option<Spanned<String>>,
 }
 
-/// A published figure, shown beside ours.
+/// A published figure, shown beside the results.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Short heading.
     pub label: String,
-    /// An aim, or a measurement.
+    /// Objective or measurement.
     pub kind: PublishedKind,
     /// A metric of a flow, such as `completion_s`, or of fairness, such as `jain`.
     #[schemars(with = "String")]
     pub metric: Spanned<String>,
-    /// The variant it stands beside; all of them where left out.
+    /// Variant; all by default.
     #[schemars(with = "Option<String>")]
     pub variant: Option<Spanned<String>>,
-    /// The flow it stands beside, or `all` for a metric of fairness; all of them where left out.
+    /// Flow, or `all` for a metric of fairness; every flow by default.
     #[schemars(with = "Option<String>")]
     pub flow: Option<Spanned<String>>,
-    /// The sweep points it stands beside.
+    /// Sweep points, by the values of some swept keys.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub point: PointFilter,
     /// The figure, in the metric's unit.
     pub value: f64,
-    /// Where it was published.
+    /// Publication.
     pub source: String,
 }
 
 /// Values of some swept keys.
 pub type PointFilter = BTreeMap<Spanned<String>, Spanned<toml::Value>>;
 
-/// What kind of figure was published.
+/// Kind of a published figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishedKind {
-    /// Something to aim for.
+    /// An aim.
     Objective,
-    /// Something that was measured.
+    /// A measurement.
     Measured,
 }
 
@@ -253,14 +266,14 @@ pub enum PublishedKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
-    /// Half of the runs lie below.
+    /// 50th percentile.
     #[default]
     Median,
-    /// The average.
+    /// Arithmetic mean.
     Mean,
-    /// 5 % of the runs lie below.
+    /// 5th percentile.
     P5,
-    /// 95 % of the runs lie below.
+    /// 95th percentile.
     P95,
     /// The smallest.
     Min,
@@ -268,23 +281,24 @@ pub enum Statistic {
     Max,
 }
 
-/// Which files a run leaves besides its results.
+/// Files that a run writes besides its results.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {
-    /// qlog files of both ends, of the runs that are traced.
+    /// Write qlog files of both ends, for the runs with time series.
     pub qlog: bool,
-    /// Time series for the report.
-    pub traces: Traces,
-    /// A hop whose packets are captured both ways (pcapng), of the runs that are traced; `access` where the path has one hop.
+    /// Runs that write time series for the report.
+    pub time_series: TimeSeries,
+    /// Hop whose packets are captured in both directions (pcapng), for the runs with time series;
+    /// `access` if the path has one hop.
     #[schemars(with = "Option<String>")]
     pub capture: Option<Spanned<String>>,
 }
 
-/// Which runs are traced.
+/// Runs that write time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Traces {
+pub enum TimeSeries {
     /// The first run of each variant at each point.
     #[default]
     First,

@@ -1,4 +1,4 @@
-//! `[path.orbit]`: satellites that move, stations on the ground, and the links between them, instead of hops.
+//! `[path.orbit]`: satellites that move, ground stations, and the links between them.
 
 use super::orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 use bentpipe_link::DirectionPatch;
@@ -9,85 +9,103 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// A network of satellites instead of hops. Flows say between which places they go, with `from` and `to`.
+/// A network of satellites instead of hops. Flows name their ends with `from` and `to`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrbitSection {
-    /// A preset or several of them (`bentpipe constellations` lists them), or published elements: { tle = "FILE" }, { omm = "FILE" }.
+    /// One or more presets (`bentpipe constellations` lists them), or a file of published
+    /// elements: { tle = "FILE" }, { omm = "FILE" }.
     #[schemars(with = "Option<ConstellationText>")]
     pub constellation: Option<Spanned<ConstellationText>>,
-    /// Walker shells of one's own, instead of `constellation`.
+    /// Walker shells, instead of `constellation`.
     #[serde(default)]
     #[schemars(with = "Vec<ShellSection>")]
     pub shell: Vec<Spanned<ShellSection>>,
-    /// For shells, the time that their elements are of, 2000-01-01T00:00:00Z where left out; for published elements, the time that `at`
-    /// counts from, the latest of the elements' own where left out.
+    /// Epoch of a shell's elements, by default 2000-01-01T00:00:00Z. With published elements, the
+    /// time that `at` counts from, by default the latest epoch in the file.
     #[schemars(with = "Option<Epoch>")]
     pub epoch: Option<Spanned<Epoch>>,
-    /// When after `epoch` runs begin; zero where left out. `random`: each run draws it within `within`.
+    /// Start of the run, counted from `epoch`; 0 s by default. `random` draws it for each run from
+    /// `start_window`.
     #[schemars(with = "Option<Begin>")]
     pub at: Option<Spanned<Begin>>,
-    /// The longest time after `epoch` that at = "random" draws; 1 h where left out.
+    /// Range of at = "random", counted from `epoch`; 1 h by default.
     #[schemars(with = "Option<Span>")]
-    pub within: Option<Spanned<Span>>,
-    /// True where everything stands still where it is when the run begins.
-    #[serde(default)]
-    pub frozen: bool,
-    /// How often routes are computed anew; 100 ms where left out.
+    pub start_window: Option<Spanned<Span>>,
+    /// Freeze every satellite at its position when the run starts.
+    #[serde(rename = "static", default)]
+    pub is_static: bool,
+    /// Time between two computations of the routes; 100 ms by default.
     #[schemars(with = "Option<Span>")]
     pub step: Option<Spanned<Span>>,
-    /// True where routes change when the topology does, to the millisecond, and not with the next step.
+    /// When routes change: at the next step (`stepped`, the default), or as soon as the topology
+    /// does, to the millisecond (`event-driven`).
     #[serde(default)]
-    pub exact: bool,
-    /// Inter-satellite links: `grid` (the default), `rings`, `none`, or a list of pairs of names.
+    pub route_updates: RouteUpdatesName,
+    /// Inter-satellite links: `+grid` (the default), `intra-plane`, `none`, or a list of pairs of
+    /// satellite names.
     #[schemars(with = "Option<IslText>")]
     pub isl: Option<Spanned<IslText>>,
-    /// Longest inter-satellite link; as far as its line stays 80 km above the ground where left out.
+    /// Maximum length of an inter-satellite link. By default, only the horizon limits it: the line
+    /// of sight stays 80 km above the ground.
     #[schemars(with = "Option<Length>")]
-    pub isl_range: Option<Spanned<Length>>,
-    /// Longest link between ground and satellite; where left out, only elevation counts.
+    pub max_isl_length: Option<Spanned<Length>>,
+    /// Maximum length of a link between ground and satellite. By default, only the minimum
+    /// elevation limits it.
     #[schemars(with = "Option<Length>")]
-    pub ground_range: Option<Spanned<Length>>,
-    /// Lowest elevation at which stations talk to satellites, degrees; the shell's own where left out.
+    pub max_ground_link_length: Option<Spanned<Length>>,
+    /// Minimum elevation in degrees; the shell's own by default.
     #[schemars(with = "Option<f64>", range(min = 0, max = 90))]
     pub min_elevation_deg: Option<Spanned<f64>>,
-    /// Which of the satellites that it sees a station talks to, for stations that do not say; `all` where left out.
-    pub selection: Option<SatelliteSelection>,
-    /// Silence while a station turns to another satellite, for stations that do not say; none where left out.
+    /// How stations choose among the satellites in view; `all` by default.
+    pub satellite_selection: Option<SatelliteSelection>,
+    /// Outage of a station's link during each handover; none by default.
     #[schemars(with = "Option<Span>")]
-    pub interruption: Option<Spanned<Span>>,
-    /// Which packets are lost when a station turns to another satellite: `nothing` (the default), `queued`, `flying`.
-    pub handover: Option<HandoverLoss>,
-    /// What routes are chosen by: `delay` (the default) or `hops`.
+    pub handover_outage: Option<Spanned<Span>>,
+    /// Packets lost in a handover: `none` (the default), `queued`, or `in-flight`.
+    pub handover_loss: Option<HandoverLoss>,
+    /// Routing metric: `delay` (the default) or `hops`.
     pub metric: Option<Metric>,
-    /// Satellites and stations, by name, that routes avoid.
+    /// Satellites and stations that routes avoid, by name.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub avoid: Vec<Spanned<String>>,
-    /// Rate, queue and loss of links, by their kind.
+    /// Rate, queue and loss by kind of link.
     #[serde(default)]
     pub links: LinksSection,
-    /// True where a satellite has one transmitter for all stations that it talks to, as in the Hypatia study; false where it has one for each.
+    /// True if a satellite has one transmitter for all stations, as in the Hypatia study; false if
+    /// it has one for each.
     #[serde(default)]
-    pub shared_ground: bool,
+    pub shared_ground_link: bool,
     /// Stations besides the cities that flows name.
     #[serde(default)]
     #[schemars(with = "Vec<StationSection>")]
     pub station: Vec<Spanned<StationSection>>,
-    /// Links on the ground.
+    /// Terrestrial links.
     #[serde(default)]
     #[schemars(with = "Vec<FibreSection>")]
     pub fibre: Vec<Spanned<FibreSection>>,
-    /// How long before a change of path senders are told of it; they are not told where left out.
+    /// Notify senders of a path change this long in advance; by default they are not notified.
     #[schemars(with = "Option<Span>")]
-    pub hints: Option<Spanned<Span>>,
+    pub path_change_notice: Option<Spanned<Span>>,
 }
 
-/// Links by kind. Delays follow from where their ends are.
+/// When routes follow the topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteUpdatesName {
+    /// At the next step.
+    #[default]
+    Stepped,
+    /// At once, to the millisecond.
+    EventDriven,
+}
+
+/// Rate, queue and loss by kind of link. Positions determine the delays.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinksSection {
-    /// Every link, where its kind does not say otherwise.
+    /// Defaults for every kind.
     #[schemars(with = "Option<DirectionPatch>")]
     pub all: Option<Spanned<DirectionPatch>>,
     /// Each direction of an inter-satellite link.
@@ -99,80 +117,83 @@ pub struct LinksSection {
     /// From a satellite to stations.
     #[schemars(with = "Option<DirectionPatch>")]
     pub down: Option<Spanned<DirectionPatch>>,
-    /// Each direction of a link on the ground; where neither this nor `all` gives a rate, 10 Gbps.
+    /// Each direction of a terrestrial link; 10 Gbps if neither this nor `all` sets a rate.
     #[schemars(with = "Option<DirectionPatch>")]
     pub fibre: Option<Spanned<DirectionPatch>>,
 }
 
-/// A Walker shell: circular orbits of one inclination in evenly spread planes.
+/// A Walker shell: circular orbits of equal inclination in evenly spaced planes.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShellSection {
-    /// Its name: satellites are called NAME-PLANE-INDEX.
+    /// Name of the shell. Its satellites are called NAME-PLANE-INDEX.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// Orbital planes.
+    /// Number of orbital planes.
     pub planes: u32,
-    /// Satellites in each.
+    /// Satellites per plane.
     pub per_plane: u32,
-    /// Inclination, degrees.
+    /// Inclination in degrees.
     pub inclination_deg: f64,
-    /// Altitude above the equator's radius; or `revolutions_per_day`.
+    /// Altitude above the equatorial radius; or `mean_motion_rev_per_day`.
     #[schemars(with = "Option<Length>")]
     pub altitude: Option<Spanned<Length>>,
-    /// Revolutions a day, as a TLE has them; or `altitude`.
+    /// Mean motion in revolutions per day, as in a TLE; or `altitude`.
     #[schemars(with = "Option<f64>")]
-    pub revolutions_per_day: Option<Spanned<f64>>,
-    /// Range of ascending nodes over which planes are spread, degrees: 360 (Walker delta, the default) or 180 (Walker star).
-    pub spread_deg: Option<f64>,
-    /// Shift from one plane to the next: `odd-half` (the default: odd planes by half the spacing), or degrees of mean anomaly.
+    pub mean_motion_rev_per_day: Option<Spanned<f64>>,
+    /// Range of right ascensions of the ascending node over which planes are spread, in degrees:
+    /// 360 (Walker delta, the default) or 180 (Walker star).
+    pub raan_spread_deg: Option<f64>,
+    /// Phase shift between neighbouring planes: `odd-half` (the default; odd planes are shifted by
+    /// half the spacing), or degrees of mean anomaly.
     pub phase_deg: Option<PhaseText>,
-    /// Lowest elevation at which stations talk to its satellites, degrees; 25 where left out.
+    /// Minimum elevation of its satellites, in degrees; 25 by default.
     pub min_elevation_deg: Option<f64>,
 }
 
-/// A station on the ground.
+/// A ground station.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StationSection {
-    /// Its name, for flows and fibres.
+    /// Name of the station, for flows and fibres.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// The city where it stands; or `latitude_deg` and `longitude_deg`.
+    /// City of the station; or `latitude_deg` and `longitude_deg`.
     #[schemars(with = "Option<String>")]
-    pub place: Option<Spanned<String>>,
+    pub city: Option<Spanned<String>>,
     /// Degrees north.
     #[schemars(with = "Option<f64>", range(min = -90, max = 90))]
     pub latitude_deg: Option<Spanned<f64>>,
     /// Degrees east.
     #[schemars(with = "Option<f64>", range(min = -180, max = 180))]
     pub longitude_deg: Option<Spanned<f64>>,
-    /// Metres above the ellipsoid; zero where left out.
+    /// Metres above the ellipsoid; 0 by default.
     #[schemars(with = "Option<f64>")]
     pub altitude_m: Option<Spanned<f64>>,
-    /// Which of the satellites that it sees it talks to.
-    pub selection: Option<SatelliteSelection>,
-    /// Lowest elevation at which it talks to satellites, degrees.
+    /// How the station chooses among the satellites in view.
+    pub satellite_selection: Option<SatelliteSelection>,
+    /// Minimum elevation in degrees.
     #[schemars(with = "Option<f64>", range(min = 0, max = 90))]
     pub min_elevation_deg: Option<Spanned<f64>>,
-    /// True where it passes on packets of others: a gateway, a relay on the ground.
+    /// True if the station forwards packets of others, as a gateway or ground relay does.
     #[serde(default)]
-    pub relays: bool,
-    /// Silence while it turns to another satellite.
+    pub forwards: bool,
+    /// Outage of the station's link during each handover.
     #[schemars(with = "Option<Span>")]
-    pub interruption: Option<Spanned<Span>>,
+    pub handover_outage: Option<Spanned<Span>>,
 }
 
-/// A link on the ground between two stations, both ways.
+/// A terrestrial link between two stations, in both directions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FibreSection {
-    /// One end: a station, or a city, which has no antenna then.
+    /// One end: a station, or a city, which then has no antenna.
     #[schemars(with = "String")]
     pub from: Spanned<String>,
     /// The other end.
     #[schemars(with = "String")]
     pub to: Spanned<String>,
-    /// Its delay one way; where left out, one and a half times the geodesic distance at two thirds of the speed of light.
+    /// One-way delay. Defaults to 1.5 times the geodesic distance at two thirds of the speed of
+    /// light.
     pub delay: Option<Span>,
 }

@@ -24,10 +24,10 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     satellites(orbit, spanned.span())?;
     time(orbit)?;
     links(orbit)?;
-    let all = orbit.selection.unwrap_or_default();
+    let all = orbit.satellite_selection.unwrap_or_default();
     elevation(orbit.min_elevation_deg.as_ref())?;
     if all == SatelliteSelection::All && orbit.station.iter().all(|station| turns(station.get_ref(), all).is_none()) {
-        interruption(orbit.interruption.as_ref())?;
+        handover_outage(orbit.handover_outage.as_ref())?;
     }
     let mut seen: Vec<&str> = Vec::new();
     for station in &orbit.station {
@@ -37,7 +37,7 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
             return Err(Problem::new(name.span(), message));
         }
         if seen.contains(&name.get_ref().as_str()) {
-            let message = format!("a station named `{name}` stands above already; allowed: each name once");
+            let message = format!("a station named `{name}` already exists; allowed: each name once");
             return Err(Problem::new(name.span(), message));
         }
         seen.push(name.get_ref());
@@ -47,7 +47,7 @@ pub(super) fn orbit(scenario: &Scenario) -> Check {
     ends(scenario)
 }
 
-/// What describes hops says nothing here.
+/// Refuses keys of hops.
 fn beside(path: &PathSection) -> Check {
     let beside = [
         ("profile", path.profile.as_ref().map(Spanned::span)),
@@ -58,12 +58,12 @@ fn beside(path: &PathSection) -> Check {
         ("pep", path.pep.as_ref().map(Spanned::span)),
     ];
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
-        let message = format!("`path.{key}` stands beside [path.orbit]; allowed: either hops or an orbit");
+        let message = format!("`path.{key}` and [path.orbit] exclude each other; allowed: either hops or an orbit");
         return Err(Problem::new(span, message));
     }
     if *path.terminals.get_ref() != 1 {
         let message =
-            "`terminals` says nothing where the path has an orbit; allowed: `from` and `to` of each flow".to_owned();
+            "`terminals` has no effect on a path with an orbit; allowed: `from` and `to` of each flow".to_owned();
         return Err(Problem::new(path.terminals.span(), message));
     }
     Ok(())
@@ -76,14 +76,15 @@ fn satellites(orbit: &OrbitSection, span: Range<usize>) -> Check {
                 .help("constellation = \"kuiper-630\" (`bentpipe constellations` lists them)"))
         }
         (Some(_), [shell, ..]) => {
-            Err(Problem::new(shell.span(), "a shell stands beside `constellation`; allowed: one of the two"))
+            Err(Problem::new(shell.span(), "a shell and `constellation` exclude each other; allowed: one of them"))
         }
         (_, shells) => shells.iter().try_for_each(|shell| self::shell(shell.get_ref(), shell.span())),
     }
 }
 
 fn shell(shell: &ShellSection, span: Range<usize>) -> Check {
-    let given = [("altitude", shell.altitude.is_some()), ("revolutions_per_day", shell.revolutions_per_day.is_some())];
+    let given =
+        [("altitude", shell.altitude.is_some()), ("mean_motion_rev_per_day", shell.mean_motion_rev_per_day.is_some())];
     one_of(&given, span, "a shell has no height here")?;
     // Beyond, a geostationary ring and more: what is written there is a slip of the pen.
     match &shell.altitude {
@@ -96,21 +97,20 @@ fn time(orbit: &OrbitSection) -> Check {
     if let Some(step) = &orbit.step {
         above_zero("step", step)?;
     }
-    if let Some(hints) = &orbit.hints {
-        above_zero("hints", hints)?;
+    if let Some(notice) = &orbit.path_change_notice {
+        above_zero("path_change_notice", notice)?;
     }
-    if let Some(within) = &orbit.within {
-        above_zero("within", within)?;
+    if let Some(window) = &orbit.start_window {
+        above_zero("start_window", window)?;
         if orbit.at.as_ref().is_none_or(|at| *at.get_ref() != Begin::Random) {
-            let message = "`within` says how far at = \"random\" may go; allowed only beside it";
-            return Err(Problem::new(within.span(), message));
+            let message = "`start_window` is the range of at = \"random\"; allowed only beside it";
+            return Err(Problem::new(window.span(), message));
         }
     }
-    match &orbit.hints {
-        Some(hints) if orbit.frozen => {
-            let message =
-                "nothing changes where `frozen` is true, so there is nothing to announce; allowed: one of the two";
-            Err(Problem::new(hints.span(), message))
+    match &orbit.path_change_notice {
+        Some(notice) if orbit.is_static => {
+            let message = "`path_change_notice` has no effect if `static` is true; allowed: one of the two";
+            Err(Problem::new(notice.span(), message))
         }
         _ => Ok(()),
     }
@@ -121,11 +121,11 @@ fn links(orbit: &OrbitSection) -> Check {
     let kinds = [&links.all, &links.isl, &links.up, &links.down, &links.fibre];
     kinds.into_iter().flatten().try_for_each(no_delay)?;
     kinds.into_iter().flatten().try_for_each(no_allocation)?;
-    if let Some(range) = &orbit.isl_range {
-        length("isl_range", range, Length::from_km(1)..=Length::from_km(100_000))?;
+    if let Some(range) = &orbit.max_isl_length {
+        length("max_isl_length", range, Length::from_km(1)..=Length::from_km(100_000))?;
     }
-    if let Some(range) = &orbit.ground_range {
-        length("ground_range", range, Length::from_km(1)..=Length::from_km(100_000))?;
+    if let Some(range) = &orbit.max_ground_link_length {
+        length("max_ground_link_length", range, Length::from_km(1)..=Length::from_km(100_000))?;
     }
     Ok(())
 }
@@ -170,13 +170,13 @@ fn elevation(value: Option<&Spanned<f64>>) -> Check {
 
 /// The selection of a station that has one satellite at a time.
 fn turns(station: &StationSection, all: SatelliteSelection) -> Option<SatelliteSelection> {
-    Some(station.selection.unwrap_or(all)).filter(|selection| *selection != SatelliteSelection::All)
+    Some(station.satellite_selection.unwrap_or(all)).filter(|selection| *selection != SatelliteSelection::All)
 }
 
-fn interruption(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
+fn handover_outage(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
     match value {
         Some(value) if !value.get_ref().is_zero() => {
-            let message = "a station that talks to all satellites it sees never turns; allowed: `interruption` with `selection` `highest`, `nearest`, `longest` or `slots`";
+            let message = "a station that talks to all satellites it sees never turns; allowed: `handover_outage` with `satellite_selection` `highest`, `nearest`, `longest` or `slots`";
             Err(Problem::new(value.span(), message))
         }
         _ => Ok(()),
@@ -186,17 +186,17 @@ fn interruption(value: Option<&Spanned<bentpipe_units::Span>>) -> Check {
 fn station(station: &StationSection, span: Range<usize>, all: SatelliteSelection) -> Check {
     elevation(station.min_elevation_deg.as_ref())?;
     if turns(station, all).is_none() {
-        interruption(station.interruption.as_ref())?;
+        handover_outage(station.handover_outage.as_ref())?;
     }
     degrees("latitude_deg", station.latitude_deg.as_ref(), -90.0..=90.0)?;
     degrees("longitude_deg", station.longitude_deg.as_ref(), -180.0..=180.0)?;
     // From the shore of the Dead Sea to aircraft and balloons.
     degrees("altitude_m", station.altitude_m.as_ref(), -500.0..=50_000.0)?;
-    let allowed = "allowed: `place`, the name of a city, or `latitude_deg` and `longitude_deg`";
-    match (&station.place, &station.latitude_deg, &station.longitude_deg) {
+    let allowed = "allowed: `city`, or `latitude_deg` and `longitude_deg`";
+    match (&station.city, &station.latitude_deg, &station.longitude_deg) {
         (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
-        (Some(place), _, _) => {
-            Err(Problem::new(place.span(), format!("a `place` stands beside coordinates; {allowed}")))
+        (Some(city), _, _) => {
+            Err(Problem::new(city.span(), format!("a `city` and coordinates exclude each other; {allowed}")))
         }
         (None, _, _) => Err(Problem::new(span, format!("nothing says where this station stands; {allowed}"))),
     }
@@ -217,15 +217,8 @@ fn different(from: &Spanned<String>, to: &Spanned<String>, what: &str) -> Check 
 type WrittenEnds<'a> = (Option<&'a Spanned<String>>, Option<&'a Spanned<String>>, Range<usize>);
 
 fn written_ends(scenario: &Scenario) -> Vec<WrittenEnds<'_>> {
-    let work = scenario.workload.iter().map(|work| {
-        let ends = work.get_ref();
-        (ends.from.as_ref(), ends.to.as_ref(), work.span())
-    });
-    let flows = scenario.flow.iter().map(|flow| {
-        let ends = flow.get_ref();
-        (ends.from.as_ref(), ends.to.as_ref(), flow.span())
-    });
-    work.chain(flows).collect()
+    let flows = scenario.flows().iter();
+    flows.map(|flow| (flow.ends.from.as_ref(), flow.ends.to.as_ref(), flow.span.clone())).collect()
 }
 
 fn ends(scenario: &Scenario) -> Check {

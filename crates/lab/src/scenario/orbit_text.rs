@@ -144,14 +144,14 @@ impl<'de> Deserialize<'de> for IslText {
         impl<'de> Visitor<'de> for V {
             type Value = IslText;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`grid`, `rings`, `none`, or a list of pairs of names")
+                f.write_str("`+grid`, `intra-plane`, `none`, or a list of pairs of names")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<IslText, E> {
                 match text {
-                    "grid" => Ok(IslText::Grid),
-                    "rings" => Ok(IslText::Rings),
+                    "+grid" => Ok(IslText::Grid),
+                    "intra-plane" => Ok(IslText::Rings),
                     "none" => Ok(IslText::None),
-                    _ => Err(E::unknown_variant(text, &["grid", "rings", "none"])),
+                    _ => Err(E::unknown_variant(text, &["+grid", "intra-plane", "none"])),
                 }
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<IslText, A::Error> {
@@ -169,7 +169,7 @@ impl JsonSchema for IslText {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "oneOf": [
-                { "type": "string", "enum": ["grid", "rings", "none"] },
+                { "type": "string", "enum": ["+grid", "intra-plane", "none"] },
                 {
                     "type": "array",
                     "items": { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 },

@@ -1,202 +1,213 @@
-//! The keys that say how a flow is transported, shared by `[defaults]`, `[[variant]]` and `[[flow]]`.
+//! How a flow is transported: the keys of `[defaults]`, `[[variant]]` and `[[flow]]`.
+//!
+//! `x-accepted-by` names what a key has a meaning for: `quic`, `tcp`, or an HTTP version. A key
+//! without it has a meaning for QUIC and TCP. `x-real-clock` lists the values that QUIC can have
+//! under the real clock, where it is the programs `bentpipe serve` and `bentpipe get`; an empty list
+//! stands for any value, and a key without it is refused there.
 
-use crate::error::Problem;
-use bentpipe_quic::congestion::recipe::{HintUse, Parameters};
-use bentpipe_quic::{AckBy, AckRule, Http};
-use bentpipe_tcp::http::Version;
+use super::section::{keys, section};
+use super::window::{ConnectionWindow, Window};
+use crate::error::nearest;
+use bentpipe_quic::congestion::PathChangeResponse;
+use bentpipe_quic::congestion::config::Parameters;
+use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
+use bentpipe_quic::{AckBy, AckRule, Handshake};
+use bentpipe_units::{Bytes, Ratio, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// Declares a struct with its own fields and, after them, every transport key, and how to take those out.
-///
-/// A macro, because serde's `flatten` would lose the spans that errors point at.
-macro_rules! keys {
-    ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            $($own)*
-            /// The transport protocol; where left out, what `http` runs over, or QUIC.
-            #[schemars(with = "Option<crate::scenario::TransportKind>")]
-            pub transport: Option<serde_spanned::Spanned<$crate::scenario::TransportKind>>,
-            /// Of `transport = "program"`: the commands of server and client.
-            #[schemars(with = "Option<crate::scenario::ProgramSection>")]
-            pub program: Option<serde_spanned::Spanned<$crate::scenario::ProgramSection>>,
-            /// What fetches the objects: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either (QUIC: one stream for each object;
-            /// TCP: a request of 17 bytes and no TLS).
-            #[schemars(with = "Option<crate::scenario::HttpKind>")]
-            pub http: Option<serde_spanned::Spanned<$crate::scenario::HttpKind>>,
-            /// Most connections at the same time, for `h1`; 6 where left out.
-            #[schemars(with = "Option<u64>", range(min = 1, max = 64))]
-            pub connections: Option<serde_spanned::Spanned<u64>>,
-            /// A performance-enhancing proxy for TCP, as `[path.pep]` describes it: `none`; `gateway`, which splits connections on the
-            /// server's side of its hop; `both`, which splits them on both sides; `filter`, which only thins acknowledgements.
-            #[schemars(with = "Option<crate::scenario::PepMode>")]
-            pub pep: Option<serde_spanned::Spanned<$crate::scenario::PepMode>>,
-            /// The congestion controller of the data sender.
-            pub congestion: Option<bentpipe_quic::congestion::ControllerName>,
-            /// How the controller starts: `auto` (the best there is where it is safe), `standard`, or another of those that
-            /// `bentpipe controllers` lists.
-            pub start: Option<bentpipe_quic::congestion::StartName>,
-            /// Parameters of controllers, starts and resumption by part and name; `bentpipe controllers` lists them.
-            #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
-            pub parameters: Option<serde_spanned::Spanned<bentpipe_quic::congestion::recipe::Parameters>>,
-            /// What the sender does with announced changes of an orbit's path, where `path.orbit.hints` announces them: `none`; `reset`, its smallest
-            /// round trip begins anew; `hold`, losses of a round trip are not taken for congestion; `drain`, it slows before; `all`.
-            pub hints: Option<$crate::scenario::Hints>,
-            /// `1rtt`, or `0rtt`: measured on a second visit, with tickets from a first one.
-            pub handshake: Option<bentpipe_quic::Handshake>,
-            /// What the sender does with what it remembers of the path: `none`, `careful` (RFC 9959), or `jump`, straight to
-            /// the remembered window, which is unsafe.
-            pub resume: Option<bentpipe_quic::congestion::ResumeName>,
-            /// How a server that resumes knows the path: `store`, it remembers; `token`, its client keeps it in a sealed token.
-            pub resume_via: Option<bentpipe_quic::ResumeVia>,
-            /// When the receiver acknowledges: `stack`, `1:N`, `1:2 for 100, then 1:10`, `rtt/4` or `auto`.
-            #[schemars(with = "Option<bentpipe_quic::AckRule>")]
-            pub ack: Option<serde_spanned::Spanned<bentpipe_quic::AckRule>>,
-            /// Who decides that: `sender`, who can ask for `1:N` only, or `receiver`, for all of them.
-            #[schemars(with = "Option<bentpipe_quic::AckBy>")]
-            pub ack_by: Option<serde_spanned::Spanned<bentpipe_quic::AckBy>>,
-            /// Longest time that an acknowledgement is held back.
-            pub max_ack_delay: Option<bentpipe_units::Span>,
-            /// Round-trip time assumed before the first sample.
-            #[schemars(with = "Option<bentpipe_units::Span>")]
-            pub initial_rtt: Option<serde_spanned::Spanned<bentpipe_units::Span>>,
-            /// Initial congestion window in packets.
-            #[schemars(with = "Option<u64>", range(min = 1))]
-            pub initial_window: Option<serde_spanned::Spanned<u64>>,
-            /// Whether QUIC spreads what its window admits over the round trip; true where left out.
-            pub pacing: Option<bool>,
-            /// Largest congestion window; none where left out.
-            pub max_window: Option<$crate::scenario::Window>,
-            /// First UDP payload size; the size that the path carries where left out.
-            #[schemars(with = "Option<bentpipe_units::Bytes>")]
-            pub initial_mtu: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
-            /// Probe for larger packets.
-            pub mtu_discovery: Option<bool>,
-            /// Flow-control windows of HTTP/2 and QUIC as a program has them; `stream_window` and `connection_window` win over it.
-            pub windows: Option<bentpipe_tcp::http::FlowControlPresetName>,
-            /// Flow-control window of a stream of HTTP/2 or QUIC.
-            pub stream_window: Option<crate::scenario::Window>,
-            /// Flow-control window of an HTTP/2 or QUIC connection; `tuned` (QUIC) follows what arrives.
-            pub connection_window: Option<crate::scenario::ConnectionWindow>,
-            /// Where a tuned window begins, which goes into the handshake; 1.25 MB where left out.
-            #[schemars(with = "Option<bentpipe_units::Bytes>")]
-            pub window_first: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
-            /// What a tuned window may grow to; 64 MB where left out.
-            #[schemars(with = "Option<bentpipe_units::Bytes>")]
-            pub window_most: Option<serde_spanned::Spanned<bentpipe_units::Bytes>>,
-            /// Share of a QUIC connection's window that is consumed before the sender hears of new credit; an eighth where left out, a sixteenth of a tuned one.
-            #[schemars(with = "Option<bentpipe_units::Ratio>")]
-            pub credit_after: Option<serde_spanned::Spanned<bentpipe_units::Ratio>>,
-            /// And it hears of it at least this often while anything is consumed; 50 ms with a tuned window, otherwise only the share counts.
-            #[schemars(with = "Option<bentpipe_units::Span>")]
-            pub credit_every: Option<serde_spanned::Spanned<bentpipe_units::Span>>,
-            /// Most data that the sender holds unacknowledged.
-            pub send_window: Option<crate::scenario::Window>,
-            /// What TCP's receive buffer may grow to, of which half is window, as with Linux; `6 MiB` is Linux' default, `auto` never limits.
-            pub receive_buffer: Option<crate::scenario::Window>,
-            /// Whether TCP's receive buffer grows with what the application takes; true where left out. Otherwise it has its size from the beginning.
-            pub receive_autotune: Option<bool>,
-            /// Segments that reach a TCP receiver within this time of each other are acknowledged once, as receive offload does.
-            pub coalesce: Option<bentpipe_units::Span>,
-            /// Whether TCP negotiates ECN.
-            pub ecn: Option<bool>,
-            /// Whether TCP's window shrinks while nothing is sent (RFC 5681 §4.1); true where left out, as with Linux.
-            pub idle_restart: Option<bool>,
-        }
-
-        impl $name {
-            /// The transport keys alone.
-            pub fn transport_keys(&self) -> $crate::scenario::Transport {
-                $crate::scenario::Transport {
-                    transport: self.transport.clone(),
-                    program: self.program.clone(),
-                    http: self.http.clone(),
-                    connections: self.connections.clone(),
-                    pep: self.pep.clone(),
-                    congestion: self.congestion,
-                    start: self.start,
-                    parameters: self.parameters.clone(),
-                    hints: self.hints,
-                    handshake: self.handshake,
-                    resume: self.resume,
-                    resume_via: self.resume_via,
-                    ack: self.ack.clone(),
-                    ack_by: self.ack_by.clone(),
-                    max_ack_delay: self.max_ack_delay,
-                    initial_rtt: self.initial_rtt.clone(),
-                    initial_window: self.initial_window.clone(),
-                    pacing: self.pacing,
-                    initial_mtu: self.initial_mtu.clone(),
-                    mtu_discovery: self.mtu_discovery,
-                    max_window: self.max_window,
-                    windows: self.windows,
-                    stream_window: self.stream_window,
-                    connection_window: self.connection_window,
-                    window_first: self.window_first.clone(),
-                    window_most: self.window_most.clone(),
-                    credit_after: self.credit_after.clone(),
-                    credit_every: self.credit_every.clone(),
-                    send_window: self.send_window,
-                    receive_buffer: self.receive_buffer,
-                    receive_autotune: self.receive_autotune,
-                    coalesce: self.coalesce,
-                    ecn: self.ecn,
-                    idle_restart: self.idle_restart,
-                }
-            }
-        }
-    };
+/// How a flow is transported. A key that is not set has the value of the `preset`, or the default
+/// stated here.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transport {
+    /// Values of all keys that are not set: `bentpipe` (the default), as `bentpipe serve` and
+    /// `bentpipe get` have them, or `rfc`, a plain RFC 9002 endpoint.
+    #[schemars(extend("x-real-clock" = ["bentpipe"]))]
+    pub preset: Option<PresetName>,
+    /// Transport protocol; by default the one that `http` runs over, or QUIC.
+    #[schemars(with = "Option<TransportKind>", extend("x-real-clock" = []))]
+    pub transport: Option<Spanned<TransportKind>>,
+    /// How objects are fetched: `h3` over QUIC, `h2` or `h1` over TLS and TCP, or `raw` over either
+    /// (QUIC: one stream per object; TCP: a request of 17 bytes without TLS).
+    #[schemars(with = "Option<HttpKind>", extend("x-real-clock" = ["h3"]))]
+    pub http: Option<Spanned<HttpKind>>,
+    /// Congestion controller of the data sender.
+    #[schemars(extend("x-real-clock" = []))]
+    pub congestion: Option<ControllerName>,
+    /// Slow-start algorithm: `auto` (the best one where it is safe), `standard`, or another one
+    /// that `bentpipe controllers` lists.
+    #[schemars(extend("x-real-clock" = []))]
+    pub slow_start: Option<SlowStartName>,
+    /// Parameters of controllers, slow-start algorithms and resumption, by name;
+    /// `bentpipe controllers` lists them.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>")]
+    pub parameters: Option<Spanned<Parameters>>,
+    /// Response of the sender to announced path changes (`path.orbit.path_change_notice`): `none`;
+    /// `reset` restarts the minimum RTT filter; `hold` does not treat losses of the next round trip
+    /// as congestion; `drain` shrinks the window in advance; `all`.
+    pub path_change_response: Option<PathChangeResponseName>,
+    /// `1rtt`, or `0rtt`, which needs a ticket and so implies visit = "repeat".
+    #[schemars(extend("x-real-clock" = []))]
+    pub handshake: Option<Handshake>,
+    /// Which visit is measured if the workload lists no `visits`: the `first` (the default), or a
+    /// `repeat` visit, after a first one that fills the path and is not measured.
+    #[schemars(extend("x-real-clock" = []))]
+    pub visit: Option<MeasuredVisit>,
+    /// Use of what the data sender remembers of the path: `none`, `careful` (RFC 9959), or `jump`,
+    /// straight to the remembered window, which is unsafe.
+    #[schemars(extend("x-real-clock" = []))]
+    pub resume: Option<ResumeName>,
+    /// When receivers acknowledge: `stack` (every second packet), `1:N`, `1:2 for 100, then 1:10`,
+    /// `rtt/4` or `auto`.
+    #[schemars(with = "Option<AckRule>", extend("x-real-clock" = ["auto"]))]
+    pub ack: Option<Spanned<AckRule>>,
+    /// Maximum delay of an acknowledgement.
+    pub max_ack_delay: Option<Span>,
+    /// Initial congestion window in packets.
+    #[schemars(with = "Option<u64>", range(min = 1, max = 10_000))]
+    pub initial_window: Option<Spanned<u64>>,
+    /// Maximum congestion window; unlimited by default.
+    pub max_window: Option<Window>,
+    /// Windows of receivers, and the send buffer.
+    #[serde(default)]
+    #[schemars(extend("x-accepted-by" = ["quic", "h2"]))]
+    pub flow_control: FlowControl,
+    /// Keys of QUIC.
+    #[serde(default)]
+    #[schemars(extend("x-accepted-by" = ["quic"]))]
+    pub quic: QuicKeys,
+    /// Keys of TCP.
+    #[serde(default)]
+    #[schemars(extend("x-accepted-by" = ["tcp"]))]
+    pub tcp: TcpKeys,
 }
-pub(crate) use keys;
+section!(Transport, FlowControl, QuicKeys, TcpKeys);
 
-keys! {
-    /// How a flow is transported. What is left out has the default stated with the key.
-    #[derive(Default)]
-    pub struct Transport {}
+/// The nested tables of [`Transport`].
+pub(super) const NESTED: [&str; 3] = ["flow_control", "quic", "tcp"];
+
+/// The nested key that `name` most likely means, with its table.
+pub(super) fn nested(name: &str) -> Option<String> {
+    let tables = [keys::<FlowControl>(), keys::<QuicKeys>(), keys::<TcpKeys>()];
+    NESTED.iter().zip(tables).find_map(|(table, keys)| Some(format!("{table}.{}", nearest(name, &keys)?)))
 }
 
-impl Transport {
-    /// These keys, and `base`'s where these say nothing.
-    pub fn or(&self, base: &Self) -> Self {
-        Self {
-            transport: self.transport.clone().or_else(|| base.transport.clone()),
-            program: self.program.clone().or_else(|| base.program.clone()),
-            http: self.http.clone().or_else(|| base.http.clone()),
-            connections: self.connections.clone().or_else(|| base.connections.clone()),
-            pep: self.pep.clone().or_else(|| base.pep.clone()),
-            congestion: self.congestion.or(base.congestion),
-            start: self.start.or(base.start),
-            parameters: merged(self.parameters.as_ref(), base.parameters.as_ref()),
-            hints: self.hints.or(base.hints),
-            handshake: self.handshake.or(base.handshake),
-            resume: self.resume.or(base.resume),
-            resume_via: self.resume_via.or(base.resume_via),
-            ack: self.ack.clone().or_else(|| base.ack.clone()),
-            ack_by: self.ack_by.clone().or_else(|| base.ack_by.clone()),
-            max_ack_delay: self.max_ack_delay.or(base.max_ack_delay),
-            initial_rtt: self.initial_rtt.clone().or_else(|| base.initial_rtt.clone()),
-            initial_window: self.initial_window.clone().or_else(|| base.initial_window.clone()),
-            pacing: self.pacing.or(base.pacing),
-            initial_mtu: self.initial_mtu.clone().or_else(|| base.initial_mtu.clone()),
-            mtu_discovery: self.mtu_discovery.or(base.mtu_discovery),
-            stream_window: self.stream_window.or(base.stream_window),
-            connection_window: self.connection_window.or(base.connection_window),
-            window_first: self.window_first.clone().or_else(|| base.window_first.clone()),
-            window_most: self.window_most.clone().or_else(|| base.window_most.clone()),
-            credit_after: self.credit_after.clone().or_else(|| base.credit_after.clone()),
-            credit_every: self.credit_every.clone().or_else(|| base.credit_every.clone()),
-            send_window: self.send_window.or(base.send_window),
-            max_window: self.max_window.or(base.max_window),
-            windows: self.windows.or(base.windows),
-            receive_buffer: self.receive_buffer.or(base.receive_buffer),
-            receive_autotune: self.receive_autotune.or(base.receive_autotune),
-            coalesce: self.coalesce.or(base.coalesce),
-            ecn: self.ecn.or(base.ecn),
-            idle_restart: self.idle_restart.or(base.idle_restart),
+/// Windows of receivers, and the send buffer.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowControl {
+    /// Stream and connection windows of a well-known program; `stream_window` and
+    /// `connection_window` override it.
+    #[schemars(extend("x-real-clock" = ["bentpipe"]))]
+    pub preset: Option<FlowControlPreset>,
+    /// Flow-control window of a stream.
+    pub stream_window: Option<Window>,
+    /// Flow-control window of a connection; `tuned` (QUIC) follows the delivery rate.
+    #[schemars(extend("x-real-clock" = ["tuned"]))]
+    pub connection_window: Option<ConnectionWindow>,
+    /// Initial size of a tuned window, announced in the handshake; 1.25 MB by default.
+    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["4 MB"]))]
+    pub initial_receive_window: Option<Spanned<Bytes>>,
+    /// Maximum size of a tuned window; 64 MB by default.
+    #[schemars(with = "Option<Bytes>", extend("x-accepted-by" = ["quic"], "x-real-clock" = ["64 MB"]))]
+    pub max_receive_window: Option<Spanned<Bytes>>,
+    /// Fraction of the connection's window that is consumed before the receiver announces more: an
+    /// eighth by default, a sixteenth of a tuned window.
+    #[schemars(with = "Option<Ratio>", extend("x-accepted-by" = ["quic"]))]
+    pub window_update_fraction: Option<Spanned<Ratio>>,
+    /// Maximum time between two window updates while data is consumed: 50 ms for a tuned window;
+    /// otherwise unlimited.
+    #[schemars(with = "Option<Span>", extend("x-accepted-by" = ["quic"]))]
+    pub window_update_interval: Option<Spanned<Span>>,
+    /// Maximum amount of data that the sender holds unacknowledged.
+    #[schemars(extend("x-accepted-by" = ["quic", "tcp"]))]
+    pub send_buffer: Option<Window>,
+}
+
+/// Keys of QUIC.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuicKeys {
+    /// Who decides when to acknowledge: the `sender`, which can ask for `1:N` only, or the
+    /// `receiver`.
+    #[schemars(with = "Option<AckBy>")]
+    pub ack_by: Option<Spanned<AckBy>>,
+    /// Where the state of the path is kept: at the `server`, or in a sealed `token` that the client
+    /// keeps.
+    #[schemars(extend("x-real-clock" = []))]
+    pub resume_state: Option<ResumeState>,
+    /// RTT assumed before the first sample.
+    #[schemars(with = "Option<Span>")]
+    pub initial_rtt: Option<Spanned<Span>>,
+    /// Pace packets over the round trip; true by default.
+    pub pacing: Option<bool>,
+    /// Initial size of a UDP payload; by default the size that the path carries.
+    #[schemars(with = "Option<Bytes>")]
+    pub initial_mtu: Option<Spanned<Bytes>>,
+    /// Probe for larger packets.
+    #[schemars(extend("x-real-clock" = ["true"]))]
+    pub mtu_discovery: Option<bool>,
+}
+
+/// Keys of TCP.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TcpKeys {
+    /// A performance-enhancing proxy, described by `[path.pep]`: `none`; `gateway` splits
+    /// connections on the server's side of its hop; `both` splits them on both sides; `filter` thins
+    /// acknowledgements only.
+    #[schemars(with = "Option<PepMode>")]
+    pub pep: Option<Spanned<PepMode>>,
+    /// Maximum number of parallel connections for `h1`; 6 by default.
+    #[schemars(with = "Option<u64>", range(min = 1, max = 64), extend("x-accepted-by" = ["h1"]))]
+    pub connections: Option<Spanned<u64>>,
+    /// Maximum size of the receive buffer, half of which is window, as in Linux. `6 MiB` is Linux'
+    /// default, `auto` never limits.
+    pub receive_buffer: Option<Window>,
+    /// Let the receive buffer grow with what the application takes; true by default. Otherwise it
+    /// has its full size from the beginning.
+    pub receive_autotune: Option<bool>,
+    /// Acknowledge segments that arrive within this time of each other once, as receive offload
+    /// does.
+    pub coalesce: Option<Span>,
+    /// Negotiate ECN.
+    pub ecn: Option<bool>,
+    /// Shrink the window while idle (RFC 5681 §4.1); true by default, as in Linux.
+    pub idle_restart: Option<bool>,
+}
+
+/// Which visit is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MeasuredVisit {
+    /// The first.
+    #[default]
+    First,
+    /// The second, after one that filled the path.
+    Repeat,
+}
+
+/// A set of values for transport keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PresetName {
+    /// Those of `bentpipe serve` and `bentpipe get`.
+    #[default]
+    Bentpipe,
+    /// Those of a plain RFC 9002 endpoint: CUBIC, ten packets at first, slow start until loss, an
+    /// acknowledgement of every second packet, no memory of the path; windows and pacing are those
+    /// of `bentpipe`.
+    Rfc,
+}
+
+impl PresetName {
+    /// Its name in files.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bentpipe => "bentpipe",
+            Self::Rfc => "rfc",
         }
     }
 }
@@ -210,34 +221,29 @@ pub enum TransportKind {
     Quic,
     /// TCP (RFC 9293).
     Tcp,
-    /// UDP at a constant rate, or in bursts: of a flow of a list only.
-    Cbr,
-    /// ICMP echo from the client: of a flow of a list only.
-    Ping,
-    /// Any server and client, by `program`: under the wall clock.
-    Program,
 }
 
-impl TransportKind {
-    /// True where nothing controls how much is sent.
-    pub fn is_datagrams(self) -> bool {
-        matches!(self, Self::Cbr | Self::Ping)
+/// Where the state of a path is kept between visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResumeState {
+    /// At the server.
+    #[default]
+    Server,
+    /// At the client, in a sealed token.
+    Token,
+}
+
+impl From<ResumeState> for bentpipe_quic::ResumeVia {
+    fn from(state: ResumeState) -> Self {
+        match state {
+            ResumeState::Server => Self::Store,
+            ResumeState::Token => Self::Token,
+        }
     }
 }
 
-/// Programs at both ends. `/bin/sh` runs the commands, in a directory of their own; in braces may stand: `server`, `client`, `server6`, `client6` (addresses), `port`,
-/// `url` (of the object, https), `dir` (what is to be served), `file` (the object's name in it), `bytes` (its size), `output` (what the client is to write; its standard
-/// output where the command does not name it), `cert`, `key` (PEM files of the server), `bentpipe` (this program).
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ProgramSection {
-    /// Runs at the server's end, until the client has ended.
-    pub server: String,
-    /// Runs at the client's end. The transfer is complete once it ends with status 0 and has written so many bytes as were asked for.
-    pub client: String,
-}
-
-/// What fetches the objects.
+/// How objects are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpKind {
@@ -262,124 +268,75 @@ pub enum PepMode {
     Gateway,
     /// It splits them at the terminal and at the gateway.
     Both,
-    /// It passes segments on and thins acknowledgements.
+    /// It forwards segments and thins acknowledgements.
     Filter,
 }
 
-/// What a sender does with announced changes of path.
+/// Response of a sender to announced path changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Hints {
-    /// Nothing.
+pub enum PathChangeResponseName {
+    /// None.
     #[default]
     None,
-    /// Filters of the smallest round trip begin anew at a change.
+    /// Restart the minimum RTT filter.
     Reset,
-    /// Losses and marks just after a change are not taken for congestion.
+    /// Do not treat losses and marks just after a change as congestion.
     Hold,
-    /// The window shrinks before a change to a shorter or slower path.
+    /// Shrink the window before a change to a shorter or slower path.
     Drain,
-    /// All of that.
+    /// All of them.
     All,
 }
 
-impl From<Hints> for HintUse {
-    fn from(hints: Hints) -> Self {
-        let all = hints == Hints::All;
+impl From<PathChangeResponseName> for PathChangeResponse {
+    fn from(response: PathChangeResponseName) -> Self {
+        let all = response == PathChangeResponseName::All;
         Self {
-            reset: all || hints == Hints::Reset,
-            hold: all || hints == Hints::Hold,
-            drain: all || hints == Hints::Drain,
+            shift_rtt: all || response == PathChangeResponseName::Reset,
+            suppress_loss: all || response == PathChangeResponseName::Hold,
+            pre_drain: all || response == PathChangeResponseName::Drain,
         }
     }
 }
 
-impl Transport {
-    /// What is spoken.
-    ///
-    /// # Errors
-    /// HTTP that does not run over the transport asked for.
-    pub(crate) fn spoken(&self) -> Result<Spoken, Problem> {
-        let transport = self.transport.as_ref().map(|transport| *transport.get_ref());
-        let http = self.http.as_ref().map(|http| *http.get_ref());
-        let spoken = match (transport, http) {
-            (None | Some(TransportKind::Quic), None | Some(HttpKind::H3)) => Spoken::Quic(Http::H3),
-            (None | Some(TransportKind::Quic), Some(HttpKind::Raw)) => Spoken::Quic(Http::Raw),
-            (None | Some(TransportKind::Tcp), Some(HttpKind::H2)) | (Some(TransportKind::Tcp), None) => {
-                Spoken::Tcp(Version::H2)
-            }
-            (None | Some(TransportKind::Tcp), Some(HttpKind::H1)) => Spoken::Tcp(Version::H1),
-            (Some(TransportKind::Tcp), Some(HttpKind::Raw)) => Spoken::Tcp(Version::Raw),
-            (Some(TransportKind::Tcp), Some(HttpKind::H3)) | (Some(TransportKind::Quic), Some(_)) => {
-                let place = self.http.as_ref().map_or(0..0, Spanned::span);
-                let (transport, allowed) = match transport {
-                    Some(TransportKind::Tcp) => ("tcp", "`h1`, `h2`, `raw`"),
-                    _ => ("quic", "`h3`, `raw`"),
-                };
-                let message = format!("this does not run over transport = \"{transport}\"; allowed: {allowed}");
-                return Err(Problem::new(place, message));
-            }
-            (Some(TransportKind::Cbr), _) => Spoken::Cbr,
-            (Some(TransportKind::Ping), _) => Spoken::Ping,
-            (Some(TransportKind::Program), _) => Spoken::Program,
-        };
-        Ok(spoken)
+/// Stream and connection windows.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum FlowControlPreset {
+    /// `auto`: sized from the path, so that they never limit.
+    #[default]
+    Auto,
+    /// `bentpipe`: a tuned connection window that starts with 4 MB.
+    Bentpipe,
+    /// Those of a program that HTTP/2 knows by name.
+    Program(bentpipe_tcp::http::FlowControlPresetName),
+}
+
+impl FlowControlPreset {
+    fn names() -> Vec<&'static str> {
+        ["auto", "bentpipe"].into_iter().chain(bentpipe_tcp::http::FlowControlPresetName::all()).collect()
     }
 }
 
-impl Transport {
-    /// When receivers acknowledge, and who decides it, over `spoken`.
-    ///
-    /// # Errors
-    /// A policy that the transport does not have, or that a sender cannot ask for.
-    pub(crate) fn acknowledges(&self, spoken: Spoken) -> Result<(AckRule, AckBy), Problem> {
-        let rule = self.ack.as_ref().map_or_else(AckRule::default, |rule| *rule.get_ref());
-        let by = self.ack_by.as_ref().map_or(rule.by(), |by| *by.get_ref());
-        let fail = |place: Option<std::ops::Range<usize>>, message: String| {
-            Err(Problem::new(place.unwrap_or_default(), message))
-        };
-        let place = self.ack.as_ref().map(Spanned::span);
-        let asked = matches!(rule, AckRule::Stack | AckRule::Every(_));
-        match (spoken, &self.ack_by) {
-            (Spoken::Tcp(_), Some(by)) => fail(
-                Some(by.span()),
-                "`ack_by` is for QUIC: a TCP receiver decides by itself; allowed: nothing".to_owned(),
-            ),
-            (Spoken::Tcp(_), None) if !asked => {
-                fail(place, format!("`{rule}` is a policy of QUIC; allowed for TCP: \"stack\" or \"1:N\""))
-            }
-            (Spoken::Quic(_), Some(_)) if by == AckBy::Sender && !asked && rule != AckRule::Auto => fail(
-                place,
-                format!(
-                    "a sender cannot ask for `{rule}`; allowed with ack_by = \"sender\": \"stack\", \"1:N\" or \"auto\""
-                ),
-            ),
-            _ => Ok((rule, by)),
+impl<'de> Deserialize<'de> for FlowControlPreset {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        match name.as_str() {
+            "auto" => Ok(Self::Auto),
+            "bentpipe" => Ok(Self::Bentpipe),
+            name => name.parse().map(Self::Program).map_err(|_| {
+                let allowed = Self::names().join(", ");
+                serde::de::Error::custom(format!("`{name}` is no preset of flow control; allowed: {allowed}"))
+            }),
         }
     }
 }
 
-/// Transport and what runs over it, which go together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spoken {
-    /// Over QUIC.
-    Quic(Http),
-    /// Over TCP.
-    Tcp(Version),
-    /// Nothing, in UDP.
-    Cbr,
-    /// ICMP echo.
-    Ping,
-    /// Whatever programs speak.
-    Program,
-}
-
-/// Parameters of both, those of `own` first.
-fn merged(own: Option<&Spanned<Parameters>>, base: Option<&Spanned<Parameters>>) -> Option<Spanned<Parameters>> {
-    let (Some(own), Some(base)) = (own, base) else { return own.or(base).cloned() };
-    let mut all = base.get_ref().clone();
-    for (part, values) in own.get_ref() {
-        all.entry(part.clone()).or_default().extend(values.clone());
+impl JsonSchema for FlowControlPreset {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FlowControlPreset".into()
     }
-    Some(Spanned::new(own.span(), all))
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": Self::names() })
+    }
 }

@@ -1,4 +1,4 @@
-//! Flow-control and send windows as scenarios write them.
+//! Windows and buffers as scenarios write them.
 
 use bentpipe_units::Bytes;
 use schemars::JsonSchema;

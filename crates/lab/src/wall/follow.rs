@@ -1,4 +1,4 @@
-//! What the wall clock can follow of a scenario. Everything else is refused, by its key and with the reason: a result must not tell of something that was
+//! What the real clock can follow of a scenario. Everything else is refused, by its key and with the reason: a result must not tell of something that was
 //! asked for and not done.
 
 use bentpipe_quic::{Handshake, Http};
@@ -16,14 +16,14 @@ const MOST_VISITS: usize = 10_000;
 /// Shortest silence between two visits to one server: half of it has to be longer than a lost packet's repair.
 const SHORTEST_WAIT: Span = Span::from_secs(2);
 
-/// Says what of `spec` cannot be done under the wall clock.
+/// Says what of `spec` cannot be done on the real clock.
 ///
 /// # Errors
 /// The key, why, and what is allowed.
 pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
     if spec.mesh.is_some() {
         return Err(
-            "`path.orbit` is not emulated; allowed under the wall clock: hops, or a profile such as `leo`".to_owned()
+            "`path.orbit` is not emulated; allowed with --clock real: hops, or a profile such as `leo`".to_owned()
         );
     }
     let most = bentpipe_emu::MAX_TERMINALS;
@@ -32,7 +32,7 @@ pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
     }
     let visits: usize = spec.flows.iter().map(|flow| flow.visits.len()).sum();
     if visits > MOST_VISITS {
-        return Err(format!("{visits} visits in one run; allowed under the wall clock: up to {MOST_VISITS}"));
+        return Err(format!("{visits} visits in one run; allowed with --clock real: up to {MOST_VISITS}"));
     }
     for flow in &spec.flows {
         self::flow(flow).map_err(|reason| format!("flow `{}`: {reason}", flow.name))?;
@@ -43,17 +43,15 @@ pub(crate) fn follow(spec: &RunSpec) -> Result<(), String> {
 fn flow(flow: &FlowSpec) -> Result<(), String> {
     if flow.ends.is_some() {
         return Err(
-            "`hops`: hosts are at the ends of the path only; allowed under the wall clock: the whole path".into()
+            "`from_hop`, `to_hop`: hosts are at the ends of the path only; allowed with --clock real: the whole path"
+                .into(),
         );
     }
     match &flow.stack {
         Stack::Tcp(stack) => tcp(flow, stack),
         Stack::Quic(settings) => quic(flow, settings),
         Stack::Program(_) => one_download(flow, "a program"),
-        Stack::DatagramTraffic(_) => {
-            Err("transport = \"cbr\" and \"ping\" run under the virtual clock only; allowed: transport = \"tcp\""
-                .into())
-        }
+        Stack::DatagramTraffic(_) => Err("`cbr` and `ping` run on the virtual clock only; allowed: `download`".into()),
     }
 }
 
@@ -63,20 +61,23 @@ fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
         [visit] if visit.duration.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1 => {
             Ok(())
         }
-        _ => Err(format!("{what} does one download; allowed under the wall clock: `download`, and one visit")),
+        _ => Err(format!("{what} does one download; allowed with --clock real: `download`, and one visit")),
     }
 }
 
 /// `bentpipe serve` and `bentpipe get` are the product: what a scenario may say of it is what they may be told.
 fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), String> {
     let refuse =
-        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed under the wall clock: {allowed}"));
+        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"));
     if settings.http != Http::H3 {
         return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
     }
-    let recipe = &settings.congestion;
-    if !recipe.parameters.is_empty() || recipe.max_window.is_some() || recipe.hints != Default::default() {
-        return refuse("parameters`, `max_window` or `hints", "`bentpipe serve` takes none", "none");
+    let congestion = &settings.congestion;
+    if !congestion.parameters.is_empty()
+        || congestion.max_window.is_some()
+        || congestion.path_change != Default::default()
+    {
+        return refuse("parameters`, `max_window` or `path_change_response", "`bentpipe serve` takes none", "none");
     }
     let mut later = flow.visits.iter().skip(1);
     if later.clone().any(|visit| visit.handshake != Handshake::ZeroRtt) {
@@ -86,12 +87,12 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
     let first = flow.visits.get(1).map(|visit| visit.idle_before);
     if later.any(|visit| Some(visit.idle_before) != first || visit.idle_before < SHORTEST_WAIT) {
         let allowed = "2 s or more, the same before all later visits";
-        return refuse("wait", "visits are told apart by the silence between them", allowed);
+        return refuse("idle_before", "visits are told apart by the idle time between them", allowed);
     }
     let simple =
         |visit: &Visit| visit.duration.is_none() && visit.direction == Direction::Download && visit.objects.len() == 1;
     if !flow.visits.iter().all(simple) {
-        let what = "`bentpipe get` does one download in each visit; allowed under the wall clock: `download`";
+        let what = "`bentpipe get` does one download in each visit; allowed with --clock real: `download`";
         return Err(what.to_owned());
     }
     Ok(())
@@ -100,9 +101,9 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), Strin
 /// The kernel's TCP does what it does: what cannot be set on a socket or in a namespace is refused.
 fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     let refuse =
-        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed under the wall clock: {allowed}"));
+        |key: &str, why: &str, allowed: &str| Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"));
     if stack.pep.is_some() {
-        return refuse("pep", "there is no proxy between the namespaces", "pep = \"none\"");
+        return refuse("tcp.pep", "there is no proxy between the namespaces", "tcp.pep = \"none\"");
     }
     if stack.http.version != Version::Raw {
         return refuse("http", "over the kernel's TCP nothing but bare requests is spoken", "http = \"raw\"");
@@ -110,8 +111,8 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
     if flow.visits.iter().any(|visit| visit.handshake == Handshake::ZeroRtt) {
         return refuse("handshake", "the kernel's TCP opens connections without data", "handshake = \"1rtt\"");
     }
-    let (recipe, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
-    let name = recipe.controller.as_str();
+    let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
+    let name = congestion.controller.as_str();
     if !CONTROLLERS.iter().any(|(ours, _)| *ours == name) {
         return refuse(
             "congestion",
@@ -119,17 +120,17 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             "newreno (its reno), cubic, bbr1 (its bbr)",
         );
     }
-    let start = recipe.start.as_str();
+    let start = congestion.slow_start.as_str();
     // Its CUBIC leaves slow start by HyStart, and nothing of a namespace changes that; its others by the first loss.
     let starts: &[&str] = if name == "cubic" { &["auto", "hystart"] } else { &["auto", "standard"] };
     if !starts.contains(&start) {
         let allowed = starts.iter().map(|start| format!("`{start}`")).collect::<Vec<_>>().join(", ");
-        return refuse("start", &format!("the kernel's {name} does not start with `{start}`"), &allowed);
+        return refuse("slow_start", &format!("the kernel's {name} does not have `{start}`"), &allowed);
     }
-    if recipe.resume != Default::default() {
+    if congestion.resume != Default::default() {
         return refuse("resume", "the kernel's TCP resumes nothing", "resume = \"none\"");
     }
-    let parameters = recipe.parameters.iter();
+    let parameters = congestion.parameters.iter();
     for (part, key, value) in parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
     {
         if !PARAMETERS.contains(&(part, key, value)) {
@@ -137,15 +138,15 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             return refuse("parameters", &why, "cubic.first_growth = 0.05, which is as the kernel has it");
         }
     }
-    if recipe.max_window.is_some() {
+    if congestion.max_window.is_some() {
         return refuse(
             "max_window",
             "the kernel has no such limit",
-            "nothing; `send_window` limits what is unacknowledged",
+            "nothing; `flow_control.send_buffer` limits what is unacknowledged",
         );
     }
-    if recipe.hints != Default::default() {
-        return refuse("hints", "the kernel's TCP listens to none", "hints = \"none\"");
+    if congestion.path_change != Default::default() {
+        return refuse("path_change_response", "the kernel's TCP has none", "path_change_response = \"none\"");
     }
     if tcp.initial_window != default.initial_window {
         return refuse("initial_window", "it belongs to a route, and is the kernel's", "10, its own");
@@ -179,8 +180,8 @@ fn one_kernel(spec: &RunSpec) -> Result<(), String> {
     let Some((first, own)) = all.next() else { return Ok(()) };
     match all.find(|(_, other)| *other != own) {
         Some((other, _)) => Err(format!(
-            "flows `{first}` and `{other}` differ in `receive_buffer`, `receive_autotune`, `send_window`, `ecn`, `idle_restart` or `coalesce`, of which a kernel has one for all; \
-             allowed under the wall clock: the same in all flows of transport = \"tcp\""
+            "flows `{first}` and `{other}` differ in `tcp.receive_buffer`, `tcp.receive_autotune`, `flow_control.send_buffer`, `tcp.ecn`, `tcp.idle_restart` or `tcp.coalesce`, of which a kernel has one for all; \
+             allowed with --clock real: the same in all flows of transport = \"tcp\""
         )),
         None => Ok(()),
     }

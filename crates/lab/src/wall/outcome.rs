@@ -135,7 +135,7 @@ impl Told<'_> {
                 Stack::Tcp(_) => "tcp",
                 Stack::Program(_) | Stack::DatagramTraffic(_) => "program",
             },
-            congestion: stack.map_or("unknown", |recipe| recipe.controller.as_str()).to_owned(),
+            congestion: stack.map_or("unknown", |congestion| congestion.controller.as_str()).to_owned(),
             connections: 1,
             direction: self.visit.direction,
             bytes: if self.visit.duration.is_some() { received } else { asked },

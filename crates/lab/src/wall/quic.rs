@@ -39,7 +39,7 @@ struct Download {
 
 /// Carries out all visits of a flow, with one server and one client.
 pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -> Result<Vec<VisitOutcome>, EmuError> {
-    let recipe = &settings.congestion;
+    let congestion = &settings.congestion;
     // Both are told to write, and what they have written is here when they have ended.
     let system = |error: std::io::Error| EmuError::system("a directory for qlog", error);
     let traces = play.spec.qlog.then(|| TempDir::with_prefix("bentpipe-qlog-")).transpose().map_err(system)?;
@@ -59,7 +59,7 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
     let mut server = format!(
         "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key {{key}} {remembers} --log none \
          --congestion {} --start {} --resume {}",
-        recipe.controller, recipe.start, recipe.resume
+        congestion.controller, congestion.slow_start, congestion.resume
     );
     server.push_str(&write("server"));
     let mut client = format!("exec '{{bentpipe}}' get --insecure {keeps} --json{DISCARDS} {{url}}");
@@ -67,7 +67,7 @@ pub fn visits(play: Play<'_>, flow: &FlowSpec, settings: &Settings, port: u16) -
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
     }
     if let Some(second) = flow.visits.get(1) {
-        client.push_str(&format!(" --fresh --pause '{} ms'", second.idle_before.as_millis_f64().round()));
+        client.push_str(&format!(" --no-reuse --pause '{} ms'", second.idle_before.as_millis_f64().round()));
     }
     client.push_str(&write("client"));
     let mtu = Bytes::new(u64::from(settings.max_mtu) + crate::scenario::HEADERS);

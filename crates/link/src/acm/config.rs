@@ -16,6 +16,7 @@ pub struct AcmConfig {
     /// The MODCODs to choose from.
     pub modcods: ModcodTable,
     /// Es/N0 at the receiver under clear sky.
+    #[serde(rename = "clear_sky_esn0")]
     pub clear_sky: Decibels,
     /// Margin above the threshold that a MODCOD needs to be selected. Default: "0.5 dB".
     #[serde(default = "margin")]
@@ -71,7 +72,7 @@ impl AcmConfig {
         let least = robust.threshold + self.margin.get();
         if self.clear_sky.get() < least {
             let problem = format!("is not enough for {}, the most robust MODCOD, and the margin", robust.name);
-            let value = format!("clear_sky = {}", self.clear_sky);
+            let value = format!("clear_sky_esn0 = {}", self.clear_sky);
             return Err(ConfigError::refused(value, problem, format!("{least} dB or more")));
         }
         self.fade.check()?;

@@ -24,6 +24,7 @@ pub struct FadePoint {
     /// Time since the start of the run.
     pub at: Span,
     /// Attenuation in dB; 0 to 300.
+    #[serde(rename = "attenuation_db")]
     pub db: f64,
 }
 
@@ -65,7 +66,7 @@ impl FadeConfig {
                 check_starts("fade", points.iter().map(|point| point.at), None)?;
                 match points.iter().find(|point| !(0.0..=300.0).contains(&point.db)) {
                     Some(point) => {
-                        let value = format!("db = {}", point.db);
+                        let value = format!("attenuation_db = {}", point.db);
                         Err(ConfigError::refused(value, "is no attenuation", "0 to 300"))
                     }
                     None => Ok(()),
@@ -107,7 +108,7 @@ impl Fade {
 }
 
 impl MultiFormat for FadeConfig {
-    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", db = 0 }, …] or an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
+    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", attenuation_db = 0 }, …] or an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
     type Table = FadeEvent;
     type List = Vec<FadePoint>;
 

@@ -85,7 +85,7 @@ mod tests {
 
     fn acm(fade: &str) -> AcmConfig {
         let text = format!(
-            "symbol_rate = \"10 MBd\"\nmodcods = \"dvb-s2\"\nclear_sky = \"13 dB\"\nmargin = \"1 dB\"\nloop_delay = \"1.5 s\"\nframing = 1\nfade = {fade}"
+            "symbol_rate = \"10 MBd\"\nmodcods = \"dvb-s2\"\nclear_sky_esn0 = \"13 dB\"\nmargin = \"1 dB\"\nloop_delay = \"1.5 s\"\nframing = 1\nfade = {fade}"
         );
         toml::from_str(&text).unwrap_or_else(|error| panic!("{text}\n{error}"))
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_clear_sky_has_one_modcod() {
         // 16APSK 5/6 needs 11.61 dB. 32APSK 3/4 needs 12.73 dB, which would leave no margin.
-        let timeline = acm("[{ at = \"0 s\", db = 0 }]").timeline();
+        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }]").timeline();
         assert_eq!(timeline.steps, [RateStep { at: Span::ZERO, rate: Rate::from_bps(33_001_840) }]);
         assert_eq!(timeline.windows, []);
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_slow_fade_changes_the_rate_one_loop_after_the_margin_is_reached() {
         // At 0.1 dB/s, the margin of 1 dB lasts for 10 s; the loop takes 1.5 s.
-        let timeline = acm("[{ at = \"0 s\", db = 0 }, { at = \"20 s\", db = 2 }]").timeline();
+        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"20 s\", attenuation_db = 2 }]").timeline();
         // 13 - 11.61 - 1 = 0.39 dB after 3.9 s; then 16APSK 4/5 (11.03) until 0.97 dB, and 3/4
         // (10.21) until 1.79 dB.
         assert_eq!(
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_lost_link_keeps_the_most_robust_modcod() {
-        let timeline = acm("[{ at = \"0 s\", db = 0 }, { at = \"1 s\", db = 20 }, { at = \"9 s\", db = 20 }, { at = \"10 s\", db = 0 }]").timeline();
+        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"1 s\", attenuation_db = 20 }, { at = \"9 s\", attenuation_db = 20 }, { at = \"10 s\", attenuation_db = 0 }]").timeline();
         assert_eq!(timeline.steps.iter().map(|step| step.rate).min(), Some(Rate::from_bps(4_902_430)));
         let lost = timeline.windows.iter().map(|window| window.to - window.from).max().unwrap();
         assert!(lost > Span::from_secs(8), "{:?}", timeline.windows);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_event_is_its_four_points() {
-        let points = "[{ at = \"0 s\", db = 0 }, { at = \"10 s\", db = 0 }, { at = \"14 s\", db = 8 }, { at = \"34 s\", db = 8 }, { at = \"38 s\", db = 0 }]";
+        let points = "[{ at = \"0 s\", attenuation_db = 0 }, { at = \"10 s\", attenuation_db = 0 }, { at = \"14 s\", attenuation_db = 8 }, { at = \"34 s\", attenuation_db = 8 }, { at = \"38 s\", attenuation_db = 0 }]";
         let event = "{ at = \"10 s\", slope = \"2 dB/s\", depth = \"8 dB\", hold = \"20 s\" }";
         assert!(matches!(acm(event).fade, FadeConfig::Event(event) if event.depth == Decibels::new(8.0).unwrap()));
         assert_eq!(acm(event).timeline(), acm(points).timeline());

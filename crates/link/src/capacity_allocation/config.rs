@@ -47,7 +47,7 @@ pub(crate) struct Table {
     fca: Option<bool>,
     /// Interval between a terminal's opportunities to send a request. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
-    sync: Option<Span>,
+    request_interval: Option<Span>,
     /// Delay from terminal to controller. Default: "250 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     request_delay: Option<Span>,
@@ -56,8 +56,8 @@ pub(crate) struct Table {
     processing: Option<Span>,
     /// Delay from controller to terminal. Default: "250 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
-    plan_delay: Option<Span>,
-    /// A requested rate expires after this time. Default: `sync` plus one frame.
+    tbtp_delay: Option<Span>,
+    /// A requested rate expires after this time. Default: `request_interval` plus one frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
     /// Time within which a rate request aims to empty the queue. Default: the frames that a request
@@ -103,7 +103,7 @@ impl fmt::Display for CapacityAllocation {
 }
 
 impl MultiFormat for CapacityAllocation {
-    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table { cra = \"100 kbps\", rbdc = \"2 Mbps\", sync = \"1 s\", … }";
+    const EXPECTED: &'static str = "\"none\", the name of a preset such as \"dama\", or a table { cra = \"100 kbps\", rbdc = \"2 Mbps\", request_interval = \"1 s\", … }";
     type Table = Table;
     type List = IgnoredAny;
 
@@ -130,15 +130,15 @@ impl MultiFormat for CapacityAllocation {
             rbdc: table.rbdc.unwrap_or(base.rbdc),
             vbdc: table.vbdc.unwrap_or(base.vbdc),
             fca: table.fca.unwrap_or(base.fca),
-            sync: table.sync.unwrap_or(base.sync),
+            sync: table.request_interval.unwrap_or(base.sync),
             request_delay: table.request_delay.unwrap_or(base.request_delay),
             processing: table.processing.unwrap_or(if derived { frame } else { base.processing }),
-            plan_delay: table.plan_delay.unwrap_or(base.plan_delay),
+            plan_delay: table.tbtp_delay.unwrap_or(base.plan_delay),
             timeout: base.timeout,
             msl: base.msl,
         };
         // With a preset, a time that was not given follows if what it depends on was given.
-        let moved = table.frame.is_some() || table.sync.is_some();
+        let moved = table.frame.is_some() || table.request_interval.is_some();
         dama.timeout = match table.timeout {
             Some(timeout) => timeout,
             None if derived || moved => frame * (dama.frames(dama.sync) + 1),
@@ -147,7 +147,7 @@ impl MultiFormat for CapacityAllocation {
         let moved = table.frame.is_some()
             || table.request_delay.is_some()
             || table.processing.is_some()
-            || table.plan_delay.is_some();
+            || table.tbtp_delay.is_some();
         dama.msl = match table.msl {
             Some(msl) => msl,
             None if derived || moved => frame * dama.scheduling_frames(),
@@ -175,10 +175,10 @@ impl Serialize for CapacityAllocation {
             rbdc: Some(dama.rbdc),
             vbdc: Some(dama.vbdc),
             fca: Some(dama.fca),
-            sync: Some(dama.sync),
+            request_interval: Some(dama.sync),
             request_delay: Some(dama.request_delay),
             processing: Some(dama.processing),
-            plan_delay: Some(dama.plan_delay),
+            tbtp_delay: Some(dama.plan_delay),
             timeout: Some(dama.timeout),
             msl: Some(dama.msl),
         }

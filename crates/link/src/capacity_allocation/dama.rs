@@ -58,13 +58,15 @@ impl Dama {
             Err(ConfigError::refused(format!("{key} = {value}"), problem, allowed))
         };
         for (key, span) in
-            [("request_delay", self.request_delay), ("processing", self.processing), ("plan_delay", self.plan_delay)]
+            [("request_delay", self.request_delay), ("processing", self.processing), ("tbtp_delay", self.plan_delay)]
         {
             if span > LONGEST {
                 return refused(key, &span, "is too long", "0 s to 1 h");
             }
         }
-        for (key, span) in [("frame", self.frame), ("sync", self.sync), ("timeout", self.timeout), ("msl", self.msl)] {
+        for (key, span) in
+            [("frame", self.frame), ("request_interval", self.sync), ("timeout", self.timeout), ("msl", self.msl)]
+        {
             if span.is_zero() || span > LONGEST {
                 return refused(key, &span, "is no time for an allocation", "above 0 s, up to 1 h");
             }

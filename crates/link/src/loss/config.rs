@@ -103,9 +103,11 @@ impl LossProcessConfig {
             end = to;
         }
         match self.repeat {
-            Some(repeat) if self.windows.is_empty() => {
-                Err(ConfigError::refused(format!("repeat = {repeat}"), "repeats no `windows`", "beside `windows` only"))
-            }
+            Some(repeat) if self.windows.is_empty() => Err(ConfigError::refused(
+                format!("repeat = {repeat}"),
+                "repeats no `active` times",
+                "beside `active` only",
+            )),
             Some(repeat) if repeat < end => {
                 let problem = "ends before the last window does";
                 Err(ConfigError::refused(format!("repeat = {repeat}"), problem, format!("{end} or more")))

@@ -139,7 +139,7 @@ impl Fields {
     /// The first such key, with the allowed ones.
     pub fn expect(&self, required: &[&str], optional: &[&str]) -> Result<(), ConfigError> {
         let allowed = || match (required, optional) {
-            ([], []) => "no field but windows and repeat".to_owned(),
+            ([], []) => "no field but active and repeat".to_owned(),
             (required, []) => required.join(", "),
             (required, optional) => format!("{}, optional {}", required.join(", "), optional.join(", ")),
         };

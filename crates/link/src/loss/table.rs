@@ -14,8 +14,8 @@ use std::fmt;
 
 /// The keys of any model.
 const COMMON: [(&str, &str); 2] = [
-    ("windows", "Any model: active in these times only, in rising order and without overlap."),
-    ("repeat", "Any model: the windows repeat with this period."),
+    ("active", "Any model: active in these times only, in rising order and without overlap."),
+    ("repeat", "Any model: the active times repeat with this period."),
 ];
 
 /// A loss process as a table.
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Key {
         let key = String::deserialize(deserializer)?;
         match key.as_str() {
             "model" => return Ok(Self::Model),
-            "windows" => return Ok(Self::Windows),
+            "active" => return Ok(Self::Windows),
             "repeat" => return Ok(Self::Repeat),
             _ => {}
         }
@@ -130,7 +130,7 @@ impl Serialize for Table {
             map.serialize_entry(name, value)?;
         }
         if !self.windows.is_empty() {
-            map.serialize_entry("windows", &self.windows)?;
+            map.serialize_entry("active", &self.windows)?;
         }
         if let Some(repeat) = &self.repeat {
             map.serialize_entry("repeat", repeat)?;

@@ -6,16 +6,17 @@ use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
 use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::{FastStart, Recipe};
+use bentpipe_quic::congestion::{CongestionConfig, FastStart};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::packets::Watch;
 use bentpipe_quic::token::{ClientWindows, Tokens};
 use bentpipe_quic::{
-    AckRule, Attached, Conn, CreditRule, Endpoint, Http3, MakeController, Settings, Task, controller_factory,
+    AckRule, Attached, BidiStream, Conn, CreditRule, Endpoint, Http3, MakeController, Settings, Task,
+    controller_factory,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
-use h3::client::SendRequest;
+use h3::client::{RequestStream, SendRequest};
 use http::{HeaderMap, Request};
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -57,6 +58,8 @@ pub struct Response {
     pub head: http::Response<()>,
     pieces: mpsc::Receiver<Result<Part, ClientError>>,
     trailers: Option<HeaderMap>,
+    ended: bool,
+    server: String,
     conn: Conn,
     clock: WallClock,
     /// Whether this was its connection's first request.
@@ -66,11 +69,12 @@ pub struct Response {
     completion: Option<Time>,
 }
 
-/// What follows a response's head.
+/// What follows a response's head. Only [`Part::End`] makes the response whole: one whose sender goes without a word did not end.
 #[derive(Debug)]
 enum Part {
     Content(Bytes),
-    Trailers(HeaderMap),
+    /// There is no more; with the trailers, where there are any.
+    End(Option<HeaderMap>),
 }
 
 impl Response {
@@ -79,15 +83,21 @@ impl Response {
     /// # Errors
     /// The connection or the stream has ended before the content.
     pub async fn pieces(&mut self, into: &mut Vec<Bytes>) -> Result<bool, ClientError> {
+        if self.ended {
+            return Ok(false);
+        }
         let mut arrived = Vec::new();
         if self.pieces.recv_many(&mut arrived, PIECES).await == 0 {
-            self.completion.get_or_insert_with(|| self.clock.now());
-            return Ok(false);
+            return Err(connection_over(&self.conn, &self.server));
         }
         for part in arrived {
             match part? {
                 Part::Content(piece) => into.push(piece),
-                Part::Trailers(trailers) => self.trailers = Some(trailers),
+                Part::End(trailers) => {
+                    self.ended = true;
+                    self.trailers = trailers;
+                    self.completion = Some(self.clock.now());
+                }
             }
         }
         Ok(true)
@@ -108,6 +118,12 @@ impl Response {
             early: self.first && self.conn.has_0rtt() && self.conn.accepted_0rtt(),
         }
     }
+}
+
+/// Why a request's task is gone without an answer.
+fn connection_over(conn: &Conn, server: &str) -> ClientError {
+    let reason = conn.closed().map_or_else(|| "the connection has ended".to_owned(), |error| error.to_string());
+    ClientError::Connection { server: server.to_owned(), reason }
 }
 
 /// What a request is answered with: a head, and then content.
@@ -159,7 +175,7 @@ impl Connection {
             connection_window: WINDOW,
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
-            congestion: Recipe::default(),
+            congestion: CongestionConfig::default(),
             ..Settings::default()
         };
         let mut transport = settings.transport().map_err(|error| fail(error.to_string()))?;
@@ -218,17 +234,25 @@ impl Connection {
 
     /// Sends a request and waits for the head of its response.
     pub async fn ask(&self, request: Request<()>) -> Result<Response, ClientError> {
-        let over = || ClientError::Connection {
-            server: self.server.clone(),
-            reason: self.conn.closed().map_or_else(|| "it has ended".to_owned(), |error| error.to_string()),
-        };
+        let over = || connection_over(&self.conn, &self.server);
         let first = !self.used.swap(true, Ordering::Relaxed);
         let begun = if first { self.begun } else { self.clock.now() };
         let (answer, answered) = oneshot::channel();
         self.asks.send(Ask { request, answer }).await.map_err(|_| over())?;
         let Answered { head, pieces, at: first_byte } = answered.await.map_err(|_| over())??;
-        let (conn, clock) = (self.conn.clone(), self.clock.clone());
-        Ok(Response { head, pieces, trailers: None, conn, clock, first, begun, first_byte, completion: None })
+        Ok(Response {
+            head,
+            pieces,
+            trailers: None,
+            ended: false,
+            server: self.server.clone(),
+            conn: self.conn.clone(),
+            clock: self.clock.clone(),
+            first,
+            begun,
+            first_byte,
+            completion: None,
+        })
     }
 
     /// Whether both are the same connection.
@@ -273,22 +297,40 @@ async fn serve(conn: Conn, mut asks: mpsc::Receiver<Ask>, server: String) {
     poll_fn(|cx| connection.poll_close(cx)).await;
 }
 
+/// Carries out one request. Where nobody waits for it any more it is dropped, and its stream with it, which cancels it at the server.
 async fn exchange(conn: Conn, mut requests: SendRequest<Http3, Bytes>, ask: Ask, server: String) {
     let fail = |reason: String| ClientError::Exchange { server: server.clone(), reason };
+    let Ask { request, mut answer } = ask;
     let begin = async {
-        let mut stream = requests.send_request(ask.request).await?;
+        let mut stream = requests.send_request(request).await?;
         stream.finish().await?;
         let head = stream.recv_response().await?;
         Ok::<_, h3::error::StreamError>((stream, head))
     };
-    let (mut stream, head) = match begin.await {
+    let begun = tokio::select! {
+        () = answer.closed() => return,
+        begun = begin => begun,
+    };
+    let (stream, head) = match begun {
         Ok(begun) => begun,
-        Err(error) => return drop(ask.answer.send(Err(fail(error.to_string())))),
+        Err(error) => return drop(answer.send(Err(fail(error.to_string())))),
     };
     let (sender, pieces) = mpsc::channel(PIECES);
-    if ask.answer.send(Ok(Answered { head, pieces, at: conn.now() })).is_err() {
-        return stream.stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
+    if answer.send(Ok(Answered { head, pieces, at: conn.now() })).is_err() {
+        return;
     }
+    tokio::select! {
+        () = sender.closed() => {}
+        () = pass_on(stream, &sender, fail) => {}
+    }
+}
+
+/// Hands a response's content to whoever takes it, until its end.
+async fn pass_on(
+    mut stream: RequestStream<BidiStream, Bytes>,
+    sender: &mpsc::Sender<Result<Part, ClientError>>,
+    fail: impl Fn(String) -> ClientError,
+) {
     loop {
         let mut piece = BytesMut::new();
         // What is there is taken together, up to a piece.
@@ -314,8 +356,7 @@ async fn exchange(conn: Conn, mut requests: SendRequest<Http3, Bytes>, ask: Ask,
         });
         let more = gathered.await;
         if !piece.is_empty() && sender.send(Ok(Part::Content(piece.freeze()))).await.is_err() {
-            // Nobody takes it any more.
-            return stream.stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
+            return;
         }
         match more {
             Ok(true) => {}
@@ -323,10 +364,6 @@ async fn exchange(conn: Conn, mut requests: SendRequest<Http3, Bytes>, ask: Ask,
             Err(error) => return drop(sender.send(Err(fail(error.to_string()))).await),
         }
     }
-    let end = match stream.recv_trailers().await {
-        Ok(Some(trailers)) => Ok(Part::Trailers(trailers)),
-        Ok(None) => return,
-        Err(error) => Err(fail(error.to_string())),
-    };
+    let end = stream.recv_trailers().await.map(Part::End).map_err(|error| fail(error.to_string()));
     drop(sender.send(end).await);
 }

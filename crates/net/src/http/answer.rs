@@ -5,10 +5,15 @@ use super::root::{Found, Opened};
 use super::{Body, ByteRange, RequestPath, Root, Selected};
 use http::header::{
     ACCEPT_RANGES, ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LOCATION, RANGE,
-    X_CONTENT_TYPE_OPTIONS,
+    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
+use nix::errno::Errno;
+use std::io;
 use std::time::SystemTime;
+
+/// When to ask again after a 503, in seconds: our choice, about as long as a request waits here.
+pub const RETRY: HeaderValue = HeaderValue::from_static("2");
 
 /// A response whose content is read as it is sent.
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub struct Answer {
     pub head: Response<()>,
     /// Content; nothing for HEAD.
     pub body: Body,
+    /// Why the file cannot be read, though it may be there: the response does not say.
+    pub failure: Option<io::Error>,
 }
 
 /// Answers a request for a file below `root` at `now`. Blocks while the file is found and its first piece read.
@@ -41,9 +48,28 @@ fn found<T>(root: &Root, request: &Request<T>) -> Answer {
     match root.find(&wanted) {
         Ok(Found::File(opened)) => file(opened, request),
         Ok(Found::Directory) => moved(path),
-        // Why not is nobody's business: what is hidden is not there.
-        Err(_) => plain(StatusCode::NOT_FOUND),
+        Err(error) => unreadable(error),
     }
+}
+
+/// Answers for a file that cannot be opened or read. Why not is nobody's business, and what is
+/// hidden is not there; but a failure of the system says nothing about the file (RFC 9110 §15.6.4).
+fn unreadable(error: io::Error) -> Answer {
+    if is_absence(&error) {
+        return plain(StatusCode::NOT_FOUND);
+    }
+    let mut answer = plain(StatusCode::SERVICE_UNAVAILABLE);
+    answer.head.headers_mut().insert(RETRY_AFTER, RETRY);
+    Answer { failure: Some(error), ..answer }
+}
+
+/// Whether an error means that there is no such file to serve.
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    let absent = [NotFound, PermissionDenied, NotADirectory, IsADirectory, InvalidFilename, InvalidInput];
+    // Links in a circle or out of the directory, and sockets and devices without a driver.
+    let others = [Errno::ELOOP, Errno::EXDEV, Errno::ENXIO, Errno::ENODEV, Errno::ENAMETOOLONG];
+    absent.contains(&error.kind()) || error.raw_os_error().is_some_and(|raw| others.contains(&Errno::from_raw(raw)))
 }
 
 /// To the same directory, with the slash that its links need (RFC 9110 §15.4.2).
@@ -91,14 +117,16 @@ fn file<T>(opened: Opened, request: &Request<T>) -> Answer {
     }
     match Body::file(file, range) {
         Ok(body) => Answer { body, ..answer },
-        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR),
+        // It became shorter since it was opened.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => plain(StatusCode::INTERNAL_SERVER_ERROR),
+        Err(error) => unreadable(error),
     }
 }
 
 fn empty(status: StatusCode) -> Answer {
     let mut head = Response::new(());
     *head.status_mut() = status;
-    Answer { head, body: Body::default() }
+    Answer { head, body: Body::default(), failure: None }
 }
 
 /// The status in words.
@@ -127,7 +155,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let Answer { head, mut body } = answer(root, &request.body(()).unwrap(), UNIX_EPOCH);
+        let Answer { head, mut body, .. } = answer(root, &request.body(()).unwrap(), UNIX_EPOCH);
         let mut content = Vec::new();
         while let Some(piece) = body.next(PIECE).await.unwrap() {
             content.extend_from_slice(&piece);
@@ -174,6 +202,20 @@ mod tests {
         assert_eq!((status, headers[ALLOW].to_str().unwrap()), (405, "GET, HEAD"));
     }
 
+    #[test]
+    fn a_failure_of_the_system_is_not_taken_for_an_absent_file() {
+        let answer = |errno: Errno| unreadable(io::Error::from_raw_os_error(errno as i32));
+        for absent in [Errno::ENOENT, Errno::EACCES, Errno::ENOTDIR, Errno::ELOOP, Errno::EXDEV, Errno::ENXIO] {
+            let answer = answer(absent);
+            assert_eq!((answer.head.status().as_u16(), answer.failure.is_none()), (404, true), "{absent}");
+        }
+        for failure in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO] {
+            let answer = answer(failure);
+            assert_eq!((answer.head.status().as_u16(), answer.failure.is_some()), (503, true), "{failure}");
+            assert_eq!(answer.head.headers()[RETRY_AFTER], "2");
+        }
+    }
+
     #[tokio::test]
     async fn a_file_that_shrinks_ends_in_an_error_and_not_in_less() {
         let place = tempfile::tempdir().unwrap();
@@ -181,8 +223,8 @@ mod tests {
         std::fs::write(&name, vec![7; 600_000]).unwrap();
         let root = Root::open(place.path()).unwrap();
         let mut body = answer(&root, &Request::get("/f").body(()).unwrap(), UNIX_EPOCH).body;
-        std::fs::File::options().write(true).open(&name).unwrap().set_len(300_000).unwrap();
-        assert_eq!(body.next(PIECE).await.unwrap().unwrap().len(), 65_536);
+        std::fs::File::options().write(true).open(&name).unwrap().set_len(200_000).unwrap();
+        assert_eq!(body.next(PIECE).await.unwrap().unwrap().len(), 32_768);
         assert_eq!(body.next(PIECE).await.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
     }
 }

@@ -11,8 +11,9 @@ use tokio::task::spawn_blocking;
 /// at a time.
 pub const PIECE: u64 = 256 * 1024;
 
-/// What is read with the file's opening, bytes: our choice. Most files are smaller, and what waits to be sent should be little where many ask at once.
-const FIRST: u64 = 64 * 1024;
+/// What is read with the file's opening, bytes: our choice. Many files are smaller and hold no
+/// descriptor, and what waits to be sent should be little where many ask at once.
+const FIRST: u64 = 32 * 1024;
 
 /// Content that is still to be sent.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ mod path;
 mod range;
 mod root;
 
-pub use answer::{Answer, answer, plain};
+pub use answer::{Answer, RETRY, answer, plain};
 pub use body::{Body, PIECE};
 pub use path::{PathError, RequestPath};
 pub use range::{ByteRange, Selected};

@@ -58,7 +58,7 @@ use crate::lines::Lines;
 use crate::scrape;
 use crate::server::LogFormat;
 use crate::socket::Socket;
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::{Bytes, Span};
 use door::Door;
 use relay::Patience;
@@ -138,7 +138,7 @@ pub struct Config {
     /// The kernel's congestion controller there: `cubic`, `bbr`, `reno`, whichever it has. Otherwise its default.
     pub congestion: Option<String>,
     /// The controller of a tunnel, ours, and how it starts.
-    pub carrier: Recipe,
+    pub carrier: CongestionConfig,
     /// The most held there for one connection and direction by a socket; for the hop to be full, its rate times the longer of the round trips beside
     /// the proxy.
     pub buffer: Bytes,
@@ -164,7 +164,7 @@ impl Config {
             allowed,
             satellite: SatelliteSide::Both,
             congestion: None,
-            carrier: Recipe::default(),
+            carrier: CongestionConfig::default(),
             // Twice the bandwidth-delay product of 50 Mbps and 650 ms.
             buffer: Bytes::from_mb(8),
             limits: Limits::default(),

@@ -1,9 +1,11 @@
 //! What a server is made of, and its start.
 
-use super::accept::{MTU, Tuning, accept};
+use super::accept::{HEADER_MEMORY, MTU, Tuning, accept};
+use super::error_log::ErrorLog;
 use super::limits::{Door, Limits};
 use super::log::{AccessLog, LogFormat};
 use super::metrics::Metrics;
+use super::open_files::OpenFiles;
 use super::reply::Origin;
 use super::upstream::{Relay, Upstream};
 use super::{Server, Shared, tcp};
@@ -16,13 +18,13 @@ use crate::resumption::{Resumption, ResumptionError, careful};
 use crate::scrape;
 use crate::socket::Socket;
 use crate::write_behind::WriteBehind;
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::memory::{self, MemoryStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Randomness};
 use bentpipe_quic::token::{KeyRing, KeyRingError, PathTokens, Secret, TokenServer};
-use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, SettingsError};
+use bentpipe_quic::{DEFAULT_LIFETIME, Endpoint, HeaderMemory, SettingsError};
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
 use std::io::{self, Write};
@@ -103,8 +105,9 @@ pub struct ServerBuilder {
     limits: Limits,
     store: Option<PathBuf>,
     remembers: bool,
-    congestion: Recipe,
+    congestion: CongestionConfig,
     log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    errors: Option<Box<dyn Write + Send>>,
     qlog: Option<Qlog>,
 }
 
@@ -137,6 +140,7 @@ impl ServerBuilder {
             remembers: true,
             congestion: careful(),
             log: None,
+            errors: None,
             qlog: None,
         }
     }
@@ -178,7 +182,7 @@ impl ServerBuilder {
 
     /// Congestion control, instead of CUBIC with the automatic start and Careful Resume.
     #[must_use]
-    pub fn congestion(mut self, congestion: Recipe) -> Self {
+    pub fn congestion(mut self, congestion: CongestionConfig) -> Self {
         self.congestion = congestion;
         self
     }
@@ -187,6 +191,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn log(mut self, format: LogFormat, sink: Box<dyn Write + Send>) -> Self {
         self.log = Some((format, sink));
+        self
+    }
+
+    /// Writes a line to `sink` when the system refuses the server something: a file that cannot
+    /// be read, a connection that cannot be accepted. At most 10 lines in 10 s.
+    #[must_use]
+    pub fn error_log(mut self, sink: Box<dyn Write + Send>) -> Self {
+        self.errors = Some(sink);
         self
     }
 
@@ -202,8 +214,19 @@ impl ServerBuilder {
     /// # Errors
     /// Whatever is missing or wrong; then nothing has begun.
     pub async fn start(self) -> Result<Server, ServerError> {
-        let Self { source, certificate, address, metrics: metrics_at, limits, store, remembers, congestion, log, qlog } =
-            self;
+        let Self {
+            source,
+            certificate,
+            address,
+            metrics: metrics_at,
+            limits,
+            store,
+            remembers,
+            congestion,
+            log,
+            errors,
+            qlog,
+        } = self;
         let origin = match source {
             Source::Directory(directory) => {
                 Origin::Files(Root::open(&directory).map_err(|source| ServerError::Directory { directory, source })?)
@@ -234,8 +257,11 @@ impl ServerBuilder {
             origin,
             door: Door::new(limits, metrics.clone()),
             metrics,
+            files: OpenFiles::new(limits.open_files, limits.open_files_per_client),
+            errors: ErrorLog::new(errors),
             log,
             tuning,
+            header_memory: HeaderMemory::new(HEADER_MEMORY),
             config,
             resumption,
             tokens,
@@ -262,6 +288,8 @@ impl ServerBuilder {
         let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, socket.max_segments(MTU.1));
         let door = shared.door.clone();
         endpoint.set_gatekeeper(Box::new(move |remote, validated| door.ask(remote.ip(), validated)));
+        let reporting = shared.clone();
+        endpoint.set_panic_handler(Box::new(move |remote, message| reporting.panicked(remote, message)));
         let (driver, driving) = Driver::start(endpoint, socket, clock);
 
         let alternative = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALTERNATIVE_AGE}", bound.port()))
@@ -319,7 +347,7 @@ fn configurations(certificate: &Certificate) -> Result<(ServerConfig, TlsAccepto
 /// What is remembered of paths: here, and by clients in tokens, whose keys end with the program.
 fn path_memory(
     store: Option<&Path>,
-    congestion: Recipe,
+    congestion: CongestionConfig,
     clock: &WallClock,
 ) -> Result<(Resumption, TokenServer), ServerError> {
     let (limits, epoch) = (memory::Limits::default(), clock.epoch());

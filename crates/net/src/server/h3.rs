@@ -1,19 +1,21 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
-use super::limits::{LEAST_BUFFER, Pass, Sending};
+use super::limits::{Pass, Sending, UNREAD_BUFFER};
 use super::reply::{Origin, Reply};
-use super::upstream::{Asker, Relay, Upload, announced, expects_continue};
+use super::upstream::{Asker, Piece, Relay, Upload, announced, expects_continue};
 use super::{Served, Shared};
 use crate::path_report::{PathReport, takes_trailers};
-use bentpipe_quic::congestion::PathNotes;
-use bentpipe_quic::{Conn, Http3, RecvStream, SendStream};
+use bentpipe_quic::congestion::ResumeHandle;
+use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
 use h3::error::Code;
+use h3::error::StreamError;
+use h3::quic::StreamId;
 use h3::server::{RequestResolver, RequestStream};
 use http::header::TRAILER;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,8 +35,8 @@ const TAKEN: u64 = 256 * 1024;
 const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<PathNotes>) {
-    conn.batch_writes(LEAST_BUFFER);
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<ResumeHandle>) {
+    conn.batch_writes(UNREAD_BUFFER);
     shared.tuning.govern_credit(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
@@ -57,7 +59,8 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes
         }
         drop(pass);
     });
-    let window = Http3::new(conn.clone(), shared.tuning.stream_window());
+    let window = Http3::new(conn.clone(), shared.tuning.stream_window())
+        .limit_headers(shared.tuning.max_header_frame(), shared.header_memory.clone());
     let built =
         h3::server::builder().max_field_section_size(shared.door.limits().header.get()).build::<_, Bytes>(window).await;
     let Ok(mut connection) = built else { return };
@@ -72,7 +75,7 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes
             accepted = connection.accept() => match accepted {
                 Ok(Some(resolver)) => {
                     busy = tokio::time::Instant::now();
-                    conn.spawn(request(conn.clone(), resolver, shared.clone(), client, notes.clone()));
+                    conn.spawn(request(conn.clone(), Box::new(resolver), shared.clone(), client, notes.clone()));
                 }
                 // The client's close appears as an error here.
                 Ok(None) | Err(_) => break,
@@ -101,27 +104,67 @@ async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
     timeout(limit.into(), work).await.ok()
 }
 
+/// Waits for a request's header. Little is held until it is there: everything else is on the heap from then on.
 async fn request(
     conn: Conn,
-    resolver: RequestResolver<Http3, Bytes>,
+    mut resolver: Box<RequestResolver<Http3, Bytes>>,
     shared: Arc<Shared>,
     client: IpAddr,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
 ) {
-    let limits = *shared.door.limits();
-    // A header that breaks a limit is answered by the resolver itself (431, RFC 6585 §5).
-    let (request, stream) = match within(limits.header_time, resolver.resolve_request()).await {
+    let limit = shared.door.limits().header_time;
+    let Some(first) = within(limit, poll_fn(|cx| resolver.frame_stream.poll_next(cx))).await else {
+        return too_slow(&conn, &shared);
+    };
+    let id = resolver.frame_stream.id();
+    if let Ok(resolved) = resolver.accept_with_frame(first) {
+        Box::pin(exchange(conn, id, resolved.resolve(), shared, client, notes)).await;
+    }
+}
+
+/// Ends the connection of a client that plays for time with a header: dropped, its stream would stay open on its side.
+fn too_slow(conn: &Conn, shared: &Shared) {
+    shared.metrics.slow.fetch_add(1, Relaxed);
+    conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
+}
+
+/// Answers the request on stream `id`, unless the client abandons it.
+async fn exchange(
+    conn: Conn,
+    id: StreamId,
+    resolving: impl Future<Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>>,
+    shared: Arc<Shared>,
+    client: IpAddr,
+    notes: Option<ResumeHandle>,
+) {
+    // A header that breaks a limit is answered by the library itself (431, RFC 6585 §5), which does not finish the stream.
+    let refusal = conn.finish_when_dropped(id);
+    let resolved = within(shared.door.limits().stall_time, resolving).await;
+    drop(refusal);
+    let (request, stream) = match resolved {
         Some(Ok(resolved)) => resolved,
         Some(Err(_)) => return,
-        None => {
-            // Dropped, the stream stays open on the client's side; the connection of one who plays for time is not worth more.
-            shared.metrics.slow.fetch_add(1, Relaxed);
-            conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
-            return;
-        }
+        None => return too_slow(&conn, &shared),
     };
+    tokio::select! {
+        // The client wants no more of it, or has gone: whatever is still under way for it ends here.
+        () = conn.stopped(id) => {}
+        () = respond(&conn, request, stream, &shared, client, notes) => {}
+    }
+}
+
+/// Answers a request, and waits until the client has all of the answer.
+async fn respond(
+    conn: &Conn,
+    request: Request<()>,
+    stream: RequestStream<BidiStream, Bytes>,
+    shared: &Arc<Shared>,
+    client: IpAddr,
+    notes: Option<ResumeHandle>,
+) {
+    let limits = *shared.door.limits();
     let (mut stream, mut content) = stream.split();
-    let mut served = Served::begin(&shared, client, &request, Version::HTTP_3);
+    let mut served = Served::begin(shared, client, &request, Version::HTTP_3);
     let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
     let now = shared.clock.system();
     let reply = match &shared.origin {
@@ -129,7 +172,7 @@ async fn request(
             // Content of a request is not read: it would only cost credit.
             content.stop_sending(Code::H3_NO_ERROR);
             drop(content);
-            Reply::file(root, request, now).await
+            Reply::file(&shared, root, request, client, now).await
         }
         Origin::Upstream(relay) => {
             let early = conn.connected_at().is_none();
@@ -138,7 +181,7 @@ async fn request(
             }
             let early = early && request.method().is_safe();
             let asker = Asker { client, version: Version::HTTP_3, early, now };
-            let Some(reply) = relayed(&conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
+            let Some(reply) = relayed(conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
             else {
                 return;
             };
@@ -146,11 +189,11 @@ async fn request(
         }
     };
     served.status(reply.head.status());
-    let mut sending = shared.door.send();
-    match send(&conn, &mut stream, reply, notes, &mut sending, &mut served).await {
+    let mut sending = shared.door.send(client);
+    match send(conn, &mut stream, reply, notes, &mut sending, &mut served).await {
         Ok(()) => {
             served.complete();
-            acknowledged(&conn, &stream, sending, limits.stall_time).await;
+            acknowledged(conn, &stream, sending, limits.stall_time).await;
         }
         Err(Some(code)) => {
             if code == Code::H3_EXCESSIVE_LOAD {
@@ -183,18 +226,22 @@ async fn relayed(
 }
 
 /// Reads a request's content as long as somebody wants it.
-async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Sender<io::Result<Bytes>>, stall: Span) {
+async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Sender<Piece>, stall: Span) {
     loop {
         let piece = tokio::select! {
             () = sender.closed() => break,
             piece = within(stall, content.recv_data()) => match piece {
-                None => Err(io::ErrorKind::TimedOut.into()),
-                Some(Err(error)) => Err(io::Error::other(error)),
-                Some(Ok(None)) => return,
-                Some(Ok(Some(mut data))) => Ok(data.copy_to_bytes(data.remaining())),
+                None => Piece::Failed(io::ErrorKind::TimedOut.into()),
+                Some(Err(error)) => Piece::Failed(io::Error::other(error)),
+                Some(Ok(None)) => {
+                    // Nobody who waits for it is nobody who needs it.
+                    let _ = sender.send(Piece::End).await;
+                    return;
+                }
+                Some(Ok(Some(mut data))) => Piece::Data(data.copy_to_bytes(data.remaining())),
             },
         };
-        let failed = piece.is_err();
+        let failed = matches!(piece, Piece::Failed(_));
         if sender.send(piece).await.is_err() || failed {
             break;
         }
@@ -220,7 +267,7 @@ async fn send(
     conn: &Conn,
     stream: &mut RequestStream<SendStream, Bytes>,
     Reply { mut head, mut content }: Reply,
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
     sending: &mut Sending,
     served: &mut Served,
 ) -> Result<(), Option<Code>> {
@@ -240,7 +287,7 @@ async fn send(
         conn.batch_writes(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
-        sending.written();
+        sending.written(bytes);
         served.sent(bytes);
     }
     if let Some(notes) = notes {

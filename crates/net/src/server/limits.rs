@@ -2,9 +2,11 @@
 
 use super::metrics::Metrics;
 use crate::clients::{Clients, client};
+use crate::descriptors::{RESERVED_DESCRIPTORS, TooFewDescriptors, check_descriptors};
 use bentpipe_quic::Admission;
 use bentpipe_quic::memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,18 +23,29 @@ pub struct Limits {
     pub handshakes: usize,
     /// Requests at a time of one connection.
     pub requests: u32,
+    /// Files that are sent at a time, each of which may hold a descriptor. A request beyond waits
+    /// for up to 2 s and is then answered with 503.
+    pub open_files: usize,
+    /// The same of one client.
+    pub open_files_per_client: usize,
     /// Bytes of a request's header fields, as HTTP/3 counts them (RFC 9114 §4.2.2).
     pub header: Bytes,
-    /// Memory for what is sent and not yet acknowledged, of all QUIC connections together. Each that sends gets an equal part of what others do not hold, and
-    /// 128 kB in any case. What of its file is read comes on top, an eighth of its part or 32 kB.
+    /// Memory for what is sent and not yet acknowledged, of all QUIC connections together.
+    ///
+    /// One client gets an eighth of it, or 64 MB. Each response gets an equal part of what others
+    /// do not hold, at least 128 kB, but no more than twice the congestion window or 16 times
+    /// what its client has taken. What is read of its file comes on top: an eighth of its part,
+    /// or 32 kB.
     pub send_memory: Bytes,
     /// A handshake takes no longer.
     pub handshake_time: Span,
     /// Nor does a request's header, once begun.
     pub header_time: Span,
-    /// A client that takes nothing of 256 kB for so long is given up.
+    /// A response of which the client takes nothing for so long is cut off: nothing of 256 kB
+    /// over HTTP/3, of 32 kB over HTTP/2 and HTTP/1.1.
     pub stall_time: Span,
-    /// A connection without a request under way ends after so long.
+    /// A connection without a request under way ends after so long; over HTTP/1.1 after
+    /// [`Limits::header_time`], which counts from the last response.
     pub idle_time: Span,
 }
 
@@ -43,6 +56,8 @@ impl Default for Limits {
             per_client: 256,
             handshakes: 256,
             requests: 100,
+            open_files: 4096,
+            open_files_per_client: 512,
             header: Bytes::new(16 * 1024),
             send_memory: Bytes::from_mb(512),
             handshake_time: Span::from_secs(10),
@@ -53,11 +68,50 @@ impl Default for Limits {
     }
 }
 
-/// Least send buffer of a connection, and the one that it begins with.
-pub(super) const LEAST_BUFFER: u64 = 128 * 1024;
+impl Limits {
+    /// These limits for a process that may have `descriptors` open, of which `others` are neither
+    /// clients' connections nor files that are sent.
+    ///
+    /// `connections` is the number that was asked for. Without one, connections and files share
+    /// what there is, up to what these limits allow.
+    ///
+    /// # Errors
+    /// The connections that were asked for do not fit, or nothing does.
+    pub fn fit(mut self, descriptors: u64, others: u64, connections: Option<usize>) -> Result<Self, TooFewDescriptors> {
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let files_at_least = self.open_files.min(LEAST_FILES) as u64;
+        let free = descriptors.saturating_sub(RESERVED_DESCRIPTORS.saturating_add(others));
+        self.connections = connections.unwrap_or_else(|| {
+            let files = free.div_ceil(2).min(self.open_files as u64);
+            self.connections.min(size(free - files)).max(1)
+        });
+        check_descriptors(descriptors, self.connections, 1, others.saturating_add(files_at_least))?;
+        self.open_files = self.open_files.min(size(free - self.connections as u64));
+        // Those of one connection, if that leaves half to others.
+        let part = (self.open_files / CLIENT_PART).max(self.requests as usize);
+        self.open_files_per_client = self.open_files_per_client.min(part).min(self.open_files / 2);
+        Ok(self)
+    }
+}
+
+/// Files that have to fit beside connections: our choice, what one browser asks for at a time.
+const LEAST_FILES: usize = 64;
+/// One client gets this part of the open files and of the send memory: our choice, so that
+/// several have to agree before others notice.
+const CLIENT_PART: usize = 8;
+
+/// Send buffer of a connection whose client has taken nothing yet: more than twice the initial
+/// congestion window (RFC 9002 §7.2), and little where a client never takes anything.
+pub(super) const UNREAD_BUFFER: u64 = 32 * 1024;
+/// Send buffer that a response gets, where it can use it, however many others there are.
+const LEAST_BUFFER: u64 = 128 * 1024;
+/// What a response's buffer may exceed what its client has taken by, before the congestion window
+/// says more: our choice, room for a fast start.
+const TAKEN_FACTOR: u64 = 16;
 /// Largest: 850 Mbps over 600 ms.
 const MOST_BUFFER: u64 = 64 * 1_000_000;
-/// What a connection begins with where there is room: what the first round trips of a fast start take.
+/// What a response's buffer grows to by what its client has taken: what the first round trips of
+/// a fast start take.
 const FIRST_BUFFER: u64 = 4 * 1024 * 1024;
 
 /// Who is connected. Clones are the same.
@@ -75,10 +129,32 @@ struct Inside {
 struct Counts {
     clients: Clients,
     handshakes: usize,
-    sending: u64,
-    /// Send buffers of all responses together, bytes.
-    granted: u64,
+    sent: Shares,
+    sent_to: BTreeMap<IpPrefix, Shares>,
     closed: bool,
+}
+
+/// Responses, and what they may hold.
+#[derive(Debug, Default)]
+struct Shares {
+    responses: u64,
+    /// Send buffers together, bytes.
+    granted: u64,
+}
+
+impl Counts {
+    /// Adds to what is granted to responses to `client`.
+    fn grant(&mut self, client: &IpPrefix, more: u64) {
+        self.sent.granted += more;
+        self.sent_to.entry(*client).or_default().granted += more;
+    }
+
+    fn take_back(&mut self, client: &IpPrefix, bytes: u64) {
+        self.sent.granted -= bytes;
+        if let Some(shares) = self.sent_to.get_mut(client) {
+            shares.granted -= bytes;
+        }
+    }
 }
 
 impl Door {
@@ -130,10 +206,13 @@ impl Door {
         Pass { door: self.clone(), client, shaking: true }
     }
 
-    /// Begins a response; it counts until what is returned is dropped.
-    pub fn send(&self) -> Sending {
-        self.counts().sending += 1;
-        Sending { door: self.clone(), granted: 0, next: 0 }
+    /// Begins a response to `address`; it counts until what is returned is dropped.
+    pub fn send(&self, address: IpAddr) -> Sending {
+        let client = client(address);
+        let mut counts = self.counts();
+        counts.sent.responses += 1;
+        counts.sent_to.entry(client).or_default().responses += 1;
+        Sending { door: self.clone(), client, granted: 0, next: 0, handed: 0 }
     }
 }
 
@@ -162,33 +241,50 @@ impl Drop for Pass {
     }
 }
 
-/// A response under way, until all of it is acknowledged. Call [`Sending::buffer`] before each piece, and [`Sending::written`] after it.
+/// A response under way, until all of it is acknowledged. Call [`Sending::buffer`] before each
+/// piece, and [`Sending::written`] after it.
 #[derive(Debug)]
 pub(crate) struct Sending {
     door: Door,
+    client: IpPrefix,
     /// What it may hold.
     granted: u64,
     /// What it may hold once the piece that is being written has gone into a buffer of that size.
     next: u64,
+    /// Bytes that went into the buffer.
+    handed: u64,
 }
 
 impl Sending {
-    /// The send buffer from now on, bytes, of a connection that could use `wanted`: no more than its part, and no more than what others have not got yet.
-    pub fn buffer(&mut self, wanted: u64) -> u64 {
+    /// Returns the send buffer from now on, bytes, for a connection that could use `window`:
+    /// twice its congestion window. It is no more than the response's part, and no more than what
+    /// other responses, altogether and to the same client, do not hold.
+    pub fn buffer(&mut self, window: u64) -> u64 {
         let memory = self.door.limits().send_memory.get();
+        let of_client = (memory / CLIENT_PART as u64).max(MOST_BUFFER).min(memory);
         let mut counts = self.door.counts();
-        let part = memory / counts.sending.max(1);
-        let free = memory.saturating_sub(counts.granted - self.granted);
-        self.next = wanted.clamp(FIRST_BUFFER, MOST_BUFFER).min(part).min(free).max(LEAST_BUFFER);
+        let room = |shares: &Shares, memory: u64| {
+            let part = memory / shares.responses.max(1);
+            part.min(memory.saturating_sub(shares.granted - self.granted))
+        };
+        let all = room(&counts.sent, memory);
+        let own = counts.sent_to.get(&self.client).map_or(0, |shares| room(shares, of_client));
+        // What went into the buffer and is not in it any more.
+        let taken = self.handed.saturating_sub(self.next);
+        let start = taken.saturating_mul(TAKEN_FACTOR).clamp(UNREAD_BUFFER, FIRST_BUFFER);
+        let useful = window.clamp(start, MOST_BUFFER);
+        self.next = useful.min(all).min(own).max(LEAST_BUFFER.min(useful));
         let more = self.next.saturating_sub(self.granted);
-        counts.granted += more;
+        counts.grant(&self.client, more);
         self.granted += more;
         self.next
     }
 
-    /// What was to be written has been taken: no more than the last size is held now, where it was larger before.
-    pub fn written(&mut self) {
-        self.door.counts().granted -= self.granted - self.next;
+    /// `bytes` were to be written and have been taken: no more than the last size is held now,
+    /// where it was larger before.
+    pub fn written(&mut self, bytes: u64) {
+        self.handed += bytes;
+        self.door.counts().take_back(&self.client, self.granted - self.next);
         self.granted = self.next;
     }
 
@@ -211,8 +307,13 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         let mut counts = self.door.counts();
-        counts.sending -= 1;
-        counts.granted -= self.granted;
+        counts.take_back(&self.client, self.granted);
+        counts.sent.responses -= 1;
+        let Some(shares) = counts.sent_to.get_mut(&self.client) else { return };
+        shares.responses -= 1;
+        if shares.responses == 0 {
+            counts.sent_to.remove(&self.client);
+        }
     }
 }
 
@@ -264,21 +365,48 @@ mod tests {
     #[test]
     fn send_memory_is_shared_by_those_who_send() {
         let door = door(Limits { send_memory: Bytes::new(8 * 1024 * 1024), ..Limits::default() });
-        let mut first = door.send();
-        assert_eq!(first.buffer(0), FIRST_BUFFER);
+        let mut first = door.send(ip(1));
         assert_eq!(first.buffer(u64::MAX), 8 * 1024 * 1024);
-        let mut sending: Vec<Sending> = (0..15).map(|_| door.send()).collect();
+        let mut sending: Vec<Sending> = (0..15).map(|_| door.send(ip(1))).collect();
         let late: Vec<u64> = sending.iter_mut().map(|sending| sending.buffer(u64::MAX)).collect();
         assert_eq!(late, [LEAST_BUFFER; 15], "the first one has all");
         assert_eq!(first.buffer(u64::MAX), 512 * 1024);
         assert_eq!(sending[0].buffer(u64::MAX), LEAST_BUFFER, "and may still hold it");
-        first.written();
+        first.written(0);
         assert_eq!(sending[0].buffer(u64::MAX), 512 * 1024);
-        let more: Vec<Sending> = (0..1000).map(|_| door.send()).collect();
+        let more: Vec<Sending> = (0..1000).map(|_| door.send(ip(1))).collect();
         assert_eq!(sending[1].buffer(u64::MAX), LEAST_BUFFER);
         drop((first, sending, more));
-        assert_eq!(door.counts().granted, 0);
-        assert_eq!(door.send().buffer(0), FIRST_BUFFER);
+        let counts = door.counts();
+        assert_eq!((counts.sent.granted, counts.sent_to.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_client_that_takes_nothing_holds_little_and_one_that_takes_gets_more() {
+        let door = door(Limits::default());
+        let mut unread = door.send(ip(1));
+        for _ in 0..100 {
+            assert_eq!(unread.buffer(0), UNREAD_BUFFER);
+        }
+        unread.written(UNREAD_BUFFER);
+        assert_eq!(unread.buffer(0), UNREAD_BUFFER, "all of it may be in the buffer");
+        unread.written(UNREAD_BUFFER);
+        assert_eq!(unread.buffer(0), TAKEN_FACTOR * UNREAD_BUFFER, "some of it was taken");
+        unread.written(1_000_000);
+        assert_eq!(unread.buffer(0), FIRST_BUFFER);
+        assert_eq!(door.send(ip(2)).buffer(6_000_000), 6_000_000, "the connection was used before");
+    }
+
+    #[test]
+    fn one_client_gets_64_mb_and_leaves_the_rest_to_others() {
+        let door = door(Limits::default());
+        assert_eq!(door.send(ip(1)).buffer(u64::MAX), MOST_BUFFER, "one download gets all it needs");
+        let mut heavy: Vec<Sending> = (0..256).map(|_| door.send(ip(1))).collect();
+        heavy.iter_mut().for_each(|sending| _ = sending.buffer(u64::MAX));
+        let granted = door.counts().sent.granted;
+        assert!(granted <= MOST_BUFFER, "{granted}");
+        let mut other = door.send(ip(2));
+        assert_eq!(other.buffer(u64::MAX), 512_000_000 / 257, "an equal part of all");
     }
 
     #[test]
@@ -288,19 +416,37 @@ mod tests {
         let mut sending: Vec<Sending> = Vec::new();
         for step in 0..2000u64 {
             match step % 5 {
-                0 | 1 => sending.push(door.send()),
+                0 | 1 => sending.push(door.send(ip((step % 3) as u8))),
                 4 if step % 3 == 0 => drop(sending.swap_remove(step as usize * 7 % sending.len())),
                 _ => {
                     let index = step as usize * 13 % sending.len();
                     sending[index].buffer(step.pow(2) * 1000);
                     if step % 2 == 0 {
-                        sending[index].written();
+                        sending[index].written(step);
                     }
                 }
             }
             let held: u64 = sending.iter().map(Sending::granted).sum();
-            assert_eq!(held, door.counts().granted);
+            assert_eq!(held, door.counts().sent.granted);
+            let by_client: u64 = door.counts().sent_to.values().map(|shares| shares.granted).sum();
+            assert_eq!(held, by_client);
             assert!(held <= memory + LEAST_BUFFER * sending.len() as u64, "{held} at step {step}");
         }
+    }
+
+    #[test]
+    fn bounds_follow_the_limit_on_descriptors() {
+        let bounds = |descriptors, others, connections| {
+            let limits = Limits::default().fit(descriptors, others, connections)?;
+            Ok((limits.connections, limits.open_files, limits.open_files_per_client))
+        };
+        assert_eq!(bounds(1_048_576, 0, None), Ok((4096, 4096, 512)));
+        assert_eq!(bounds(1024, 0, None), Ok((448, 448, 100)));
+        assert_eq!(bounds(1024, 100, Some(700)), Ok((700, 96, 48)));
+        let error: TooFewDescriptors = bounds(1024, 0, Some(4096)).unwrap_err();
+        assert_eq!((error.needed, error.fitting), (4096 + 128 + 64, 1024 - 128 - 64));
+        assert!(bounds(100, 0, None).is_err());
+        let proxy = Limits { open_files: 0, ..Limits::default() };
+        assert_eq!(proxy.fit(1024, 512, None).unwrap().connections, 1024 - 128 - 512);
     }
 }

@@ -18,6 +18,13 @@ pub struct Metrics {
     pub handshakes_failed: AtomicU64,
     /// Clients given up: they sent a header, or took a response, too slowly.
     pub slow: AtomicU64,
+    /// Requests answered with 503, since as many files are sent as may be.
+    pub busy: AtomicU64,
+    /// Files that could not be opened or read: the process or the system has too many open, or
+    /// the disk fails.
+    pub files_failed: AtomicU64,
+    /// TCP connections that could not be accepted.
+    pub accepts_failed: AtomicU64,
     /// Responses by class of their status, from 1xx to 5xx.
     pub responses: [AtomicU64; 5],
     /// Responses that did not end as they were announced.
@@ -26,6 +33,8 @@ pub struct Metrics {
     pub bytes: AtomicU64,
     /// Connections that began with early data (0-RTT).
     pub early: AtomicU64,
+    /// Connections that a panic in one of their tasks ended.
+    pub panics: AtomicU64,
     /// Lines of the access log that were lost, since its reader was too slow.
     pub log_lost: AtomicU64,
 }
@@ -48,6 +57,9 @@ impl Metrics {
             ),
             Series::counter("early_data_total", "Connections begun with early data", &self.early),
             Series::counter("slow_clients_total", "Clients given up as too slow", &self.slow),
+            Series::counter("busy_total", "Requests for which no file could be open", &self.busy),
+            Series::counter("files_failed_total", "Files that could not be read", &self.files_failed),
+            Series::counter("accepts_failed_total", "TCP connections not accepted", &self.accepts_failed),
             Series::counters(
                 "responses_total",
                 "Responses by class of status",
@@ -55,6 +67,7 @@ impl Metrics {
             ),
             Series::counter("responses_broken_total", "Responses that ended before their end", &self.broken),
             Series::counter("content_bytes_total", "Bytes of content sent", &self.bytes),
+            Series::counter("panics_total", "Connections ended by a panic in one of their tasks", &self.panics),
             Series::counter("log_lines_lost_total", "Lines of the access log lost", &self.log_lost),
         ];
         scrape::text("bentpipe_", &series)

@@ -4,10 +4,13 @@
 
 mod accept;
 mod builder;
+mod error_log;
 mod h3;
 mod limits;
 mod log;
 mod metrics;
+mod open_files;
+mod outgoing;
 mod reply;
 mod stall;
 mod tcp;
@@ -27,11 +30,14 @@ use crate::driver::Driver;
 use crate::qlog::{Desk, QlogCounts, Traces};
 use crate::resumption::Resumption;
 use accept::Tuning;
+use bentpipe_quic::HeaderMemory;
 use bentpipe_quic::token::TokenServer;
 use bentpipe_units::{Span, Time};
+use error_log::ErrorLog;
 use http::{Request, StatusCode, Version};
 use limits::Door;
 use log::{AccessLog, Line};
+use open_files::OpenFiles;
 use reply::Origin;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -49,14 +55,32 @@ pub(crate) struct Shared {
     clock: WallClock,
     door: Door,
     metrics: Arc<Metrics>,
+    files: OpenFiles,
+    errors: ErrorLog,
     log: Option<AccessLog>,
     tuning: Tuning,
+    /// For requests' headers of which only a part has arrived, on all QUIC connections.
+    header_memory: HeaderMemory,
     /// What each connection's configuration begins with.
     config: bentpipe_quic::noq_proto::ServerConfig,
     resumption: Resumption,
     tokens: TokenServer,
     qlog: Option<Desk>,
     stop: watch::Receiver<()>,
+}
+
+impl Shared {
+    /// Tells the people who run the server what the system refused it.
+    fn report(&self, text: &dyn std::fmt::Display) {
+        self.errors.write(self.clock.now(), self.clock.system(), text);
+    }
+
+    /// Counts and reports a panic in a task of the connection with `remote`, which ends that connection and no other.
+    fn panicked(&self, remote: Option<SocketAddr>, message: &str) {
+        self.metrics.panics.fetch_add(1, Relaxed);
+        let remote = remote.map_or_else(|| "an unknown address".to_owned(), |remote| remote.to_string());
+        self.report(&format_args!("the connection with {remote} ended by a panic: {message}"));
+    }
 }
 
 /// A server that runs. Dropping it ends it at once; [`Server::stop`] lets clients finish.

@@ -1,8 +1,11 @@
 //! A TCP stream whose peer takes what is written, or is given up.
 
+use super::Metrics;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -13,11 +16,12 @@ pub(super) struct Impatient {
     stream: TcpStream,
     limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
+    metrics: Arc<Metrics>,
 }
 
 impl Impatient {
-    pub fn new(stream: TcpStream, limit: Duration) -> Self {
-        Self { stream, limit, waiting: None }
+    pub fn new(stream: TcpStream, limit: Duration, metrics: Arc<Metrics>) -> Self {
+        Self { stream, limit, waiting: None, metrics }
     }
 
     fn judge<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
@@ -27,7 +31,10 @@ impl Impatient {
         }
         let limit = self.limit;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
-        waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        waiting.as_mut().poll(cx).map(|()| {
+            self.metrics.slow.fetch_add(1, Relaxed);
+            Err(io::ErrorKind::TimedOut.into())
+        })
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-fn tls(trust: &Trust, alpn: &[u8]) -> rustls::ClientConfig {
+pub fn tls(trust: &Trust, alpn: &[u8]) -> rustls::ClientConfig {
     let Trust::Only(certificates) = trust else { unreachable!("made so") };
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificates[0].clone()).unwrap();

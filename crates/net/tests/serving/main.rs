@@ -4,9 +4,15 @@
 
 mod downloads;
 mod exchange;
+mod hostile;
+mod limits;
+mod outputs;
 mod proxy;
 mod qlog;
 mod refusals;
+mod resumed;
+mod scripted;
+mod slow_peers;
 mod tcp;
 
 use bentpipe_net::{Certificate, Client, ClientError, Limits, Response, Server, ServerBuilder, Trust};

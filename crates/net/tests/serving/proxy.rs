@@ -72,7 +72,7 @@ impl Proxied {
     }
 
     /// In front of whatever is at `address`.
-    async fn of(address: SocketAddr, change: impl FnOnce(Upstream) -> Upstream) -> Self {
+    pub async fn of(address: SocketAddr, change: impl FnOnce(Upstream) -> Upstream) -> Self {
         let certificate = Certificate::self_signed(&["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
         let trust = Trust::Only(certificate.own().cloned().into_iter().collect());
         let upstream = change(Upstream::new(&format!("http://{address}")).unwrap());

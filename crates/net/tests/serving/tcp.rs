@@ -7,11 +7,16 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-async fn connect(place: &Place) -> TlsStream<TcpStream> {
+pub async fn connect(place: &Place) -> TlsStream<TcpStream> {
+    connect_as(place, [127, 0, 0, 1], b"http/1.1").await
+}
+
+/// Connects from `source`, whose address is what the server takes for the client.
+pub async fn connect_as(place: &Place, source: [u8; 4], protocol: &[u8]) -> TlsStream<TcpStream> {
     let bentpipe_net::Trust::Only(certificates) = &place.trust else { unreachable!("made so") };
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificates[0].clone()).unwrap();
@@ -21,12 +26,14 @@ async fn connect(place: &Place) -> TlsStream<TcpStream> {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let stream = TcpStream::connect(place.server.address()).await.unwrap();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((source, 0).into()).unwrap();
+    let stream = socket.connect(place.server.address()).await.unwrap();
     TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await.unwrap()
 }
 
-async fn ask(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
+pub async fn ask(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
     // A server that refuses need not read all of it.
     let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = Vec::new();

@@ -29,6 +29,8 @@ enum Keeper {
         window: u64,
         /// Bytes that wait behind holes, which the stack takes for consumed.
         waiting: u64,
+        /// Bytes of incomplete frames, likewise.
+        withheld: u64,
     },
     /// The rule.
     Rule {
@@ -45,7 +47,7 @@ impl Credit {
     pub fn govern(&mut self, window: Bytes, rule: &CreditRule) {
         let told = window.get();
         self.keeper = if rule.is_stack() {
-            Keeper::Stack { window: told, waiting: 0 }
+            Keeper::Stack { window: told, waiting: 0, withheld: 0 }
         } else {
             Keeper::Rule { promise: Box::new(Promise::new(*rule, window)), told, waiting: 0 }
         };
@@ -69,7 +71,7 @@ impl Credit {
     pub fn raise(&mut self, raised: Bytes, quic: &mut Connection) {
         match &mut self.keeper {
             Keeper::Untold => {
-                self.keeper = Keeper::Stack { window: raised.get(), waiting: 0 };
+                self.keeper = Keeper::Stack { window: raised.get(), waiting: 0, withheld: 0 };
             }
             Keeper::Stack { window, .. } => *window = (*window).max(raised.get()),
             Keeper::Rule { promise, .. } => promise.raise(raised),
@@ -127,7 +129,7 @@ impl Credit {
         match &mut self.keeper {
             Keeper::Untold => {}
             // Worth telling the stack of: a sixteenth of the window.
-            Keeper::Stack { window, waiting } if now == 0 || now.abs_diff(*told) > *window / 16 => {
+            Keeper::Stack { window, waiting, .. } if now == 0 || now.abs_diff(*told) > *window / 16 => {
                 *waiting = total(*waiting, *told);
                 *told = now;
                 self.tell(quic);
@@ -141,10 +143,20 @@ impl Credit {
         }
     }
 
-    /// Lets the stack go on with the window less what waits, and never without room for a packet.
+    /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of them. To the byte: what
+    /// they hold is bounded by the window alone. Under the rule, they are bytes that are not consumed.
+    pub fn withhold(&mut self, before: u64, now: u64, quic: &mut Connection) {
+        if let Keeper::Stack { withheld, .. } = &mut self.keeper {
+            *withheld = withheld.saturating_sub(before).saturating_add(now);
+            self.tell(quic);
+        }
+    }
+
+    /// Lets the stack go on with the window less what waits, and never without room for a packet, but for the bytes of
+    /// incomplete frames: those may use up all of it.
     fn tell(&self, quic: &mut Connection) {
-        if let Keeper::Stack { window, waiting } = &self.keeper {
-            set(quic, window.saturating_sub(*waiting).max(1500));
+        if let Keeper::Stack { window, waiting, withheld } = &self.keeper {
+            set(quic, window.saturating_sub(*waiting).max(1500).saturating_sub(*withheld));
         }
     }
 

@@ -18,9 +18,9 @@ use super::sides::judge;
 use super::stream::{Decoder, StreamError, encode, encode_type};
 use super::{MAX_TOKEN, ReadToken, TokenServer, Tokens};
 use crate::conn::Conn;
-use crate::h3::RecvStream;
-use bentpipe_congestion::Saved;
-use bentpipe_congestion::resume::Knowledge;
+use crate::stream::RecvStream;
+use bentpipe_congestion::SavedParameters;
+use bentpipe_congestion::resume::ResumeState;
 use h3::error::Code;
 use h3::quic::RecvStream as _;
 use noq_proto::{Dir, StreamId};
@@ -77,17 +77,17 @@ async fn write(conn: &Conn, stream: StreamId, mut bytes: &[u8]) -> bool {
 #[derive(Debug, PartialEq)]
 enum Next {
     /// Sends a token.
-    Tell(Saved),
+    Tell(SavedParameters),
     /// Revokes those sent: they said what was wrong.
     Revoke,
 }
 
-fn next(knowledge: &Knowledge, told: Option<&Saved>, revoked: bool) -> Option<Next> {
-    if knowledge.retreated && !revoked {
+fn next(resume_state: &ResumeState, told: Option<&SavedParameters>, revoked: bool) -> Option<Next> {
+    if resume_state.retreated && !revoked {
         return Some(Next::Revoke);
     }
-    let offered = knowledge.offered.filter(|_| !knowledge.retreated);
-    let known = knowledge.observed.or(offered)?;
+    let offered = resume_state.offered.filter(|_| !resume_state.retreated);
+    let known = resume_state.observed.or(offered)?;
     let differs = |a: f64, b: f64| (a - b).abs() > WORTH * b;
     let worth = told.is_none_or(|told| {
         differs(known.window.get() as f64, told.window.get() as f64)
@@ -107,7 +107,7 @@ async fn issue(conn: Conn, server: &TokenServer) {
     let full = |given: usize, next: &Next| given >= MOST_TOKENS && *next != Next::Revoke;
     let mut count = 0;
     loop {
-        let wanted = |known: &Knowledge| next(known, told.as_ref(), revoked).filter(|next| !full(count, next));
+        let wanted = |known: &ResumeState| next(known, told.as_ref(), revoked).filter(|next| !full(count, next));
         let Ok(found) = poll_fn(|cx| conn.poll_knowledge(wanted, cx)).await else { return };
         let saved = match found {
             Next::Revoke => {
@@ -192,12 +192,12 @@ mod tests {
     use super::*;
     use bentpipe_units::{Bytes, Span};
 
-    fn saved(window: u64) -> Saved {
-        Saved { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None }
+    fn saved(window: u64) -> SavedParameters {
+        SavedParameters { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None }
     }
 
-    fn knows(offered: Option<u64>, observed: Option<u64>, retreated: bool) -> Knowledge {
-        Knowledge { offered: offered.map(saved), observed: observed.map(saved), retreated }
+    fn knows(offered: Option<u64>, observed: Option<u64>, retreated: bool) -> ResumeState {
+        ResumeState { offered: offered.map(saved), observed: observed.map(saved), retreated }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use super::{PathTokens, ReadToken, TokenCounts, TokenError, TokenJar};
 use crate::clock::EpochClock;
 use crate::memory::{Prefixes, SavedPath};
-use bentpipe_congestion::resume::Knowledge;
-use bentpipe_congestion::{PathNotes, Saved};
+use bentpipe_congestion::resume::ResumeState;
+use bentpipe_congestion::{ResumeHandle, SavedParameters};
 use bentpipe_units::{Bytes, Span, Time};
 use rustls::crypto::SecureRandom;
 use std::net::IpAddr;
@@ -44,7 +44,7 @@ impl TokenServer {
 
     /// Seals what is known of the path to `remote`; what was offered keeps its end. Nothing where that cannot be: a client can
     /// do without.
-    pub(super) fn seal(&self, saved: &Saved, remote: IpAddr, clock: Time) -> Option<Vec<u8>> {
+    pub(super) fn seal(&self, saved: &SavedParameters, remote: IpAddr, clock: Time) -> Option<Vec<u8>> {
         let now = self.epoch.epoch();
         let left = saved.valid_until.map_or(self.lifetime, |until| until.since(clock).min(self.lifetime));
         let path = SavedPath::new(saved.window, saved.rtt, now, left).ok()?;
@@ -53,7 +53,7 @@ impl TokenServer {
     }
 
     /// Opens a token that `remote` brought, `Err` being a stream that broke its form at so many bytes.
-    fn open(&self, token: Result<&[u8], usize>, remote: IpAddr, clock: Time) -> Result<Saved, TokenError> {
+    fn open(&self, token: Result<&[u8], usize>, remote: IpAddr, clock: Time) -> Result<SavedParameters, TokenError> {
         let now = self.epoch.epoch();
         let mut tokens = self.lock();
         let path = match token {
@@ -61,7 +61,7 @@ impl TokenServer {
             Err(length) => return Err(tokens.refuse_stream(length)),
         };
         let left = Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
-        Ok(Saved { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) })
+        Ok(SavedParameters { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) })
     }
 
     pub(super) fn revoke(&self, tokens: &[Vec<u8>]) {
@@ -149,7 +149,7 @@ pub enum Tokens {
         /// The server.
         server: TokenServer,
         /// The connection's notes, which its controller keeps too.
-        notes: PathNotes,
+        notes: ResumeHandle,
         /// What became of the client's token.
         verdict: Verdict,
     },
@@ -166,7 +166,7 @@ pub enum Tokens {
 
 impl Tokens {
     /// A server's part for the connection with these notes.
-    pub fn server(server: &TokenServer, notes: PathNotes) -> Self {
+    pub fn server(server: &TokenServer, notes: ResumeHandle) -> Self {
         Self::Server { server: server.clone(), notes, verdict: Verdict::default() }
     }
 
@@ -184,9 +184,9 @@ impl Tokens {
     }
 
     /// What the notes of a server's connection say.
-    pub(crate) fn knowledge(&self) -> Option<Knowledge> {
+    pub(crate) fn resume_state(&self) -> Option<ResumeState> {
         match self {
-            Self::Server { notes, .. } => Some(notes.knowledge()),
+            Self::Server { notes, .. } => Some(notes.resume_state()),
             Self::Client { .. } => None,
         }
     }
@@ -194,7 +194,7 @@ impl Tokens {
 
 /// A server judges the token that `remote` brought, and offers what it says to the connection.
 pub(super) fn judge(
-    (server, notes, verdict): (&TokenServer, &PathNotes, &Verdict),
+    (server, notes, verdict): (&TokenServer, &ResumeHandle, &Verdict),
     token: Result<&[u8], usize>,
     remote: IpAddr,
     clock: Time,

@@ -4,7 +4,7 @@ use super::*;
 use crate::outcome::{ObjectOutcome, PathOutcome, ReturnBytes};
 use crate::spec::{PepSpec, TcpStack};
 use bentpipe_link::{DirectionConfig, PacketTotals};
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Rate;
 use std::path::Path;
 
@@ -240,7 +240,7 @@ fn proxies_leave_the_hops_between_them_to_be_sampled() {
     let pep = |terminal, gateway| {
         Stack::Tcp(Box::new(TcpStack {
             tcp: bentpipe_tcp::Settings::default(),
-            congestion: Recipe::default(),
+            congestion: CongestionConfig::default(),
             http: bentpipe_tcp::http::Settings {
                 version: Default::default(),
                 connections: 1,
@@ -251,8 +251,8 @@ fn proxies_leave_the_hops_between_them_to_be_sampled() {
                 hop: 1,
                 terminal,
                 gateway,
-                to_client: Recipe::default(),
-                to_server: Recipe::default(),
+                to_client: CongestionConfig::default(),
+                to_server: CongestionConfig::default(),
                 initial_window: 10,
                 ack: bentpipe_tcp::AckPolicy::default(),
                 buffer: Bytes::from_mb(1),

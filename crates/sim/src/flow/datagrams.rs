@@ -9,7 +9,7 @@ use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{DatagramTraffic, FlowSpec};
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, Probe, UDP_HEADER};
+use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, SenderMetrics, UDP_HEADER};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ struct Running {
     schedule: Schedule,
     /// Echo requests without a reply.
     asked: VecDeque<Filler>,
-    probe: Probe,
+    metrics: SenderMetrics,
 }
 
 impl DatagramFlow {
@@ -106,7 +106,7 @@ impl Flow for DatagramFlow {
         self.running = Some(Running {
             schedule: Schedule::new(self.kind, now, ends, stream(shared.seed.0, shared.seed.1, &purpose)),
             asked: VecDeque::new(),
-            probe: Probe::new(shared.trace && visit.measured),
+            metrics: SenderMetrics::new(shared.trace && visit.measured),
         });
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Flow for DatagramFlow {
             },
             connections: 0,
             handshake: None,
-            record: &mut running.probe.record(),
+            record: &mut running.metrics.stats(),
             path: PathOutcome::default(),
             pep: None,
             reverse: ReverseReport::default(),
@@ -144,7 +144,7 @@ impl Flow for DatagramFlow {
             FillerProtocol::Echo => running.asked.push_back(filler),
             FillerProtocol::EchoReply => {
                 progress.received(0, content, now);
-                running.probe.record().sample(now, now.since(filler.sent));
+                running.metrics.stats().sample(now, now.since(filler.sent));
             }
         }
     }
@@ -172,7 +172,7 @@ impl Flow for DatagramFlow {
                 DatagramTraffic::Constant { .. } => FillerProtocol::Udp,
                 DatagramTraffic::Ping { .. } => FillerProtocol::Echo,
             };
-            let mut record = running.probe.record();
+            let mut record = running.metrics.stats();
             record.packets_sent += 1;
             record.bytes_sent += u64::from(content);
             let position = record.bytes_sent as f64;

@@ -11,7 +11,7 @@ use crate::visit_progress::VisitProgress;
 use bentpipe_link::DropCause;
 use bentpipe_quic::CreditReport;
 use bentpipe_quic::account::Layers;
-use bentpipe_quic::congestion::{HintFeed, Record};
+use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
@@ -23,7 +23,7 @@ pub struct FlowProgress {
     /// Index of the flow in the run.
     pub index: usize,
     /// Announcements of path changes to the data's sender.
-    pub hints: HintFeed,
+    pub hints: PathChangeFeed,
     next_visit: usize,
     /// Start of the next visit.
     begins: Option<Time>,
@@ -85,7 +85,7 @@ pub struct VisitReport<'a> {
     /// When the client completed the handshake.
     pub handshake: Option<Time>,
     /// Combined records of the data's senders.
-    pub record: &'a mut Record,
+    pub record: &'a mut SenderStats,
     /// What was known about the path.
     pub path: PathOutcome,
     /// Counters of the proxies.
@@ -116,7 +116,7 @@ impl FlowProgress {
         Self {
             spec,
             index,
-            hints: HintFeed::new(),
+            hints: PathChangeFeed::new(),
             next_visit: 0,
             begins,
             current: None,

@@ -11,7 +11,7 @@ use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::account::{Account, Keep, PerAck};
 use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::{FastStart, PathNotes};
+use bentpipe_quic::congestion::{FastStart, ResumeHandle};
 use bentpipe_quic::memory::Holder;
 use bentpipe_quic::noq_proto::{
     ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
@@ -23,7 +23,7 @@ use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
 use bentpipe_quic::{
     Accept, AckBy, Attached, Conn, CreditReport, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController,
-    Probe, Remembered, ResumeVia, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+    PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -68,9 +68,9 @@ struct Client {
 struct Running {
     conn: Conn,
     /// Records the data's sender.
-    probe: Probe,
+    metrics: SenderMetrics,
     /// What the data's sender knows about the path, if it remembers paths.
-    notes: Option<PathNotes>,
+    notes: Option<ResumeHandle>,
     /// Outcome of the client's token, if tokens are exchanged.
     verdict: Option<Verdict>,
     /// Flow-control record of the data.
@@ -99,7 +99,7 @@ struct Batch {
 impl Running {
     /// What both ends know about the path.
     fn path(&self, direction: Direction) -> PathOutcome {
-        let known = self.notes.as_ref().map(PathNotes::knowledge).unwrap_or_default();
+        let known = self.notes.as_ref().map(ResumeHandle::resume_state).unwrap_or_default();
         let receiver = match direction {
             Direction::Download => self.conn.received_view(),
             Direction::Upload => {
@@ -237,7 +237,7 @@ impl QuicFlow {
     fn endpoint_parts(
         &self,
         side: Role,
-        (probe, credit): (&Probe, &CreditReport),
+        (metrics, credit): (&SenderMetrics, &CreditReport),
         sink: Option<&QlogSink>,
         accounts: &ConnectionTraffic,
         now: Time,
@@ -248,29 +248,29 @@ impl QuicFlow {
         let mut transport = settings.transport().map_err(fail)?;
         let mut controller = settings.controller().map_err(fail)?;
         if self.progress.data_direction().is_some_and(|toward| toward.source() == side) {
-            controller = controller.with_hints(self.progress.hints.clone());
+            controller = controller.with_path_changes(self.progress.hints.clone());
         }
         let peer = self.socket(side.peer()).ip();
         let host = shared.hosts.get(match side {
             Role::Server => &self.progress.spec.server,
             Role::Client => &self.progress.spec.name,
         })?;
-        let by_token = controller.keeps_notes() && settings.resume_via == ResumeVia::Token;
+        let by_token = controller.resumes() && settings.resume_via == ResumeVia::Token;
         let remembered = controller
-            .keeps_notes()
+            .resumes()
             .then(|| {
                 // Unique in the run: flow, visit and side.
                 let holder =
                     Holder((self.progress.index as u64) << 32 | u64::from(self.progress.visit()) << 1 | side as u64);
                 match side {
-                    Role::Server if by_token => Ok(Remembered::without_store()),
+                    Role::Server if by_token => Ok(PathLease::without_store()),
                     _ => host.memory.begin(peer, holder, now),
                 }
             })
             .transpose()
             .map_err(|error| SimError::Spec(error.to_string()))?;
-        let notes = remembered.as_ref().map(Remembered::notes);
-        let saved = notes.as_ref().and_then(|notes| notes.knowledge().offered);
+        let notes = remembered.as_ref().map(PathLease::notes);
+        let saved = notes.as_ref().and_then(|notes| notes.resume_state().offered);
         settings.ask(&mut transport, saved.as_ref());
         let tokens = match (side, &notes) {
             (Role::Server, Some(notes)) if by_token => Some(Tokens::server(&host.issued, notes.clone())),
@@ -281,7 +281,7 @@ impl QuicFlow {
             _ => None,
         };
         // A sending client does not know other clients behind its address.
-        let starting = (side == Role::Server && controller.wants_permit()).then(|| host.gate.ticket(peer));
+        let starting = (side == Role::Server && controller.needs_start_slot()).then(|| host.gate.ticket(peer));
         let ticket = starting.clone();
         let make: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
@@ -290,7 +290,7 @@ impl QuicFlow {
         let factory = match settings.stock {
             Some(stock) => stock.factory(),
             None => {
-                controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(probe.clone()), make)
+                controller_factory(shared.clock, settings.initial_window, settings.pacing, Some(metrics.clone()), make)
             }
         };
         transport.congestion_controller_factory(factory);
@@ -303,7 +303,7 @@ impl QuicFlow {
         let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
         let watch = account.is_some().then(Watch::default);
         let attached = Attached {
-            probe: Some(probe.clone()),
+            metrics: Some(metrics.clone()),
             remembered,
             qlog: sink.cloned(),
             tokens,
@@ -321,7 +321,7 @@ impl QuicFlow {
     fn position(&self, toward: PathDirection) -> f64 {
         match &self.running {
             Some(running) if self.trace && self.progress.data_direction() == Some(toward) => {
-                running.probe.record().bytes_sent as f64
+                running.metrics.stats().bytes_sent as f64
             }
             _ => 0.0,
         }
@@ -341,7 +341,7 @@ impl Flow for QuicFlow {
         let (visit, progress) = self.progress.begin(now, shared);
         let number = self.progress.visit();
         let trace = shared.trace && visit.measured;
-        let record = |direction| Probe::new(trace && visit.direction == direction);
+        let record = |direction| SenderMetrics::new(trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
         let credit = CreditReport::new(self.settings.connection_window, trace);
         let sinks = (shared.qlog && visit.measured).then(|| {
@@ -363,7 +363,7 @@ impl Flow for QuicFlow {
         let server_conn = Arc::<Mutex<Option<Conn>>>::default();
         let slot = server_conn.clone();
         let verdict = attached.tokens.as_ref().and_then(Tokens::verdict).cloned();
-        let notes = |attached: &Attached| attached.remembered.as_ref().map(Remembered::notes);
+        let notes = |attached: &Attached| attached.remembered.as_ref().map(PathLease::notes);
         let server_notes = notes(&attached);
         *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Accept {
             config: Arc::new(config),
@@ -396,11 +396,11 @@ impl Flow for QuicFlow {
         if visit.handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
             progress.failed("0-RTT was asked for, but no ticket of an earlier visit allows it".to_owned());
         }
-        let (probe, notes) = match visit.direction {
+        let (metrics, notes) = match visit.direction {
             Direction::Download => (server_probe, server_notes),
             Direction::Upload => (client_probe, client_notes),
         };
-        self.running = Some(Running { conn, probe, notes, verdict, credit, server_conn, sinks, accounts });
+        self.running = Some(Running { conn, metrics, notes, verdict, credit, server_conn, sinks, accounts });
         Ok(())
     }
 
@@ -418,7 +418,7 @@ impl Flow for QuicFlow {
             transport: "quic",
             connections: 1,
             handshake: running.conn.connected_at(),
-            record: &mut running.probe.record(),
+            record: &mut running.metrics.stats(),
             path: running.path(direction),
             pep: None,
             reverse: running.accounts.reverse(),

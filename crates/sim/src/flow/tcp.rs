@@ -10,9 +10,9 @@ use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec, TcpStack, Visit};
 use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::congestion::{FastStart, PathNotes, Prepared};
+use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::memory::Holder;
-use bentpipe_quic::{Handshake, Remembered, StartTicket};
+use bentpipe_quic::{Handshake, PathLease, StartTicket};
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
 use bentpipe_tcp::{CloseReason, MakeController};
 use bentpipe_units::{Span, Time};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct TcpFlow {
     progress: FlowProgress,
     stack: TcpStack,
-    controller: Prepared,
+    controller: ControllerFactory,
     tcp_connections: TcpConnections,
     running: Option<Running>,
     /// True if an earlier visit has left a TLS ticket with the client.
@@ -36,7 +36,7 @@ struct Running {
     /// When TLS was ready at the client.
     ready: Option<Time>,
     /// Path leases of the data's sender: one per connection.
-    remembered: Vec<Remembered>,
+    remembered: Vec<PathLease>,
     tickets: Vec<StartTicket>,
     /// Since when HTTP flow control has blocked the data.
     blocked_since: Option<Time>,
@@ -57,7 +57,7 @@ impl TcpFlow {
     /// A flow that has not started. `index` determines its addresses and random streams.
     pub fn new(spec: FlowSpec, stack: TcpStack, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Spec(format!("flow `{}`: {reason}", spec.name));
-        let controller = stack.congestion.prepare().map_err(|error| wrong(error.to_string()))?;
+        let controller = stack.congestion.factory().map_err(|error| wrong(error.to_string()))?;
         let tcp_connections = TcpConnections::new(&stack, shared.last_node).map_err(wrong)?;
         Ok(Self {
             progress: FlowProgress::new(spec, index),
@@ -73,12 +73,12 @@ impl TcpFlow {
     /// Controllers of a new connection: client, then server.
     fn controllers(&mut self, now: Time, number: usize) -> [MakeController; 2] {
         let Self { running, controller, progress, .. } = self;
-        let prepared = controller.clone();
-        let plain: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
+        let factory = controller.clone();
+        let plain: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
         let Some(running) = running else { return [plain.clone(), plain] };
         let Starting { hosts, peer, direction, .. } = &running.starting;
-        let mut notes: Option<PathNotes> = None;
-        if controller.keeps_notes() {
+        let mut notes: Option<ResumeHandle> = None;
+        if controller.resumes() {
             // Unique in the run: flow, visit, connection. QUIC flows use the lowest bit for the
             // side.
             let holder =
@@ -90,13 +90,13 @@ impl TcpFlow {
             }
         }
         // A sending client does not know other clients behind its address.
-        let wants_permit = *direction == Direction::Download && controller.wants_permit();
-        let ticket = wants_permit.then(|| hosts.gate.ticket(*peer));
+        let needs_start_slot = *direction == Direction::Download && controller.needs_start_slot();
+        let ticket = needs_start_slot.then(|| hosts.gate.ticket(*peer));
         running.tickets.extend(ticket.clone());
-        let prepared = controller.with_hints(progress.hints.clone());
+        let factory = controller.with_path_changes(progress.hints.clone());
         let sender: MakeController = Arc::new(move |setup| {
             let fast = ticket.as_ref().map_or(FastStart::Allowed(None), |ticket| ticket.enter(setup.now));
-            prepared.make(setup, fast, notes.clone())
+            factory.make(setup, fast, notes.clone())
         });
         match direction {
             Direction::Download => [plain, sender],
@@ -241,9 +241,9 @@ impl Flow for TcpFlow {
             // As on a server, a failing store ends nothing.
             let _ = remembered.settle(true);
         }
-        let known = running.remembered.first().map(|first| first.notes().knowledge()).unwrap_or_default();
-        let probe = self.tcp_connections.record();
-        let mut record = probe.record();
+        let known = running.remembered.first().map(|first| first.notes().resume_state()).unwrap_or_default();
+        let metrics = self.tcp_connections.record();
+        let mut record = metrics.stats();
         let blocked_since = running.blocked_since.map_or(Span::ZERO, |since| now.since(since));
         record.window_blocked += running.blocked + blocked_since;
         self.has_ticket |= running.ready.is_some();

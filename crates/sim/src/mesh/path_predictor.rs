@@ -5,7 +5,7 @@ use crate::error::SimError;
 use crate::flow::Flow;
 use crate::spec::MeshSpec;
 use bentpipe_orbit::{Node, Path, RouteTimeline};
-use bentpipe_quic::congestion::PathHint;
+use bentpipe_quic::congestion::PathChangeNotice;
 use bentpipe_units::{Rate, Span, Time};
 
 /// A timeline that runs ahead of the network by the notice period.
@@ -47,12 +47,12 @@ impl PathPredictor {
                 if changes.routes && nodes(&before) != nodes(after) {
                     // Both directions have the same path and delay.
                     let rtt = |path: &Option<Path>| path.as_ref().map(|path| path.delay * 2);
-                    flows[index].progress().hints.announce(PathHint {
+                    flows[index].progress().hints.announce(PathChangeNotice {
                         at,
                         rtt_before: rtt(&before),
                         rtt_after: rtt(after),
                         rate_after: after.as_ref().and_then(|path| self.rate(&path.nodes)),
-                        silence: self.silence(ends, at),
+                        outage: self.silence(ends, at),
                     });
                 }
             }

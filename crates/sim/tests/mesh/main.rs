@@ -6,7 +6,7 @@ mod handover;
 mod setup;
 
 use bentpipe_orbit::{Network, Node, RouteTimeline, RouteUpdates, SPEED_OF_LIGHT, Topology};
-use bentpipe_quic::congestion::{HintUse, Recipe};
+use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};
 use bentpipe_sim::{DatagramTraffic, FlowOutcome, RunOutcome};
 use bentpipe_units::{Bytes, Span, Time};
 use setup::*;
@@ -19,7 +19,8 @@ fn report(outcome: &RunOutcome) -> String {
 #[test]
 fn transfers_over_a_moving_constellation_arrive_whole() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
-    let flows = vec![download("quic", quic(), 20_000_000), download("tcp", tcp(Recipe::default()), 20_000_000)];
+    let flows =
+        vec![download("quic", quic(), 20_000_000), download("tcp", tcp(CongestionConfig::default()), 20_000_000)];
     let mut spec = spec(network.clone(), flows);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     spec.flows.iter_mut().for_each(|flow| flow.start = start);
@@ -49,7 +50,7 @@ fn transfers_over_a_moving_constellation_arrive_whole() {
 #[test]
 fn a_run_is_a_function_of_its_spec_and_looking_changes_nothing() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
-    let flows = vec![download("quic", quic(), 2_000_000), download("tcp", tcp(Recipe::default()), 2_000_000)];
+    let flows = vec![download("quic", quic(), 2_000_000), download("tcp", tcp(CongestionConfig::default()), 2_000_000)];
     let mut spec = spec(network, flows);
     let once = report(&run(&spec));
     assert_eq!(once, report(&run(&spec)));
@@ -130,7 +131,7 @@ fn ends_that_never_see_anything_are_given_up_and_the_reason_is_told() {
     let mut flat = shell(1, 1);
     flat.inclination_deg = 0.0;
     let network = network(flat, vec![station("North", 89.0, 0.0), station("South", -89.0, 0.0)]);
-    for stack in [quic(), tcp(Recipe::default())] {
+    for stack in [quic(), tcp(CongestionConfig::default())] {
         let mut spec = spec(network.clone(), vec![download("lost", stack, 10_000)]);
         spec.time_limit = Span::from_secs(30);
         let outcome = run(&spec);
@@ -168,7 +169,7 @@ fn a_download_survives_an_outage() {
     let there = Topology::new(&alone, Time::from_secs(500)).unwrap().position(Node(0)).to_geodetic();
     let near = |name, degrees| station(name, there.latitude_deg + degrees, there.longitude_deg);
     let network = network(shell(1, 1), vec![near("A", 0.0), near("B", -2.0)]);
-    let outcome = run(&spec(network, vec![download("tcp", tcp(Recipe::default()), 1_000_000)]));
+    let outcome = run(&spec(network, vec![download("tcp", tcp(CongestionConfig::default()), 1_000_000)]));
     let flow = &outcome.flows[0];
     assert!(flow.completed, "{:?}", flow.error);
     assert!(flow.first_byte.unwrap() > Span::from_secs(10), "{:?}", flow.first_byte);
@@ -179,8 +180,9 @@ fn hints_reach_the_controllers_that_use_them_and_no_others() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     let with = |notice: Option<Span>, hold: bool| {
-        let uses = HintUse { reset: hold, hold, drain: hold };
-        let recipe = Recipe { controller: "vegas".parse().unwrap(), hints: uses, ..Recipe::default() };
+        let uses = PathChangeResponse { shift_rtt: hold, suppress_loss: hold, pre_drain: hold };
+        let recipe =
+            CongestionConfig { controller: "vegas".parse().unwrap(), path_change: uses, ..CongestionConfig::default() };
         let mut spec = spec(network.clone(), vec![download("tcp", tcp(recipe), 30_000_000)]);
         spec.flows[0].start = start;
         mesh(&mut spec).path_change_notice = notice;

@@ -6,7 +6,7 @@ use bentpipe_orbit::{
     Constellation, Geodetic, IslPattern, Metric, Network, NetworkSpec, PhaseShift, RouteTimeline, RouteUpdates,
     SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
 };
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowSpec, HandoverLoss, MeshSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
@@ -182,7 +182,7 @@ pub fn quic() -> Stack {
     })
 }
 
-pub fn tcp(congestion: Recipe) -> Stack {
+pub fn tcp(congestion: CongestionConfig) -> Stack {
     let window = Bytes::from_mb(4);
     Stack::Tcp(Box::new(TcpStack {
         tcp: Default::default(),

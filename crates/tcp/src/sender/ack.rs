@@ -3,7 +3,7 @@
 use super::scoreboard::{Sent, State};
 use super::{SendLimit, Sender};
 use crate::segment::Segment;
-use bentpipe_congestion::Mark;
+use bentpipe_congestion::EcnCe;
 use bentpipe_units::{Span, Time};
 
 /// Summary of one acknowledgement.
@@ -76,7 +76,7 @@ impl Sender {
         }
         debug_assert!(
             !self.board.is_empty() || self.in_flight().is_zero(),
-            "nothing is outstanding, and the ledger has more"
+            "nothing is outstanding, and the sent_packets has more"
         );
         if summary.delivered > 0 {
             self.take_sample(now, advanced, segment.echo, &summary);
@@ -138,7 +138,7 @@ impl Sender {
         summary.delivered += sent.bytes().get();
         let rtt = now.since(sent.sent_at);
         if sent.state == State::InFlight && !sent.retransmitted {
-            self.ledger.acknowledge(now, sent.number);
+            self.sent_packets.on_acked(now, sent.number);
             self.rack.arrived(sent.number, rtt);
             self.rack.reached(sent.end(), false);
             if coverage.in_order {
@@ -155,7 +155,7 @@ impl Sender {
         if sent.state == State::Lost {
             summary.spurious |= stamped;
             if let Some(packet) = original {
-                self.ledger.acknowledge_late(now, packet);
+                self.sent_packets.on_acked_late(now, packet);
             }
             return;
         }
@@ -169,22 +169,22 @@ impl Sender {
         summary.spurious |= stamped && is_original;
         match original {
             Some(packet) if is_original || duplicate => {
-                self.ledger.withdraw(sent.number);
-                if !self.ledger.acknowledge(now, packet.number) {
-                    self.ledger.acknowledge_late(now, packet);
+                self.sent_packets.remove(sent.number);
+                if !self.sent_packets.on_acked(now, packet.number) {
+                    self.sent_packets.on_acked_late(now, packet);
                 }
             }
             original => {
-                self.ledger.acknowledge(now, sent.number);
+                self.sent_packets.on_acked(now, sent.number);
                 self.rack.arrived(sent.number, rtt);
                 // A probe's original was in flight all the time: it is the loss that the probe has
                 // repaired (RFC 8985 §7.4).
                 if let Some(packet) = original
-                    && self.ledger.lose(packet.number)
+                    && self.sent_packets.on_lost(packet.number)
                 {
                     summary.repaired = true;
-                    if let Some(probe) = &self.probe {
-                        probe.lost(now, &packet);
+                    if let Some(metrics) = &self.metrics {
+                        metrics.on_packet_lost(now, &packet);
                     }
                 }
             }
@@ -203,11 +203,11 @@ impl Sender {
 
     fn notify_ack(&mut self, now: Time) {
         let app_limited = matches!(self.limit, SendLimit::Application | SendLimit::Peer);
-        let Self { ledger, controller, probe, .. } = self;
-        ledger.ack(now, app_limited, |ack| {
+        let Self { sent_packets, controller, metrics, .. } = self;
+        sent_packets.report_ack(now, app_limited, |ack| {
             controller.on_ack(ack);
-            if let Some(probe) = probe {
-                probe.acknowledged(ack);
+            if let Some(metrics) = metrics {
+                metrics.on_ack(ack);
             }
         });
         self.changed = true;
@@ -230,17 +230,17 @@ impl Sender {
         if newest < self.marked {
             return;
         }
-        self.marked = self.ledger.next_number();
-        let before = self.controller.window();
-        self.controller.on_mark(&Mark {
+        self.marked = self.sent_packets.next_number();
+        let before = self.controller.send_control().cwnd;
+        self.controller.on_ecn_ce(&EcnCe {
             now,
             newest,
             bytes_in_flight: self.in_flight(),
-            next_number: self.ledger.next_number(),
+            next_number: self.sent_packets.next_number(),
         });
         self.cwr = true;
-        if let Some(probe) = &self.probe {
-            probe.congestion_event();
+        if let Some(metrics) = &self.metrics {
+            metrics.on_congestion_event();
         }
         self.reduce_proportionally(before, delivered);
     }

@@ -19,7 +19,7 @@ mod tlp;
 
 use crate::settings::MakeController;
 use crate::settings::Settings;
-use bentpipe_congestion::{Controller, Ledger, Probe, Setup};
+use bentpipe_congestion::{Controller, ControllerConfig, SenderMetrics, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};
 use pacing::Pacer;
 use prr::Prr;
@@ -75,8 +75,8 @@ pub(crate) struct Sender {
     settings: Arc<Settings>,
     controller: Box<dyn Controller>,
     rate_based: bool,
-    probe: Option<Probe>,
-    ledger: Ledger,
+    metrics: Option<SenderMetrics>,
+    sent_packets: SentPackets,
     board: Scoreboard,
     rto: Rto,
     rack: Rack,
@@ -146,12 +146,12 @@ impl Sender {
         now: Time,
         settings: &Arc<Settings>,
         make: &MakeController,
-        probe: Option<Probe>,
+        metrics: Option<SenderMetrics>,
         opening: &Opening,
     ) -> Self {
         let mtu = Bytes::new(u64::from(settings.segment.max(1)));
         let initial_window = Bytes::new(mtu.get() * u64::from(settings.initial_window.max(1)));
-        let mut controller = make(&Setup { now, mtu, initial_window, distance_m: None, rtt: opening.rtt });
+        let mut controller = make(&ControllerConfig { now, mtu, initial_window, distance_m: None, rtt: opening.rtt });
         let mut rto = Rto::new(settings);
         if let Some(rtt) = opening.rtt {
             rto.sample(now, rtt, 1, 1);
@@ -160,8 +160,8 @@ impl Sender {
             settings: Arc::clone(settings),
             rate_based: controller.rate_based().is_some(),
             controller,
-            probe,
-            ledger: Ledger::new(),
+            metrics,
+            sent_packets: SentPackets::new(),
             board: Scoreboard::default(),
             rto,
             rack: Rack::new(),
@@ -242,13 +242,13 @@ impl Sender {
     }
 
     fn in_flight(&self) -> Bytes {
-        self.ledger.bytes_in_flight()
+        self.sent_packets.bytes_in_flight()
     }
 
     /// Reports the current state to the probe.
     fn report(&self, now: Time) {
-        if let Some(probe) = &self.probe {
-            probe.state(now, self.controller.as_ref(), self.in_flight());
+        if let Some(metrics) = &self.metrics {
+            metrics.on_state(now, &self.controller.send_control(), self.in_flight());
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Sender;
 use super::prr::Prr;
 use super::rack::ReorderingInputs;
 use super::scoreboard::State;
-use bentpipe_congestion::Adjust;
+use bentpipe_congestion::Restart;
 use bentpipe_units::{Bytes, Span, Time};
 
 /// The repair of losses.
@@ -119,17 +119,17 @@ impl Sender {
         })
     }
 
-    /// Declares a segment lost, in the ledger too.
+    /// Declares a segment lost, in the sent packets too.
     fn mark_lost(&mut self, now: Time, index: u64) {
         let Some(segment) = self.board.get(index).copied() else { return };
         // A probe that sent the segment again left the original in flight.
         let original = self.board.original(index).map(|packet| packet.number);
         for number in [original, Some(segment.number)].into_iter().flatten() {
-            if let Some(packet) = self.ledger.get(number).copied() {
-                self.ledger.lose(number);
+            if let Some(packet) = self.sent_packets.get(number).copied() {
+                self.sent_packets.on_lost(number);
                 self.board.keep_original(index, packet);
-                if let Some(probe) = &self.probe {
-                    probe.lost(now, &packet);
+                if let Some(metrics) = &self.metrics {
+                    metrics.on_packet_lost(now, &packet);
                 }
             }
         }
@@ -140,7 +140,7 @@ impl Sender {
     /// that the acknowledgement newly covers which led to it.
     pub(super) fn on_losses(&mut self, now: Time, delivered: u64) {
         let undo = self.undo(false);
-        let before = self.controller.window();
+        let before = self.controller.send_control().cwnd;
         self.notify_losses(now, false);
         self.tlp.cancel();
         if self.recovery.is_none() {
@@ -152,16 +152,24 @@ impl Sender {
 
     /// State saved before a reduction.
     fn undo(&self, timeout: bool) -> Undo {
-        let (window, ssthresh) = (self.controller.window(), self.controller.ssthresh());
-        Undo { first: None, open: 0, timeout, from: self.una, until: self.nxt, window, ssthresh }
+        let control = self.controller.send_control();
+        Undo {
+            first: None,
+            open: 0,
+            timeout,
+            from: self.una,
+            until: self.nxt,
+            window: control.cwnd,
+            ssthresh: control.ssthresh,
+        }
     }
 
     fn notify_losses(&mut self, now: Time, persistent: bool) {
-        let Self { ledger, controller, probe, .. } = self;
-        ledger.loss(now, persistent, |loss| {
+        let Self { sent_packets, controller, metrics, .. } = self;
+        sent_packets.report_loss(now, persistent, |loss| {
             controller.on_loss(loss);
-            if let Some(probe) = probe {
-                probe.congestion_event();
+            if let Some(metrics) = metrics {
+                metrics.on_congestion_event();
             }
         });
         self.changed = true;
@@ -171,13 +179,14 @@ impl Sender {
     /// threshold, the flight falls to it proportionally (RFC 9937). Controllers that model the
     /// path, and Careful Resume in retreat, say themselves what may be in flight.
     pub(super) fn reduce_proportionally(&mut self, before: Bytes, delivered: u64) {
-        let window = self.controller.window();
+        let control = self.controller.send_control();
+        let window = control.cwnd;
         if window >= before {
             return;
         }
         self.cwr = true;
         self.prr = None;
-        if !self.rate_based && self.controller.ssthresh() == Some(window) {
+        if !self.rate_based && control.ssthresh == Some(window) {
             let outstanding = (self.nxt - self.una).saturating_sub(self.board.sacked_bytes()) + delivered;
             let segment = u64::from(self.settings.segment.max(1));
             self.prr = Some(Prr::new(window.get(), outstanding, segment, self.nxt));
@@ -221,7 +230,7 @@ impl Sender {
             self.cwr = true;
         } else {
             // The same segment, timed out again: window and threshold stay (RFC 5681 §3.1).
-            self.ledger.loss(now, true, |_| {});
+            self.sent_packets.report_loss(now, true, |_| {});
         }
     }
 
@@ -246,7 +255,7 @@ impl Sender {
         while let Some(index) = self.board.first_lost() {
             match self.board.take_original(index) {
                 Some(packet) => {
-                    let number = self.ledger.restore(packet);
+                    let number = self.sent_packets.restore(packet);
                     self.board.restored(index, number, packet.sent_at);
                 }
                 // Dropped by the peer, not lost: it does have to be sent again.
@@ -258,13 +267,13 @@ impl Sender {
         self.rack.reordered();
         self.controller.on_spurious_loss(now);
         // A timeout collapses the window beyond what controllers remember.
-        if undo.timeout && !self.rate_based && self.controller.window() < undo.window {
+        if undo.timeout && !self.rate_based && self.controller.send_control().cwnd < undo.window {
             let ssthresh = Some(undo.ssthresh.unwrap_or(Bytes::MAX));
-            let to = Adjust { now, window: undo.window, ssthresh, rate: None, min_rtt: None, answered: 0 };
-            self.controller.adjust(&to);
+            let to = Restart { now, window: undo.window, ssthresh, rate: None, min_rtt: None, recovery_start: 0 };
+            self.controller.restart(&to);
         }
-        if let Some(probe) = &self.probe {
-            probe.spurious_event();
+        if let Some(metrics) = &self.metrics {
+            metrics.on_spurious_loss();
         }
         self.changed = true;
     }

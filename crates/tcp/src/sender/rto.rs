@@ -1,7 +1,7 @@
 //! The retransmission timeout (RFC 6298), as Linux computes it.
 
 use crate::settings::Settings;
-use bentpipe_congestion::filter::TimeFilter;
+use bentpipe_congestion::windowed::WindowedRtt;
 use bentpipe_units::{Span, Time};
 
 /// How long the smallest round trip counts (Linux: tcp_min_rtt_wlen, 300 s).
@@ -24,7 +24,7 @@ pub(crate) struct Rto {
     rttvar: Span,
     /// Position that ends the round trip when it is acknowledged.
     round: u64,
-    min_rtt: TimeFilter,
+    min_rtt: WindowedRtt,
     /// Timeouts in a row.
     backoff: u32,
 }
@@ -40,7 +40,7 @@ impl Rto {
             largest: settings.min_rto,
             rttvar: settings.min_rto,
             round: 0,
-            min_rtt: TimeFilter::smallest(),
+            min_rtt: WindowedRtt::smallest(),
             backoff: 0,
         }
     }

@@ -5,7 +5,7 @@
 //! outstanding.
 
 use super::ranges::Ranges;
-use bentpipe_congestion::Packet;
+use bentpipe_congestion::SentPacket;
 use bentpipe_units::{Bytes, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -62,25 +62,25 @@ pub(crate) struct Scoreboard {
     sacked_bytes: u64,
     /// Indices of segments that wait for a retransmission.
     lost: BTreeSet<u64>,
-    /// Indices in order of transmission: the ledger's numbers from `first_number` on.
+    /// Indices in order of transmission: the sent packets's numbers from `first_number` on.
     order: VecDeque<u64>,
     first_number: u64,
     /// The first transmission of segments that were sent again, or wait for it: it may arrive yet.
-    originals: BTreeMap<u64, Packet>,
+    originals: BTreeMap<u64, SentPacket>,
     /// Ranges that a block newly covers, kept for their memory.
     parts: Vec<(u64, u64)>,
 }
 
 impl Scoreboard {
     /// Adds a new segment at the end. `packet` is its transmission.
-    pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, packet: &Packet) {
+    pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, packet: &SentPacket) {
         self.order.push_back(self.base + self.segments.len() as u64);
         let (number, sent_at) = (packet.number, packet.sent_at);
         self.segments.push_back(Sent { seq, number, sent_at, len, fin, state: State::InFlight, retransmitted: false });
     }
 
     /// Notes that a segment was sent again.
-    pub(crate) fn sent_again(&mut self, index: u64, packet: &Packet) {
+    pub(crate) fn sent_again(&mut self, index: u64, packet: &SentPacket) {
         self.order.push_back(index);
         self.lost.remove(&index);
         if let Some(segment) = self.get_mut(index) {
@@ -217,23 +217,23 @@ impl Scoreboard {
     }
 
     /// Keeps a transmission that may arrive yet, where there is no earlier one.
-    pub(crate) fn keep_original(&mut self, index: u64, packet: Packet) {
+    pub(crate) fn keep_original(&mut self, index: u64, packet: SentPacket) {
         self.originals.entry(index).or_insert(packet);
     }
 
     /// Keeps a transmission that is still in flight, beside the one that repeats it. Returns what
     /// was kept before.
-    pub(crate) fn keep_in_flight(&mut self, index: u64, packet: Packet) -> Option<Packet> {
+    pub(crate) fn keep_in_flight(&mut self, index: u64, packet: SentPacket) -> Option<SentPacket> {
         self.originals.insert(index, packet)
     }
 
     /// The transmission that was kept.
-    pub(crate) fn original(&self, index: u64) -> Option<&Packet> {
+    pub(crate) fn original(&self, index: u64) -> Option<&SentPacket> {
         self.originals.get(&index)
     }
 
     /// The same, no longer kept.
-    pub(crate) fn take_original(&mut self, index: u64) -> Option<Packet> {
+    pub(crate) fn take_original(&mut self, index: u64) -> Option<SentPacket> {
         if self.originals.is_empty() { None } else { self.originals.remove(&index) }
     }
 
@@ -256,12 +256,12 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_congestion::Ledger;
+    use bentpipe_congestion::SentPackets;
 
     fn board(count: u64) -> Scoreboard {
-        let (mut board, mut ledger) = (Scoreboard::default(), Ledger::new());
+        let (mut board, mut sent_packets) = (Scoreboard::default(), SentPackets::new());
         for at in 0..count {
-            let packet = ledger.send(Time::from_millis(at), Bytes::new(100));
+            let packet = sent_packets.on_sent(Time::from_millis(at), Bytes::new(100));
             board.push(1 + 100 * at, 100, false, &packet);
         }
         board
@@ -282,13 +282,13 @@ mod tests {
 
     #[test]
     fn the_oldest_is_by_the_last_transmission() {
-        let (mut board, mut ledger) = (board(3), Ledger::new());
+        let (mut board, mut sent_packets) = (board(3), SentPackets::new());
         for _ in 0..3 {
-            ledger.send(Time::ZERO, Bytes::new(100));
+            sent_packets.on_sent(Time::ZERO, Bytes::new(100));
         }
         board.mark_lost(0);
         assert_eq!(board.oldest().map(|(index, _)| index), Some(1));
-        board.sent_again(0, &ledger.send(Time::from_millis(9), Bytes::new(100)));
+        board.sent_again(0, &sent_packets.on_sent(Time::from_millis(9), Bytes::new(100)));
         board.pop(201);
         board.pop(201);
         assert_eq!(board.oldest().map(|(index, _)| index), Some(2));

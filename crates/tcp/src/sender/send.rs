@@ -2,7 +2,7 @@
 
 use super::tlp::Tlp;
 use super::{Outgoing, SendLimit, Sender};
-use bentpipe_congestion::{Adjust, Packet};
+use bentpipe_congestion::{Restart, SentPacket};
 use bentpipe_units::{Bytes, Time};
 
 impl Sender {
@@ -97,7 +97,7 @@ impl Sender {
             // Something must be in flight, or nothing would come to open the window.
             _ if in_flight.is_zero() => false,
             Some(prr) => !prr.allows(bytes.get()),
-            None => in_flight + bytes > self.controller.window(),
+            None => in_flight + bytes > self.controller.send_control().cwnd,
         }
     }
 
@@ -149,12 +149,12 @@ impl Sender {
             let index = self.board.last()?;
             let segment = *self.board.get(index)?;
             // Both transmissions count as in flight until one of them is heard of.
-            let original = self.ledger.get(segment.number).copied();
+            let original = self.sent_packets.get(segment.number).copied();
             let outgoing = self.repeat(now, index)?;
             if let Some(original) = original
                 && let Some(earlier) = self.board.keep_in_flight(index, original)
             {
-                self.ledger.withdraw(earlier.number);
+                self.sent_packets.remove(earlier.number);
             }
             self.tlp.sent(segment.end(), true);
             outgoing
@@ -175,18 +175,19 @@ impl Sender {
         Outgoing { seq: self.una.saturating_sub(1), len: 0, fin: false, cwr: false, ecn_capable: false }
     }
 
-    fn transmit(&mut self, now: Time, bytes: Bytes) -> Packet {
-        let packet = self.ledger.send(now, bytes);
+    fn transmit(&mut self, now: Time, bytes: Bytes) -> SentPacket {
+        let packet = self.sent_packets.on_sent(now, bytes);
         self.controller.on_packet_sent(&packet);
-        if let Some(probe) = &self.probe {
-            probe.sent(now, &packet);
+        if let Some(metrics) = &self.metrics {
+            metrics.on_packet_sent(now, &packet);
         }
         if let Some(prr) = &mut self.prr {
             prr.on_sent(bytes.get());
         }
         self.last_sent = Some(now);
-        let rate = self.controller.pacing_rate();
-        let quantum = rate.and_then(|_| self.controller.send_quantum());
+        let control = self.controller.send_control();
+        let rate = control.pacing_rate;
+        let quantum = rate.and(control.send_quantum);
         self.pacer.sent(now, bytes, rate, quantum);
         self.changed = true;
         packet
@@ -214,7 +215,8 @@ impl Sender {
         if !self.settings.idle_restart || self.rate_based || !self.board.is_empty() {
             return;
         }
-        let (timeout, before) = (self.rto.base(), self.controller.window());
+        let control = self.controller.send_control();
+        let (timeout, before) = (self.rto.base(), control.cwnd);
         let mut idle = now.since(last_sent);
         if idle <= timeout || timeout.is_zero() {
             return;
@@ -229,8 +231,8 @@ impl Sender {
         let window = window.max(initial);
         self.last_sent = Some(now);
         if window < before {
-            let ssthresh = self.controller.ssthresh().map(|ssthresh| ssthresh.max(before.mul_f64(0.75)));
-            self.controller.adjust(&Adjust { now, window, ssthresh, rate: None, min_rtt: None, answered: 0 });
+            let ssthresh = control.ssthresh.map(|ssthresh| ssthresh.max(before.mul_f64(0.75)));
+            self.controller.restart(&Restart { now, window, ssthresh, rate: None, min_rtt: None, recovery_start: 0 });
             self.changed = true;
         }
     }
@@ -240,20 +242,22 @@ impl Sender {
         self.limit = limit;
         // The pacer alone lets more go by itself.
         self.settled = limit != SendLimit::Pacing;
-        if matches!(limit, SendLimit::Application | SendLimit::Peer) && self.in_flight() < self.controller.window() {
-            self.ledger.run_dry();
+        if matches!(limit, SendLimit::Application | SendLimit::Peer)
+            && self.in_flight() < self.controller.send_control().cwnd
+        {
+            self.sent_packets.set_app_limited();
         }
         if limit != SendLimit::Peer || !self.board.is_empty() {
             self.persist_due = None;
         } else if self.persist_due.is_none() {
             self.persist_due = Some(now + self.rto.persist(self.persist_backoff));
         }
-        if let Some(probe) = &self.probe
+        if let Some(metrics) = &self.metrics
             && (self.held_back || limit == SendLimit::Peer)
         {
             // Also while it lasts, so that what is counted is never far behind.
             self.held_back = limit == SendLimit::Peer;
-            probe.held_back(self.held_back, now);
+            metrics.on_peer_window_blocked(self.held_back, now);
         }
         if std::mem::take(&mut self.changed) {
             self.schedule_probe(now);

@@ -57,10 +57,10 @@ impl Tlp {
     /// Everything before `una` is acknowledged. What that says of the original of a repeated
     /// segment is found out where it is accounted for.
     pub(crate) fn acknowledged(&mut self, una: u64) {
-        let Some(probe) = self.outstanding else { return };
-        if una >= probe.end {
+        let Some(metrics) = self.outstanding else { return };
+        if una >= metrics.end {
             self.outstanding = None;
-            if !probe.retransmission {
+            if !metrics.retransmission {
                 self.repeated = None;
             }
         }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, find};
-use bentpipe_congestion::{Controller, Probe, Setup, Values};
+use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, SenderMetrics};
 use bentpipe_link::{
     DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, LossConfig, Packet, QueueConfig, QueueLimit,
 };
@@ -65,7 +65,9 @@ pub struct Pair {
 /// The controller of that name with its defaults.
 pub fn controller(name: &str) -> MakeController {
     let part = find(CONTROLLERS, name).unwrap_or_else(|| panic!("{name}"));
-    Arc::new(move |setup: &Setup| -> Box<dyn Controller> { (part.make)(setup, &Values::defaults(part.parameters)) })
+    Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
+        (part.make)(setup, &ParameterValues::defaults(part.parameters))
+    })
 }
 
 pub fn direction(rate: Rate, delay: Span, loss: LossConfig) -> DirectionConfig {
@@ -84,9 +86,9 @@ impl Pair {
         name: &str,
         directions: &[DirectionConfig; 2],
         seed: u64,
-        probe: Option<Probe>,
+        metrics: Option<SenderMetrics>,
     ) -> Self {
-        Self::made(settings, controller(name), directions, seed, probe)
+        Self::made(settings, controller(name), directions, seed, metrics)
     }
 
     pub fn made(
@@ -94,7 +96,7 @@ impl Pair {
         make: MakeController,
         directions: &[DirectionConfig; 2],
         seed: u64,
-        probe: Option<Probe>,
+        metrics: Option<SenderMetrics>,
     ) -> Self {
         let [client, server] = settings.map(Arc::new);
         let link = |index: usize| {
@@ -107,7 +109,7 @@ impl Pair {
             now: Time::ZERO,
             ends: [
                 Endpoint::connect(Time::ZERO, client, controller("newreno"), None),
-                Endpoint::listen(Time::ZERO, server, make, probe),
+                Endpoint::listen(Time::ZERO, server, make, metrics),
             ],
             applications: [idle; 2],
             log: Vec::new(),

@@ -4,7 +4,7 @@ use super::*;
 
 /// Up to the jump of RFC 9959 appendix B: 29 packets in flight, a saved window of 300.
 fn appendix_b() -> Rig {
-    let mut rig = Rig::new(Mode::Careful, None);
+    let mut rig = Rig::new(ResumeMode::Careful, None);
     rig.send(10);
     rig.at(100);
     for number in 0..10 {
@@ -17,7 +17,7 @@ fn appendix_b() -> Rig {
         rig.fill();
     }
     rig.ack_as(18, 18, true);
-    assert_eq!(rig.resume.window(), packets(28));
+    assert_eq!(rig.resume.send_control().cwnd, packets(28));
     rig
 }
 
@@ -28,7 +28,7 @@ fn appendix_b_a_loss_of_the_thirty_fifth_unvalidated_packet() {
     rig.send(1);
     assert!(rig.notes.offer(saved(300)));
     rig.fill();
-    assert_eq!(rig.ledger.bytes_in_flight(), packets(150));
+    assert_eq!(rig.sent_packets.bytes_in_flight(), packets(150));
     let steps = rig.notes.take_transitions();
     let jump = &steps[1];
     assert_eq!((jump.new, jump.pipesize, jump.window), (Phase::Unvalidated, packets(29), packets(150)));
@@ -40,10 +40,10 @@ fn appendix_b_a_loss_of_the_thirty_fifth_unvalidated_packet() {
     assert_eq!(rig.resume.pipesize(), packets(63));
     rig.lose(first + 34, first + 34);
     // "31 packets": here the half packet stays.
-    assert_eq!(rig.resume.window(), Bytes::new(31_500));
+    assert_eq!(rig.resume.send_control().cwnd, Bytes::new(31_500));
     rig.ack(first + 35, first + 120);
     // The 29 of the beginning and the 120 that were validated; the appendix prints 120.
     assert_eq!(rig.resume.pipesize(), packets(149));
-    assert_eq!(rig.resume.ssthresh(), Some(Bytes::new(74_500)));
+    assert_eq!(rig.resume.send_control().ssthresh, Some(Bytes::new(74_500)));
     assert_eq!(rig.resume.resume_phase(), Phase::Normal);
 }

@@ -1,15 +1,17 @@
-//! Careful Resume against a path of the test's own making: packets of 1000 bytes, an initial window of ten.
+//! Careful Resume against a path of the test's own making: packets of 1000 bytes, an initial window
+//! of ten.
 
 mod appendix_b;
-mod leap;
+mod jump;
 mod observe;
 mod phases;
 mod probe;
 
 use super::*;
-use crate::controller::{Controller, Mark, PathChange, Setup};
-use crate::ledger::Ledger;
-use crate::newreno::{self, NewReno};
+use crate::algorithms::newreno::{self, NewReno};
+use crate::controller::{Controller, ControllerConfig, EcnCe, PathChange};
+use crate::sent_packets::SentPackets;
+use bentpipe_units::{Bytes, Span};
 use bentpipe_units::{Rate, Time};
 
 const MTU: Bytes = Bytes::new(1000);
@@ -18,12 +20,12 @@ fn packets(number: u64) -> Bytes {
     Bytes::new(1000 * number)
 }
 
-fn saved(window: u64) -> Saved {
-    Saved { window: packets(window), rtt: Span::from_millis(100), valid_until: None }
+fn saved(window: u64) -> SavedParameters {
+    SavedParameters { window: packets(window), rtt: Span::from_millis(100), valid_until: None }
 }
 
-fn setup() -> Setup {
-    Setup { now: Time::ZERO, mtu: MTU, initial_window: packets(10), distance_m: None, rtt: None }
+fn config() -> ControllerConfig {
+    ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window: packets(10), distance_m: None, rtt: None }
 }
 
 /// Something that happens to a sender.
@@ -31,30 +33,31 @@ type Strike = fn(&mut Rig);
 
 /// A sender whose packets the test acknowledges, loses and marks.
 struct Rig {
-    resume: Resume,
-    ledger: Ledger,
-    notes: PathNotes,
+    resume: CarefulResume,
+    sent_packets: SentPackets,
+    notes: ResumeHandle,
     now: Time,
 }
 
 impl Rig {
-    fn around(controller: Box<dyn Controller>, mode: Mode, offer: Option<Saved>) -> Self {
-        let notes = PathNotes::new();
+    fn around(controller: Box<dyn Controller>, mode: ResumeMode, offer: Option<SavedParameters>) -> Self {
+        let notes = ResumeHandle::new();
         if let Some(saved) = offer {
             assert!(notes.offer(saved));
         }
-        let resume = Resume::new(controller, mode, &setup(), &Values::defaults(PARAMETERS), notes.clone());
-        Self { resume, ledger: Ledger::new(), notes, now: Time::ZERO }
+        let resume = CarefulResume::new(controller, mode, &config(), &Parameters::default(), notes.clone());
+        Self { resume, sent_packets: SentPackets::new(), notes, now: Time::ZERO }
     }
 
-    fn new(mode: Mode, offer: Option<Saved>) -> Self {
-        let reno = NewReno::new(&setup(), &Values::defaults(newreno::PARAMETERS));
+    fn new(mode: ResumeMode, offer: Option<SavedParameters>) -> Self {
+        let reno = NewReno::new(&config(), &newreno::Parameters::default());
         Self::around(Box::new(reno), mode, offer)
     }
 
-    /// In the Unvalidated Phase: ten packets sent and acknowledged within 100 ms, nothing in flight.
+    /// In the Unvalidated Phase: ten packets sent and acknowledged within 100 ms, nothing in
+    /// flight.
     fn jumped(window: u64) -> Self {
-        let mut rig = Self::new(Mode::Careful, Some(saved(window)));
+        let mut rig = Self::new(ResumeMode::Careful, Some(saved(window)));
         rig.send(10);
         rig.at(100).ack(0, 9);
         assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
@@ -76,13 +79,13 @@ impl Rig {
 
     fn send(&mut self, count: u64) {
         for _ in 0..count {
-            let packet = self.ledger.send(self.now, MTU);
+            let packet = self.sent_packets.on_sent(self.now, MTU);
             self.resume.on_packet_sent(&packet);
         }
     }
 
     fn fill(&mut self) {
-        while self.ledger.bytes_in_flight() + MTU <= self.resume.window() {
+        while self.sent_packets.bytes_in_flight() + MTU <= self.resume.send_control().cwnd {
             self.send(1);
         }
     }
@@ -94,9 +97,9 @@ impl Rig {
 
     fn ack_as(&mut self, first: u64, last: u64, app_limited: bool) {
         for number in first..=last {
-            assert!(self.ledger.acknowledge(self.now, number), "{number} is not in flight");
+            assert!(self.sent_packets.on_acked(self.now, number), "{number} is not in flight");
         }
-        self.ledger.ack(self.now, app_limited, |ack| self.resume.on_ack(ack));
+        self.sent_packets.report_ack(self.now, app_limited, |ack| self.resume.on_ack(ack));
     }
 
     fn lose(&mut self, first: u64, last: u64) {
@@ -105,17 +108,17 @@ impl Rig {
 
     fn lose_as(&mut self, first: u64, last: u64, persistent: bool) {
         for number in first..=last {
-            assert!(self.ledger.lose(number), "{number} is not in flight");
+            assert!(self.sent_packets.on_lost(number), "{number} is not in flight");
         }
-        self.ledger.loss(self.now, persistent, |loss| self.resume.on_loss(loss));
+        self.sent_packets.report_loss(self.now, persistent, |loss| self.resume.on_loss(loss));
     }
 
     fn mark(&mut self, newest: u64) {
-        self.resume.on_mark(&Mark {
+        self.resume.on_ecn_ce(&EcnCe {
             now: self.now,
             newest,
-            bytes_in_flight: self.ledger.bytes_in_flight(),
-            next_number: self.ledger.next_number(),
+            bytes_in_flight: self.sent_packets.bytes_in_flight(),
+            next_number: self.sent_packets.next_number(),
         });
     }
 

@@ -5,7 +5,7 @@ use super::*;
 /// Rounds of 100 ms in which `counts` packets each are sent at once and acknowledged together.
 fn rounds(rig: &mut Rig, counts: impl IntoIterator<Item = u64>, rtt: u64, app_limited: bool) {
     for count in counts {
-        let first = rig.ledger.next_number();
+        let first = rig.sent_packets.next_number();
         rig.send(count);
         rig.now += Span::from_millis(rtt);
         rig.ack_as(first, first + count - 1, app_limited);
@@ -19,21 +19,21 @@ fn window(rig: &Rig) -> Option<Bytes> {
 /// A loss: the controller is in congestion avoidance from now on.
 fn settle(rig: &mut Rig) {
     rig.send(1);
-    let last = rig.ledger.next_number() - 1;
+    let last = rig.sent_packets.next_number() - 1;
     rig.lose(last, last);
 }
 
 #[test]
 fn what_a_round_delivers_is_saved_with_the_smallest_round_trip() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [10, 20, 40, 80], 100, false);
-    let observed = Saved { window: packets(80), rtt: Span::from_millis(100), valid_until: None };
+    let observed = SavedParameters { window: packets(80), rtt: Span::from_millis(100), valid_until: None };
     assert_eq!(rig.notes.observed(), Some(observed));
 }
 
 #[test]
 fn less_than_four_initial_windows_is_not_worth_saving() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [10, 20, 39], 100, false);
     assert_eq!(rig.notes.observed(), None);
     rounds(&mut rig, [40], 100, false);
@@ -42,10 +42,10 @@ fn less_than_four_initial_windows_is_not_worth_saving() {
 
 #[test]
 fn rounds_that_the_application_limits_say_nothing() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [100, 100], 100, true);
     assert_eq!(rig.notes.observed(), None);
-    rig.ledger.run_dry();
+    rig.sent_packets.set_app_limited();
     rounds(&mut rig, [100], 100, false);
     assert_eq!(rig.notes.observed(), None);
     rounds(&mut rig, [50], 100, false);
@@ -54,7 +54,7 @@ fn rounds_that_the_application_limits_say_nothing() {
 
 #[test]
 fn a_standing_queue_does_not_count() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [50], 100, false);
     // Slow start overshoots: twice the window takes twice as long.
     rounds(&mut rig, [100], 200, false);
@@ -64,7 +64,7 @@ fn a_standing_queue_does_not_count() {
 
 #[test]
 fn a_smaller_measure_replaces_a_larger_set_only_after_settled_use() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     assert!(!rig.notes.offer(saved(300)));
     rounds(&mut rig, [50; 20], 100, false);
     assert_eq!(rig.notes.observed(), None, "slow start does not tell how much there is");
@@ -77,7 +77,7 @@ fn a_smaller_measure_replaces_a_larger_set_only_after_settled_use() {
 
 #[test]
 fn a_larger_measure_replaces_a_set_at_once() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rig.notes.offer(saved(300));
     rounds(&mut rig, [100, 301], 100, false);
     assert_eq!(window(&rig), Some(packets(301)));
@@ -85,7 +85,7 @@ fn a_larger_measure_replaces_a_set_at_once() {
 
 #[test]
 fn an_observation_stands_for_the_period_and_no_longer() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [100], 100, false);
     settle(&mut rig);
     rounds(&mut rig, [50; 2900], 100, false);
@@ -96,11 +96,11 @@ fn an_observation_stands_for_the_period_and_no_longer() {
 
 #[test]
 fn the_smallest_round_trip_is_that_of_the_period() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [50], 100, false);
     settle(&mut rig);
     rounds(&mut rig, [50; 1600], 200, false);
-    assert_eq!(rig.notes.observed(), Some(Saved { rtt: Span::from_millis(200), ..saved(50) }));
+    assert_eq!(rig.notes.observed(), Some(SavedParameters { rtt: Span::from_millis(200), ..saved(50) }));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn packets_sent_before_the_end_of_careful_resume_are_not_measured() {
 
 #[test]
 fn observations_of_the_old_path_end_with_it() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [100], 100, false);
     rig.send(100);
     rig.resume.on_path_change(&PathChange::unknown(rig.now));
@@ -142,7 +142,7 @@ fn observations_of_the_old_path_end_with_it() {
 
 #[test]
 fn a_round_that_something_else_held_back_counts_where_it_is_more_than_what_stands() {
-    let mut rig = Rig::new(Mode::Observe, None);
+    let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [60], 600, false);
     let stands = window(&rig);
     assert!(stands.is_some());

@@ -4,29 +4,29 @@ use super::*;
 
 #[test]
 fn a_connection_begins_in_reconnaissance_with_the_controllers_own_window() {
-    let rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     assert_eq!(rig.steps(), [("reconnaissance", "")]);
-    assert_eq!(rig.resume.window(), packets(10));
+    assert_eq!(rig.resume.send_control().cwnd, packets(10));
     assert!(rig.notes.in_use());
 }
 
 #[test]
 fn reconnaissance_becomes_unvalidated_once_the_initial_data_are_acknowledged() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(0, 8);
     assert_eq!(rig.resume.resume_phase(), Phase::Reconnaissance);
     rig.ack(9, 9);
     assert_eq!(rig.last_step(), ("unvalidated", "congestion_window_limited"));
-    assert_eq!(rig.resume.window(), packets(150));
+    assert_eq!(rig.resume.send_control().cwnd, packets(150));
     // 150 packets of 1000 bytes in 100 ms, exactly.
-    assert_eq!(rig.resume.pacing_rate(), Some(Rate::from_mbps(12)));
-    assert_eq!(rig.resume.send_quantum(), Some(packets(10)));
+    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(12)));
+    assert_eq!(rig.resume.send_control().send_quantum, Some(packets(10)));
 }
 
 #[test]
 fn reconnaissance_waits_for_a_sender_that_fills_its_window() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(5);
     rig.at(100).ack_as(0, 4, true);
     assert_eq!(rig.resume.resume_phase(), Phase::Reconnaissance);
@@ -39,7 +39,7 @@ fn reconnaissance_waits_for_a_sender_that_fills_its_window() {
 
 #[test]
 fn reconnaissance_is_not_held_up_by_a_packet_that_leaves_without_word() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(3);
     rig.at(100).ack_as(0, 0, true);
     rig.ack_as(2, 2, true);
@@ -51,7 +51,7 @@ fn reconnaissance_is_not_held_up_by_a_packet_that_leaves_without_word() {
 
 #[test]
 fn a_set_may_come_late() {
-    let mut rig = Rig::new(Mode::Careful, None);
+    let mut rig = Rig::new(ResumeMode::Careful, None);
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.fill();
@@ -63,47 +63,47 @@ fn a_set_may_come_late() {
 #[test]
 fn the_jump_is_no_larger_than_its_cap() {
     let rig = Rig::jumped(40_000);
-    assert_eq!(rig.resume.window(), packets(16_000));
+    assert_eq!(rig.resume.send_control().cwnd, packets(16_000));
 }
 
 #[test]
 fn reconnaissance_becomes_normal_when_the_jump_gains_nothing() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(30)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(30)));
     rig.send(10);
     rig.at(100).ack(0, 9);
     assert_eq!(rig.last_step(), ("normal", ""));
-    assert_eq!(rig.resume.window(), packets(20));
+    assert_eq!(rig.resume.send_control().cwnd, packets(20));
     assert!(!rig.notes.in_use());
 }
 
 #[test]
 fn reconnaissance_becomes_normal_at_a_loss() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(1, 9);
     rig.lose(0, 0);
     assert_eq!(rig.last_step(), ("normal", "packet_loss"));
-    assert_eq!(rig.resume.window(), Bytes::new(9_500));
+    assert_eq!(rig.resume.send_control().cwnd, Bytes::new(9_500));
     assert!(!rig.notes.retreated() && !rig.notes.in_use());
 }
 
 #[test]
 fn reconnaissance_becomes_normal_at_a_mark() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(0, 4);
     rig.mark(4);
     assert_eq!(rig.last_step(), ("normal", "ECN_CE"));
-    assert_eq!(rig.resume.window(), Bytes::new(7_500));
+    assert_eq!(rig.resume.send_control().cwnd, Bytes::new(7_500));
 }
 
 #[test]
 fn reconnaissance_becomes_normal_when_the_round_trip_is_half_of_the_saved_one() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(50).ack(0, 0);
     assert_eq!(rig.last_step(), ("normal", "rtt_not_validated"));
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(51).ack(0, 9);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
@@ -111,11 +111,11 @@ fn reconnaissance_becomes_normal_when_the_round_trip_is_half_of_the_saved_one() 
 
 #[test]
 fn reconnaissance_becomes_normal_when_the_round_trip_is_over_ten_times_the_saved_one() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(1001).ack(0, 9);
     assert_eq!(rig.last_step(), ("normal", "rtt_not_validated"));
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(1000).ack(0, 9);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
@@ -126,7 +126,7 @@ fn reconnaissance_becomes_normal_when_the_set_is_refused() {
     for (refusal, trigger) in
         [(Refusal::InUse, ""), (Refusal::Expired, ""), (Refusal::EndpointMismatch, "path_changed")]
     {
-        let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+        let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
         rig.notes.refuse(refusal);
         rig.send(1);
         assert_eq!(rig.last_step(), ("normal", trigger));
@@ -136,8 +136,8 @@ fn reconnaissance_becomes_normal_when_the_set_is_refused() {
 
 #[test]
 fn reconnaissance_becomes_normal_when_the_lifetime_is_over() {
-    let set = Saved { valid_until: Some(Time::from_millis(99)), ..saved(300) };
-    let mut rig = Rig::new(Mode::Careful, Some(set));
+    let set = SavedParameters { valid_until: Some(Time::from_millis(99)), ..saved(300) };
+    let mut rig = Rig::new(ResumeMode::Careful, Some(set));
     rig.send(10);
     assert_eq!(rig.resume.resume_phase(), Phase::Reconnaissance);
     rig.at(100).ack(0, 9);
@@ -147,7 +147,7 @@ fn reconnaissance_becomes_normal_when_the_lifetime_is_over() {
 
 #[test]
 fn reconnaissance_becomes_normal_when_the_path_changes() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.resume.on_path_change(&PathChange::unknown(rig.now));
     assert_eq!(rig.last_step(), ("normal", "path_changed"));
     assert!(!rig.notes.in_use() && !rig.notes.retreated());
@@ -155,7 +155,7 @@ fn reconnaissance_becomes_normal_when_the_path_changes() {
 
 #[test]
 fn a_timeout_does_not_end_reconnaissance() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.resume.on_timeout(Time::from_millis(90));
     rig.at(100).ack(0, 9);
@@ -164,17 +164,18 @@ fn a_timeout_does_not_end_reconnaissance() {
 
 #[test]
 fn the_window_stands_still_in_the_unvalidated_phase() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
     rig.send(10);
     // All these were sent before the jump.
     rig.at(190).ack(10, 19);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
-    assert_eq!((rig.resume.window(), rig.resume.pipesize()), (packets(150), packets(10)));
+    assert_eq!((rig.resume.send_control().cwnd, rig.resume.pipesize()), (packets(150), packets(10)));
 }
 
-/// A controller that grows by a packet with each acknowledgement that nothing limits, and cannot be moved.
+/// A controller that grows by a packet with each acknowledgement that nothing limits, and cannot be
+/// moved.
 #[derive(Debug, Clone)]
 struct Grower(Bytes);
 
@@ -185,16 +186,10 @@ impl Controller for Grower {
         }
     }
     fn on_loss(&mut self, _: &crate::Loss<'_>) {}
-    fn on_mark(&mut self, _: &Mark) {}
-    fn adjust(&mut self, _: &crate::Adjust) {}
-    fn window(&self) -> Bytes {
-        self.0
-    }
-    fn in_slow_start(&self) -> bool {
-        true
-    }
-    fn phase(&self) -> &'static str {
-        "growing"
+    fn on_ecn_ce(&mut self, _: &EcnCe) {}
+    fn restart(&mut self, _: &crate::Restart) {}
+    fn send_control(&self) -> crate::SendControl {
+        crate::SendControl::window(self.0, true, "growing")
     }
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
@@ -203,29 +198,29 @@ impl Controller for Grower {
 
 #[test]
 fn the_controller_does_not_grow_while_the_layer_has_its_window() {
-    let mut rig = Rig::around(Box::new(Grower(packets(10))), Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::around(Box::new(Grower(packets(10))), ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
     rig.send(60);
     // Unvalidated, and sent before the jump.
     rig.at(190).ack(10, 14);
-    assert_eq!(rig.resume.controller.window(), packets(10));
+    assert_eq!(rig.resume.controller.send_control().cwnd, packets(10));
     rig.lose(15, 15);
     // Safe Retreat.
     rig.ack(16, 30);
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
-    assert_eq!(rig.resume.controller.window(), packets(10));
+    assert_eq!(rig.resume.controller.send_control().cwnd, packets(10));
     rig.ack(31, 69);
     rig.send(1);
     rig.at(300).ack(70, 70);
-    assert_eq!(rig.resume.controller.window(), packets(11));
+    assert_eq!(rig.resume.controller.send_control().cwnd, packets(11));
 }
 
 #[test]
 fn unvalidated_becomes_validating_when_the_jump_is_full() {
     let rig = Rig::validating();
     assert_eq!(rig.last_step(), ("validating", "last_unvalidated_packet_sent"));
-    assert_eq!(rig.resume.window(), packets(150));
+    assert_eq!(rig.resume.send_control().cwnd, packets(150));
 }
 
 #[test]
@@ -234,7 +229,7 @@ fn unvalidated_becomes_validating_with_the_flight_when_its_first_packet_is_ackno
     rig.send(60);
     rig.at(180).ack(10, 10);
     assert_eq!(rig.last_step(), ("validating", "first_unvalidated_packet_acknowledged"));
-    assert_eq!((rig.resume.window(), rig.resume.pipesize()), (packets(59), packets(1)));
+    assert_eq!((rig.resume.send_control().cwnd, rig.resume.pipesize()), (packets(59), packets(1)));
 }
 
 #[test]
@@ -245,7 +240,7 @@ fn unvalidated_becomes_validating_after_a_round_trip() {
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
     rig.at(201).send(1);
     assert_eq!(rig.last_step(), ("validating", "rtt_exceeded"));
-    assert_eq!(rig.resume.window(), packets(62));
+    assert_eq!(rig.resume.send_control().cwnd, packets(62));
 }
 
 #[test]
@@ -264,7 +259,7 @@ fn unvalidated_becomes_validating_at_a_timeout() {
     rig.send(60);
     rig.resume.on_timeout(Time::from_millis(400));
     assert_eq!(rig.last_step(), ("validating", "rtt_exceeded"));
-    assert_eq!(rig.resume.window(), packets(60));
+    assert_eq!(rig.resume.send_control().cwnd, packets(60));
 }
 
 #[test]
@@ -274,20 +269,20 @@ fn unvalidated_becomes_normal_when_the_sender_is_rate_limited() {
     rig.at(200).ack(10, 10);
     assert_eq!(rig.last_step(), ("normal", "rate_limited"));
     // PipeSize is one packet: not below the initial window without congestion.
-    assert_eq!(rig.resume.window(), packets(10));
+    assert_eq!(rig.resume.send_control().cwnd, packets(10));
     assert!(!rig.notes.retreated());
 }
 
 #[test]
 fn unvalidated_becomes_safe_retreat_at_a_loss() {
-    let mut rig = Rig::new(Mode::Careful, Some(saved(300)));
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack_as(0, 9, true);
     rig.send(40);
     rig.at(190).ack(11, 13);
     rig.lose(10, 10);
     assert_eq!(rig.last_step(), ("safe_retreat", "packet_loss"));
-    assert_eq!(rig.resume.window(), packets(5));
+    assert_eq!(rig.resume.send_control().cwnd, packets(5));
     assert!(rig.notes.retreated());
 }
 
@@ -298,7 +293,7 @@ fn unvalidated_becomes_safe_retreat_at_a_mark() {
     rig.mark(9);
     assert_eq!(rig.last_step(), ("safe_retreat", "ECN_CE"));
     // PipeSize is zero: two packets.
-    assert_eq!(rig.resume.window(), packets(2));
+    assert_eq!(rig.resume.send_control().cwnd, packets(2));
 }
 
 #[test]
@@ -322,7 +317,7 @@ fn unvalidated_becomes_safe_retreat_when_the_round_trip_becomes_too_short() {
 fn the_window_grows_by_the_controllers_rules_while_validating() {
     let mut rig = Rig::validating();
     rig.at(200).ack(10, 19);
-    assert_eq!((rig.resume.window(), rig.resume.pipesize()), (packets(160), packets(10)));
+    assert_eq!((rig.resume.send_control().cwnd, rig.resume.pipesize()), (packets(160), packets(10)));
 }
 
 #[test]
@@ -332,7 +327,7 @@ fn validating_becomes_normal_when_the_last_unvalidated_packet_is_acknowledged() 
     assert_eq!(rig.resume.resume_phase(), Phase::Validating);
     rig.ack(159, 159);
     assert_eq!(rig.last_step(), ("normal", "last_unvalidated_packet_acknowledged"));
-    assert_eq!(rig.resume.window(), packets(300));
+    assert_eq!(rig.resume.send_control().cwnd, packets(300));
     assert!(rig.notes.in_use() && !rig.notes.retreated());
 }
 
@@ -359,7 +354,7 @@ fn validating_becomes_safe_retreat_at_a_loss_a_mark_or_a_change_of_path() {
         rig.at(200).ack(10, 39);
         strike(&mut rig);
         assert_eq!(rig.last_step(), ("safe_retreat", trigger));
-        assert_eq!(rig.resume.window(), packets(15));
+        assert_eq!(rig.resume.send_control().cwnd, packets(15));
         assert!(rig.notes.retreated());
     }
 }
@@ -375,7 +370,7 @@ fn the_window_stands_still_in_safe_retreat_and_further_losses_of_the_flight_are_
     rig.resume.on_spurious_loss(rig.now);
     rig.resume.on_timeout(rig.now);
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
-    assert_eq!((rig.resume.window(), rig.resume.pipesize()), (packets(15), packets(50)));
+    assert_eq!((rig.resume.send_control().cwnd, rig.resume.pipesize()), (packets(15), packets(50)));
 }
 
 #[test]
@@ -385,9 +380,9 @@ fn congestion_of_packets_sent_in_safe_retreat_halves_its_window() {
     rig.lose(40, 150);
     rig.at(201).send(3);
     rig.lose(160, 160);
-    assert_eq!(rig.resume.window(), Bytes::new(7_500));
+    assert_eq!(rig.resume.send_control().cwnd, Bytes::new(7_500));
     rig.lose(161, 161);
-    assert_eq!(rig.resume.window(), Bytes::new(7_500));
+    assert_eq!(rig.resume.send_control().cwnd, Bytes::new(7_500));
 }
 
 #[test]
@@ -399,9 +394,9 @@ fn safe_retreat_becomes_normal_when_the_last_unvalidated_packet_is_acknowledged(
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
     rig.ack(159, 159);
     assert_eq!(rig.last_step(), ("normal", "exit_recovery"));
-    assert_eq!(rig.resume.ssthresh(), Some(Bytes::new(74_500)));
-    assert_eq!(rig.resume.window(), packets(15));
-    assert!(rig.resume.in_slow_start());
+    assert_eq!(rig.resume.send_control().ssthresh, Some(Bytes::new(74_500)));
+    assert_eq!(rig.resume.send_control().cwnd, packets(15));
+    assert!(rig.resume.send_control().in_slow_start);
 }
 
 #[test]
@@ -413,9 +408,9 @@ fn safe_retreat_becomes_normal_when_a_later_packet_is_acknowledged() {
     rig.at(300).ack(160, 160);
     assert_eq!(rig.last_step(), ("normal", "exit_recovery"));
     // Losses from before are answered.
-    let window = rig.resume.window();
+    let window = rig.resume.send_control().cwnd;
     rig.lose(151, 159);
-    assert_eq!(rig.resume.window(), window);
+    assert_eq!(rig.resume.send_control().cwnd, window);
 }
 
 #[test]
@@ -435,27 +430,36 @@ fn persistent_congestion_ends_careful_resume_with_the_smallest_window() {
     rig.lose_as(40, 100, true);
     let steps = rig.steps();
     assert_eq!(steps[steps.len() - 2..], [("safe_retreat", "packet_loss"), ("normal", "exit_recovery")]);
-    assert_eq!(rig.resume.window(), packets(2));
+    assert_eq!(rig.resume.send_control().cwnd, packets(2));
     assert!(rig.notes.retreated());
 }
 
 #[test]
 fn another_layer_that_sets_the_window_ends_careful_resume() {
     let mut rig = Rig::jumped(300);
-    let to =
-        crate::Adjust { now: rig.now, window: packets(40), ssthresh: None, rate: None, min_rtt: None, answered: 0 };
-    rig.resume.adjust(&to);
+    let to = crate::Restart {
+        now: rig.now,
+        window: packets(40),
+        ssthresh: None,
+        rate: None,
+        min_rtt: None,
+        recovery_start: 0,
+    };
+    rig.resume.restart(&to);
     assert_eq!(rig.last_step(), ("normal", ""));
-    assert_eq!(rig.resume.window(), packets(40));
+    assert_eq!(rig.resume.send_control().cwnd, packets(40));
 }
 
 #[test]
 fn a_start_that_was_interrupted_by_a_retreat_does_not_pass_the_threshold() {
-    let start = crate::catalogue::find(crate::catalogue::STARTS, "hystart++").unwrap();
-    let reno = NewReno::new(&setup(), &Values::defaults(newreno::PARAMETERS));
-    let started =
-        crate::Started::new(Box::new(reno), (start.make)(&setup(), &Values::defaults(start.parameters)), None);
-    let mut rig = Rig::around(Box::new(started), Mode::Careful, Some(saved(300)));
+    let start = crate::catalogue::find(crate::catalogue::SLOW_STARTS, "hystart++").unwrap();
+    let reno = NewReno::new(&config(), &newreno::Parameters::default());
+    let started = crate::WithSlowStart::new(
+        Box::new(reno),
+        (start.make)(&config(), &crate::ParameterValues::defaults(start.parameters)),
+        None,
+    );
+    let mut rig = Rig::around(Box::new(started), ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.send(150);
@@ -463,5 +467,8 @@ fn a_start_that_was_interrupted_by_a_retreat_does_not_pass_the_threshold() {
     rig.lose(40, 40);
     rig.ack(41, 159);
     assert_eq!(rig.resume.resume_phase(), Phase::Normal);
-    assert_eq!((rig.resume.window(), rig.resume.ssthresh()), (packets(15), Some(Bytes::new(74_500))));
+    assert_eq!(
+        (rig.resume.send_control().cwnd, rig.resume.send_control().ssthresh),
+        (packets(15), Some(Bytes::new(74_500)))
+    );
 }

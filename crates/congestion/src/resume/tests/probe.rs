@@ -1,7 +1,7 @@
 //! Controllers that are told a rate.
 
 use super::*;
-use crate::controller::{Ack, Adjust, Loss, RateBased};
+use crate::controller::{Ack, Loss, RateBased, Restart, SendControl};
 
 /// A controller in Startup that keeps a window of 40 packets and remembers what it was told.
 #[derive(Debug, Clone)]
@@ -23,22 +23,16 @@ impl Controller for Model {
         }
     }
     fn on_loss(&mut self, _: &Loss<'_>) {}
-    fn loss_tolerance(&self) -> f64 {
-        0.02
-    }
-    fn on_mark(&mut self, _: &Mark) {}
-    fn adjust(&mut self, _: &Adjust) {}
-    fn window(&self) -> Bytes {
-        if self.probing.is_some() { packets(100) } else { packets(40) }
-    }
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.probing
-    }
-    fn in_slow_start(&self) -> bool {
-        self.startup
-    }
-    fn phase(&self) -> &'static str {
-        if self.drain { "drain" } else { "startup" }
+    fn on_ecn_ce(&mut self, _: &EcnCe) {}
+    fn restart(&mut self, _: &Restart) {}
+    fn send_control(&self) -> SendControl {
+        let cwnd = if self.probing.is_some() { packets(100) } else { packets(40) };
+        let phase = if self.drain { "drain" } else { "startup" };
+        SendControl {
+            pacing_rate: self.probing,
+            loss_tolerance: 0.02,
+            ..SendControl::window(cwnd, self.startup, phase)
+        }
     }
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         Some(self)
@@ -67,14 +61,14 @@ impl RateBased for Model {
     }
 }
 
-fn rig(bandwidth: Option<Rate>, startup: bool, mode: Mode) -> Rig {
+fn rig(bandwidth: Option<Rate>, startup: bool, mode: ResumeMode) -> Rig {
     let model = Model { startup, drain: false, bandwidth, probing: None };
     Rig::around(Box::new(model), mode, Some(saved(300)))
 }
 
 /// Probing: ten packets acknowledged in round 1, 60 sent at the probing rate (numbers 10 to 69).
 fn probing() -> Rig {
-    let mut rig = rig(Some(Rate::from_mbps(1)), true, Mode::Careful);
+    let mut rig = rig(Some(Rate::from_mbps(1)), true, ResumeMode::Careful);
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.send(60);
@@ -85,18 +79,18 @@ fn probing() -> Rig {
 fn a_probe_runs_at_half_the_saved_rate() {
     let rig = probing();
     assert_eq!(rig.last_step(), ("unvalidated", "congestion_window_limited"));
-    assert_eq!(rig.resume.pacing_rate(), Some(Rate::from_mbps(12)));
-    assert_eq!(rig.resume.window(), packets(100));
+    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(12)));
+    assert_eq!(rig.resume.send_control().cwnd, packets(100));
 }
 
 #[test]
 fn there_is_no_probe_outside_startup_or_below_what_is_known() {
     for (bandwidth, startup) in [(None, false), (Some(Rate::from_mbps(12)), true)] {
-        let mut rig = rig(bandwidth, startup, Mode::Careful);
+        let mut rig = rig(bandwidth, startup, ResumeMode::Careful);
         rig.send(10);
         rig.at(100).ack(0, 9);
         assert_eq!(rig.last_step(), ("normal", ""));
-        assert_eq!(rig.resume.pacing_rate(), None);
+        assert_eq!(rig.resume.send_control().pacing_rate, None);
         assert!(!rig.notes.in_use());
     }
 }
@@ -109,21 +103,21 @@ fn a_probe_validates_in_its_second_round_and_ends_after_it() {
     rig.send(20);
     rig.at(290).ack(21, 69);
     assert_eq!(rig.resume.resume_phase(), Phase::Validating);
-    assert!(rig.resume.pacing_rate().is_some());
+    assert!(rig.resume.send_control().pacing_rate.is_some());
     rig.at(300).ack(70, 70);
     assert_eq!(rig.last_step(), ("normal", "last_unvalidated_packet_acknowledged"));
-    assert_eq!(rig.resume.pacing_rate(), None);
+    assert_eq!(rig.resume.send_control().pacing_rate, None);
 }
 
 #[test]
 fn a_probe_that_the_application_does_not_use_ends_after_a_round() {
-    let mut rig = rig(None, true, Mode::Careful);
+    let mut rig = rig(None, true, ResumeMode::Careful);
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.send(5);
     rig.at(200).ack(10, 10);
     assert_eq!(rig.last_step(), ("normal", "rate_limited"));
-    assert_eq!(rig.resume.pacing_rate(), None);
+    assert_eq!(rig.resume.send_control().pacing_rate, None);
 }
 
 #[test]
@@ -138,7 +132,7 @@ fn congestion_while_probing_drains() {
         rig.at(200).ack(10, 20);
         strike(&mut rig);
         assert_eq!(rig.last_step(), ("safe_retreat", trigger));
-        assert_eq!((rig.resume.pacing_rate(), rig.resume.phase()), (None, "safe retreat"));
+        assert_eq!((rig.resume.send_control().pacing_rate, rig.resume.send_control().phase), (None, "safe retreat"));
         assert!(rig.notes.retreated());
     }
 }
@@ -157,7 +151,7 @@ fn a_model_that_leaves_startup_while_probing_is_in_retreat() {
     let mut rig = probing();
     rig.at(600).ack(10, 20);
     assert_eq!(rig.last_step(), ("safe_retreat", ""));
-    assert_eq!(rig.resume.pacing_rate(), None);
+    assert_eq!(rig.resume.send_control().pacing_rate, None);
 }
 
 #[test]
@@ -167,7 +161,8 @@ fn a_retreat_lasts_as_long_as_the_drain() {
     rig.lose(21, 23);
     rig.send(10);
     rig.ack(24, 69);
-    // Everything unvalidated is accounted for; ten packets are in flight, and the model drains to below five.
+    // Everything unvalidated is accounted for; ten packets are in flight, and the model drains to
+    // below five.
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
     rig.at(300).ack(70, 76);
     assert_eq!(rig.last_step(), ("normal", "exit_recovery"));
@@ -175,13 +170,13 @@ fn a_retreat_lasts_as_long_as_the_drain() {
 
 #[test]
 fn an_unsafe_jump_tells_the_whole_saved_rate_for_two_rounds() {
-    let mut rig = rig(None, true, Mode::Jump);
-    assert_eq!(rig.resume.window(), packets(300));
-    assert_eq!(rig.resume.pacing_rate(), Some(Rate::from_mbps(24)));
+    let mut rig = rig(None, true, ResumeMode::Jump);
+    assert_eq!(rig.resume.send_control().cwnd, packets(300));
+    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(24)));
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.send(10);
-    assert!(rig.resume.pacing_rate().is_some());
+    assert!(rig.resume.send_control().pacing_rate.is_some());
     rig.at(200).ack(10, 19);
-    assert_eq!((rig.resume.pacing_rate(), rig.resume.window()), (None, packets(40)));
+    assert_eq!((rig.resume.send_control().pacing_rate, rig.resume.send_control().cwnd), (None, packets(40)));
 }

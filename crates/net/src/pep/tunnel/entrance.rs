@@ -19,7 +19,7 @@ use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
 use bentpipe_quic::ack::Acknowledger;
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::packets::Watch;
@@ -75,7 +75,7 @@ impl Tunnel {
     pub fn start(
         exit: SocketAddr,
         secret: &Secret,
-        congestion: &Recipe,
+        congestion: &CongestionConfig,
         (buffer, memory): (Bytes, Bytes),
         clock: WallClock,
     ) -> Result<Self, PepError> {

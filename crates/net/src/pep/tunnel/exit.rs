@@ -15,7 +15,7 @@ use super::{Carrier, HANDSHAKE};
 use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
-use bentpipe_quic::congestion::Recipe;
+use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::{Accept, Acceptor, Admission, Attached, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::Bytes;
@@ -37,7 +37,7 @@ const UNSEEN: usize = 8;
 pub(in super::super) fn start(
     socket: Socket,
     secret: &Secret,
-    congestion: &Recipe,
+    congestion: &CongestionConfig,
     buffer: Bytes,
     shared: Arc<Shared>,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {

@@ -16,7 +16,7 @@ pub use secret::Secret;
 
 use super::PepError;
 use crate::server::MTU;
-use bentpipe_quic::congestion::{FastStart, Prepared, Recipe};
+use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart};
 use bentpipe_quic::noq_proto::{TransportConfig, VarInt};
 use bentpipe_quic::{AckRule, Clock, Conn, MakeController, Settings, controller_factory};
 use bentpipe_units::{Bytes, Span};
@@ -37,13 +37,13 @@ pub(super) const LAST: Span = Span::from_secs(3);
 #[derive(Debug)]
 struct Carrier {
     settings: Settings,
-    prepared: Prepared,
+    factory: ControllerFactory,
 }
 
 impl Carrier {
     /// `buffer`: the most that waits of one stream and direction; `memory`: of all. Peers keep to less than that by themselves ([`credit`]); the stack's own
     /// windows are there for those who do not.
-    fn new(congestion: &Recipe, buffer: Bytes, memory: Bytes) -> Result<Self, PepError> {
+    fn new(congestion: &CongestionConfig, buffer: Bytes, memory: Bytes) -> Result<Self, PepError> {
         let together = Bytes::new(buffer.get().saturating_mul(TOGETHER));
         let settings = Settings {
             congestion: congestion.clone(),
@@ -60,8 +60,8 @@ impl Carrier {
         };
         let fail = |error: &dyn std::fmt::Display| PepError::System(io::Error::other(error.to_string()));
         settings.transport().map_err(|error| fail(&error))?;
-        let prepared = settings.controller().map_err(|error| fail(&error))?;
-        Ok(Self { settings, prepared })
+        let factory = settings.controller().map_err(|error| fail(&error))?;
+        Ok(Self { settings, factory })
     }
 
     /// The stack's configuration for one connection, in which the peer may have so many streams open.
@@ -72,9 +72,9 @@ impl Carrier {
             .max_concurrent_bidi_streams(streams)
             .max_concurrent_uni_streams(VarInt::from_u32(0))
             .keep_alive_interval(Some(KEEPALIVE.into()));
-        let prepared = self.prepared.clone();
+        let factory = self.factory.clone();
         // One connection has the hop for all: it may start fast.
-        let make: MakeController = Arc::new(move |setup| prepared.make(setup, FastStart::Allowed(None), None));
+        let make: MakeController = Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
         let Settings { initial_window, pacing, .. } = self.settings;
         transport.congestion_controller_factory(controller_factory(clock, initial_window, pacing, None, make));
         Some(transport)

@@ -7,7 +7,7 @@ mod relayed;
 mod upload;
 
 pub(super) use relayed::Relayed;
-pub(super) use upload::Upload;
+pub(super) use upload::{Piece, Upload};
 
 use super::reply::{Content, Reply};
 use crate::authority::host_and_port;

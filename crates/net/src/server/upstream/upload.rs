@@ -52,6 +52,17 @@ impl Progress {
     }
 }
 
+/// What comes of a request's content. Only [`Piece::End`] makes it whole: a sender that goes without a word did not finish.
+#[derive(Debug)]
+pub(in crate::server) enum Piece {
+    /// The next bytes.
+    Data(Bytes),
+    /// There is no more.
+    End,
+    /// The rest does not come.
+    Failed(io::Error),
+}
+
 /// Content as hyper sends it. Trailers are dropped.
 pub(in crate::server) struct Upload {
     pieces: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
@@ -95,8 +106,16 @@ impl Upload {
     }
 
     /// Of HTTP/3: `pieces` come from the connection's task, `announced` is the field that nobody has checked yet.
-    pub fn of_quic(pieces: mpsc::Receiver<io::Result<Bytes>>, announced: Option<u64>) -> Self {
-        let pieces = unfold(pieces, |mut pieces| async move { pieces.recv().await.map(|piece| (piece, pieces)) });
+    pub fn of_quic(pieces: mpsc::Receiver<Piece>, announced: Option<u64>) -> Self {
+        let pieces = unfold(pieces, |mut pieces| async move {
+            let piece = match pieces.recv().await {
+                Some(Piece::Data(bytes)) => Ok(bytes),
+                Some(Piece::End) => return None,
+                Some(Piece::Failed(error)) => Err(error),
+                None => Err(io::ErrorKind::ConnectionAborted.into()),
+            };
+            Some((piece, pieces))
+        });
         Self::new(pieces, announced)
     }
 
@@ -178,9 +197,9 @@ mod tests {
     async fn upload(sizes: &[usize], announced: Option<u64>, most: u64) -> (Result<u64, Fault>, Upload) {
         let (sender, pieces) = mpsc::channel(16);
         for size in sizes {
-            sender.send(Ok(Bytes::from(vec![0; *size]))).await.unwrap();
+            sender.send(Piece::Data(Bytes::from(vec![0; *size]))).await.unwrap();
         }
-        drop(sender);
+        sender.send(Piece::End).await.unwrap();
         let mut upload = Upload::of_quic(pieces, announced);
         upload.limit(most);
         upload.begin().await.unwrap();
@@ -192,6 +211,18 @@ mod tests {
             }
         }
         (Ok(bytes), upload)
+    }
+
+    #[tokio::test]
+    async fn content_whose_sender_goes_without_a_word_is_broken_and_not_whole() {
+        let (sender, pieces) = mpsc::channel(16);
+        sender.send(Piece::Data(Bytes::from_static(b"half"))).await.unwrap();
+        drop(sender);
+        let mut upload = Upload::of_quic(pieces, None);
+        upload.begin().await.unwrap();
+        assert!(poll_fn(|cx| Pin::new(&mut upload).poll_frame(cx)).await.unwrap().is_ok());
+        assert!(poll_fn(|cx| Pin::new(&mut upload).poll_frame(cx)).await.unwrap().is_err());
+        assert_eq!(upload.progress().fault(), Some(Fault::Broken));
     }
 
     #[tokio::test]

@@ -1,0 +1,114 @@
+//! The limit on open descriptors: raised at the start, kept to, and survived where it is reached.
+
+// Waiting for a process takes a clock.
+#![allow(clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![cfg(target_os = "linux")]
+
+mod running;
+
+use running::{Running, bentpipe, refused};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const SERVE: [&str; 5] = ["serve", ".", "--self-signed", "--listen", "127.0.0.1:0"];
+const PROXY: [&str; 6] = ["proxy", "--upstream", "http://127.0.0.1:1", "--self-signed", "--listen", "127.0.0.1:0"];
+const PEP: [&str; 3] = ["pep", "--listen", "127.0.0.1:0"];
+
+/// The command, begun by a shell that first does as `ulimit` says.
+fn limited(place: &Path, ulimit: &str) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit {ulimit} && exec \"$0\" \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_bentpipe")]);
+    command.current_dir(place).env("XDG_STATE_HOME", place.join("state"));
+    command
+}
+
+/// The soft and the hard limit on descriptors of a process.
+fn limits_of(id: u32) -> (u64, u64) {
+    let limits = std::fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
+fn set_limit(id: u32, soft: usize) {
+    let limit = format!("--nofile={soft}:");
+    let set = Command::new("prlimit").args(["--pid", &id.to_string(), &limit]).status().unwrap();
+    assert!(set.success());
+}
+
+fn open_descriptors(id: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
+}
+
+/// The number that the next descriptor gets: the lowest that is free.
+fn next_descriptor(id: u32) -> usize {
+    (0..).find(|number| std::fs::symlink_metadata(format!("/proc/{id}/fd/{number}")).is_err()).unwrap()
+}
+
+#[test]
+fn the_soft_limit_is_raised_at_the_start() {
+    for options in [&SERVE[..], &PROXY, &PEP] {
+        let place = tempfile::tempdir().unwrap();
+        let running = Running::begin_as(limited(place.path(), "-S -n 256"), place.path(), options);
+        let (soft, hard) = limits_of(running.id());
+        assert!(soft == hard && hard > 256, "{options:?}: {soft}, {hard}");
+        assert!(!running.errors().contains("open files"), "{}", running.errors());
+    }
+}
+
+#[test]
+fn connections_that_do_not_fit_are_refused_with_the_remedy() {
+    let place = tempfile::tempdir().unwrap();
+    for options in [&SERVE[..], &PROXY, &PEP] {
+        let running = Running::begin_as(limited(place.path(), "-n 1024"), place.path(), options);
+        assert_eq!(limits_of(running.id()), (1024, 1024), "by default it takes what fits");
+        drop(running);
+        let output = limited(place.path(), "-n 1024").args(options).args(["--max-connections", "4096"]).output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("LimitNOFILE=") && said.contains("--max-connections"), "{said}");
+    }
+    refused(place.path(), &[&SERVE[..], &["--max-connections", "1000000000000000"]].concat(), "open files");
+}
+
+#[test]
+fn a_server_without_descriptors_answers_503_says_so_and_recovers() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("file.bin"), vec![7; 100_000]).unwrap();
+    let options = [&SERVE[..], &["--save-cert", "server.pem", "--no-store"]].concat();
+    let running = Running::begin(place.path(), &options);
+    let url = format!("{}/file.bin", running.first["url"].as_str().unwrap());
+    let get = || {
+        let mut command = bentpipe(place.path());
+        command.args(["get", "--ca", "server.pem", "--discard", "--no-tokens", &url]).output().unwrap()
+    };
+    assert_eq!(get().status.code(), Some(0));
+
+    let limit = limits_of(running.id()).0 as usize;
+    // A limit is on numbers, not on how many there are.
+    set_limit(running.id(), next_descriptor(running.id()));
+    let output = get();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("503"), "{said}");
+    let errors = running.errors();
+    assert!(errors.contains("cannot read /file.bin: ") && errors.contains("os error 24"), "{errors}");
+    // A connection waits at the port until it can be accepted.
+    let _waiting = TcpStream::connect(running.first["listening"].as_str().unwrap()).unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while !running.errors().contains("cannot accept a TCP connection: ") {
+        assert!(Instant::now() < until, "{}", running.errors());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let descriptors = open_descriptors(running.id());
+    set_limit(running.id(), limit);
+    while open_descriptors(running.id()) <= descriptors {
+        assert!(Instant::now() < until, "it is accepted in the end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(get().status.code(), Some(0));
+}

@@ -1,0 +1,126 @@
+//! `bentpipe interop` on a real kernel: our own client and server, programs that do wrong, and other people's where they are installed.
+//!
+//! Needs root, or `unshare -Ur`. Without, a reason is printed.
+
+use bentpipe_emu::Testbed;
+use bentpipe_units::Bytes;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../peers");
+
+/// True, with a word on standard error, where the kernel does not let this process make namespaces.
+fn cannot_run() -> bool {
+    Testbed::new(1, Bytes::new(1500)).inspect_err(|error| eprintln!("not run: {error}")).is_err()
+}
+
+fn matrix(place: &Path, args: &[&str]) -> (Output, serde_json::Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    let output = command.current_dir(place).args(["interop", "--json"]).args(args).output().expect("it runs");
+    let results = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output, results)
+}
+
+fn describe(peers: &Path, name: &str, role: &str) {
+    let folder = peers.join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let text = format!("name = \"{name}\"\ntitle = \"\"\nsource = \"\"\nversion = \"1\"\nneeds = [\"sh\"]\n{role}");
+    std::fs::write(folder.join("peer.toml"), text).expect("a description");
+}
+
+#[test]
+fn our_client_completes_from_our_server_and_programs_that_do_wrong_are_found_out() {
+    if cannot_run() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let peers = place.path().join("peers");
+    describe(
+        &peers,
+        "liar",
+        "[client]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"printf x > {output}; echo '{\\\"completion_s\\\": 1}'\"]\n",
+    );
+    describe(
+        &peers,
+        "broken",
+        "[server]\nprotocols = [\"h3\"]\ncommand = [\"/bin/sh\", \"-c\", \"echo no key >&2; exit 3\"]\n",
+    );
+    std::os::unix::fs::symlink(Path::new(PEERS).join("bentpipe"), peers.join("bentpipe")).expect("a link");
+    let args = ["--profiles", "terrestrial", "--size", "1 MB", "--clients", "bentpipe,liar"];
+    let (output, results) = matrix(place.path(), &args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let reason = |client: &str, server: &str| {
+        let cells = results["cells"].as_array().expect("cells");
+        let cell = cells.iter().find(|cell| cell["client"] == client && cell["server"] == server).expect("the pairing");
+        cell["runs"][0]["reason"].clone()
+    };
+    assert_eq!(reason("bentpipe", "bentpipe"), serde_json::Value::Null, "{said}");
+    let broken = reason("bentpipe", "broken");
+    assert!(broken.as_str().is_some_and(|reason| reason.contains("status 3 before it listened: no key")), "{broken}");
+    let liar = reason("liar", "bentpipe");
+    assert!(liar.as_str().is_some_and(|reason| reason.contains("wrong content")), "{liar}");
+    let ours = results["cells"].as_array().and_then(|cells| cells.iter().find(|cell| cell["server"] == "bentpipe"));
+    assert!(
+        ours.is_some_and(|cell| cell["completion_s"].as_f64().is_some_and(|seconds| (0.02..20.0).contains(&seconds)))
+    );
+    assert!(place.path().join("out/interop/report.html").is_file());
+}
+
+/// The cheapest pairing of other people's programs.
+#[test]
+fn what_is_installed_completes() {
+    if cannot_run() {
+        return;
+    }
+    let (client, server) = ("curl_cffi", "quic-go");
+    let installed =
+        std::env::var_os("BENTPIPE_PEERS").map_or_else(|| Path::new(PEERS).join("../target/peers"), PathBuf::from);
+    let there = [format!("{client}/venv/bin/python"), format!("{server}/bin/peer-{server}")];
+    if let Some(missing) = there.iter().find(|file| !installed.join(file).exists()) {
+        eprintln!("not run: {} is missing: peers/install {client} {server}", installed.join(missing).display());
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let installed = installed.display().to_string();
+    let args = ["--peers", PEERS, "--installed", &installed, "--clients", client, "--servers", server];
+    let (output, results) =
+        matrix(place.path(), &[&args[..], &["--profiles", "terrestrial", "--size", "1 MB"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(results["cells"][0]["completed"], 1, "{results}");
+}
+
+#[test]
+fn peers_that_are_none_and_descriptions_that_are_wrong_are_refused_and_nothing_runs() {
+    let place = tempfile::tempdir().expect("a directory");
+    let peers = place.path().join("peers");
+    describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"sh\"]\n");
+    for (args, says) in [
+        (&["--clients", "b"][..], "no such peer `b`; allowed: a"),
+        (&["--servers", "a"], "no such peer `a`; allowed: none"),
+        (&["--clients", "a,a"], "`a` stands twice"),
+        (&["--profiles", "moon"], "no profile is named `moon`; allowed: geo-10-2"),
+        (&["--protocols", "h4"], "`h4` is no version of HTTP; allowed: h3, h2, h1"),
+        (&["--peers", "nowhere"], "cannot read"),
+    ] {
+        let (output, _) = matrix(place.path(), args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.split_whitespace().collect::<Vec<_>>().join(" ").contains(says), "{error}");
+    }
+    describe(&peers, "a", "[client]\nprotocols = [\"h3\"]\ncommand = [\"{hom}\"]\n");
+    let (output, _) = matrix(place.path(), &[]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && error.contains("peer.toml:8"), "{error}");
+    assert!(!place.path().join("out").exists());
+}
+
+#[test]
+fn those_that_are_not_installed_are_listed_with_what_installs_them() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (output, list) = matrix(place.path(), &["--peers", PEERS, "--installed", "nowhere", "--list"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let quinn = list.as_array().and_then(|list| list.iter().find(|peer| peer["name"] == "quinn")).expect("quinn");
+    assert_eq!(quinn["missing"][0], "{home}/bin/peer-quinn");
+    assert!(quinn["install"].as_str().is_some_and(|command| command.contains("quinn/install")), "{quinn}");
+}

@@ -1,0 +1,45 @@
+//! Detection of a full pipe.
+
+use bentpipe_units::Rate;
+
+/// Detects a full pipe: three rounds in which the rate grew by less than a quarter (draft
+/// §5.3.1.2).
+#[derive(Debug, Clone, Default)]
+pub struct FullPipe {
+    /// True once the pipe was full in Startup (full_bw_reached).
+    pub reached: bool,
+    /// True if it is full in the current search (full_bw_now).
+    pub now: bool,
+    baseline: Rate,
+    rounds: u32,
+    /// The largest sample of the round. The draft uses the sample that starts a round; if a return
+    /// link bunches ACKs, single samples scatter, and a round with growth could count as one
+    /// without.
+    best: Rate,
+}
+
+impl FullPipe {
+    /// Starts a new search, with a rate to compare with (ResetFullBW).
+    pub fn look_again(&mut self, baseline: Rate) {
+        *self = Self { reached: self.reached, baseline, ..Self::default() };
+    }
+
+    /// Takes a delivery-rate sample into account (CheckFullBWReached).
+    pub fn update(&mut self, round_start: bool, rate: Rate, app_limited: bool) {
+        if self.now || app_limited {
+            return;
+        }
+        self.best = self.best.max(rate);
+        if !round_start || self.best.is_zero() {
+            return;
+        }
+        let best = std::mem::take(&mut self.best);
+        if best.as_bps() as f64 >= self.baseline.as_bps() as f64 * 1.25 {
+            self.look_again(best);
+            return;
+        }
+        self.rounds += 1;
+        self.now = self.rounds >= 3;
+        self.reached |= self.now;
+    }
+}

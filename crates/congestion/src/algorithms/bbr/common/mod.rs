@@ -1,0 +1,13 @@
+//! What both versions of BBR use.
+
+mod app_limited;
+mod arithmetic;
+mod full_pipe;
+mod probe_jitter;
+mod resume_probe;
+
+pub use app_limited::AppLimitedRange;
+pub use arithmetic::{first_pacing_rate, send_quantum, volume};
+pub use full_pipe::FullPipe;
+pub use probe_jitter::ProbeJitter;
+pub use resume_probe::ResumeProbe;

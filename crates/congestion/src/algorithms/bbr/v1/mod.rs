@@ -1,0 +1,483 @@
+//! BBRv1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: "BBR: congestion-based congestion control", ACM
+//! Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, after whose functions things
+//! are named).
+//!
+//! Losses change nothing but the window during the first round of recovery. Left out: the detection
+//! of policers, which the draft does not specify, and the allowance for aggregation, which came
+//! later.
+
+#[cfg(test)]
+mod tests;
+
+use crate::algorithms::bbr::common::{
+    AppLimitedRange, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate, send_quantum, volume,
+};
+use crate::controller::{
+    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket,
+};
+use crate::parameters::parameters;
+use crate::windowed::WindowedMax;
+use bentpipe_units::{Bytes, Rate, Span, Time};
+
+parameters! {
+    /// Parameters of [`Bbr1`].
+    Parameters {
+        high_gain: 2.885, 1.1 => 10.0, "",
+            "pacing and window gain of Startup (BBRHighGain, 2/ln 2); Drain paces at its inverse";
+        cwnd_gain: 2.0, 1.0 => 10.0, "", "window in bandwidth-delay products after Drain";
+        bandwidth_rounds: 10.0, 1.0 => 1000.0, "",
+            "length of the bandwidth's max filter in rounds (BtlBwFilterLen)";
+        min_rtt_window: 10.0, 0.1 => 3600.0, "s",
+            "time after which the smallest round trip is looked for again (RTpropFilterLen)";
+        pacing_margin: 0.01, 0.0 => 0.5, "",
+            "share of the estimated bandwidth that pacing leaves unused (as Linux does it)";
+    }
+}
+
+/// Pacing gains of ProbeBW, a phase for each smallest round trip.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// The phase that drains; a flow does not begin with it.
+const DRAINING: usize = 1;
+
+/// How long at least the flight stays small (ProbeRTTDuration).
+const PROBE_RTT: Span = Span::from_millis(200);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    /// With the index of the phase in [`CYCLE`].
+    ProbeBw(usize),
+    ProbeRtt,
+}
+
+/// Loss recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recovery {
+    None,
+    /// The first round: as much is sent as arrives.
+    Conserving,
+    /// Later rounds: the window grows as ever.
+    Growing,
+}
+
+/// The BBRv1 controller.
+#[derive(Debug, Clone)]
+pub struct Bbr1 {
+    high_gain: f64,
+    cwnd_gain: f64,
+    bandwidth_rounds: u64,
+    min_rtt_window: Span,
+    pacing_share: f64,
+    mtu: Bytes,
+    initial_window: Bytes,
+    draws: ProbeJitter,
+
+    state: State,
+    round: u64,
+    /// Bottleneck bandwidth in bits per second.
+    bandwidth: WindowedMax,
+    full_pipe: FullPipe,
+    min_rtt: Option<Span>,
+    min_rtt_stamp: Time,
+    /// Whether the smallest round trip is that of another path.
+    min_rtt_stale: bool,
+    /// When packets began to take this path: round trips of earlier ones are another's.
+    path_since: Time,
+    phase_stamp: Time,
+    lost_in_phase: bool,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round: u64,
+    idle_restart: bool,
+    limited: AppLimitedRange,
+
+    recovery: Recovery,
+    /// Recovery goes on until this packet, the next one at the last loss, is acknowledged.
+    recovery_until: u64,
+    recovery_round: u64,
+    recovery_start: u64,
+
+    cwnd: Bytes,
+    prior_cwnd: Bytes,
+    pacing_rate: Option<Rate>,
+    in_flight: Bytes,
+    next_number: u64,
+    resumption: ResumeProbe,
+}
+
+impl Bbr1 {
+    /// Creates a controller in Startup.
+    pub fn new(config: &ControllerConfig, parameters: &Parameters) -> Self {
+        let initial_window = config.initial_window.max(config.mtu).max(Bytes::new(1));
+        let high_gain = parameters.high_gain;
+        Self {
+            high_gain,
+            cwnd_gain: parameters.cwnd_gain,
+            bandwidth_rounds: parameters.bandwidth_rounds as u64,
+            min_rtt_window: Span::from_secs_f64(parameters.min_rtt_window),
+            pacing_share: 1.0 - parameters.pacing_margin,
+            mtu: config.mtu,
+            initial_window,
+            draws: ProbeJitter::new(config),
+            state: State::Startup,
+            round: 0,
+            bandwidth: WindowedMax::new(),
+            full_pipe: FullPipe::default(),
+            // Linux's bbr_init: the handshake's round trip is the first sample, and paces the first
+            // window.
+            min_rtt: config.rtt,
+            min_rtt_stamp: config.now,
+            min_rtt_stale: false,
+            path_since: config.now,
+            phase_stamp: config.now,
+            lost_in_phase: false,
+            probe_rtt_done: None,
+            probe_rtt_round: 0,
+            idle_restart: false,
+            limited: AppLimitedRange::default(),
+            recovery: Recovery::None,
+            recovery_until: 0,
+            recovery_round: 0,
+            recovery_start: 0,
+            cwnd: initial_window,
+            prior_cwnd: Bytes::ZERO,
+            pacing_rate: config.rtt.and_then(|rtt| first_pacing_rate(initial_window, rtt, high_gain)),
+            in_flight: Bytes::ZERO,
+            next_number: 0,
+            resumption: ResumeProbe::default(),
+        }
+    }
+
+    fn window(&self) -> Bytes {
+        self.cwnd.max(self.resumption.window())
+    }
+
+    fn bw(&self) -> Rate {
+        Rate::from_bps(self.bandwidth.get())
+    }
+
+    fn min_pipe(&self) -> Bytes {
+        Bytes::new(self.mtu.get().saturating_mul(4).max(1))
+    }
+
+    /// BBRInflight: `gain` bandwidth-delay products.
+    fn bdp_times(&self, gain: f64) -> Bytes {
+        self.min_rtt.map_or(self.initial_window, |min_rtt| volume(self.bw(), min_rtt).mul_f64(gain))
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => self.high_gain,
+            State::Drain => 1.0 / self.high_gain,
+            State::ProbeBw(phase) => CYCLE[phase % CYCLE.len()],
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn enter_drain(&mut self) {
+        self.state = State::Drain;
+        self.resumption.end_probe();
+    }
+
+    /// BBREnterProbeBW: any phase but the draining one, at random.
+    fn enter_probe_bw(&mut self, now: Time) {
+        let draw = (self.draws.next(now) % (CYCLE.len() as u64 - 1)) as usize;
+        self.enter_phase(if draw < DRAINING { draw } else { draw + 1 }, now);
+    }
+
+    fn enter_phase(&mut self, phase: usize, now: Time) {
+        self.state = State::ProbeBw(phase % CYCLE.len());
+        self.phase_stamp = now;
+        self.lost_in_phase = false;
+    }
+
+    /// BBRCheckCyclePhase: the probing phase goes on until it has put its gain in flight or lost
+    /// something, the draining one ends as soon as it has drained.
+    fn check_phase(&mut self, phase: usize, now: Time, was_in_flight: Bytes) {
+        let passed = now.since(self.phase_stamp) > self.min_rtt.unwrap_or_default();
+        let gain = CYCLE[phase % CYCLE.len()];
+        let over = if gain > 1.0 {
+            passed && (self.lost_in_phase || was_in_flight >= self.bdp_times(gain))
+        } else if gain < 1.0 {
+            passed || was_in_flight <= self.bdp_times(1.0)
+        } else {
+            passed
+        };
+        if over {
+            self.enter_phase(phase + 1, now);
+        }
+    }
+
+    /// BBRUpdateRTprop and BBRCheckProbeRTT.
+    fn check_probe_rtt(&mut self, ack: &Ack<'_>) {
+        let expired = ack.now > self.min_rtt_stamp + self.min_rtt_window;
+        let known = self.min_rtt.filter(|_| !expired && !self.min_rtt_stale);
+        if ack.newest().sent_at >= self.path_since && known.is_none_or(|min_rtt| ack.rtt <= min_rtt) {
+            self.min_rtt = Some(ack.rtt);
+            self.min_rtt_stamp = ack.now;
+            self.min_rtt_stale = false;
+        }
+        if expired && !self.idle_restart && self.state != State::ProbeRtt {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done = None;
+            self.resumption = ResumeProbe::default();
+        }
+        if self.state == State::ProbeRtt {
+            self.limited.mark(ack.next_number, ack.delivered, ack.bytes_in_flight);
+            match self.probe_rtt_done {
+                None if ack.bytes_in_flight <= self.min_pipe() => {
+                    self.probe_rtt_done = Some(ack.now + PROBE_RTT);
+                    self.probe_rtt_round = ack.round;
+                }
+                Some(done) if ack.round > self.probe_rtt_round && ack.now > done => self.exit_probe_rtt(ack.now),
+                _ => {}
+            }
+        }
+        self.idle_restart = false;
+    }
+
+    fn exit_probe_rtt(&mut self, now: Time) {
+        self.min_rtt_stamp = now;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        if self.full_pipe.reached {
+            self.enter_probe_bw(now);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        let modulated = self.recovery != Recovery::None || self.state == State::ProbeRtt;
+        self.prior_cwnd = if modulated { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+
+    /// BBRSetPacingRate.
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = self.bw().mul_f64(gain * self.pacing_share);
+        if self.full_pipe.reached || self.pacing_rate.is_none_or(|pacing| rate > pacing) {
+            self.pacing_rate = Some(rate);
+        }
+    }
+
+    /// BBRSetCwnd.
+    fn set_cwnd(&mut self, acked: Bytes, delivered: Bytes) {
+        let gain = if matches!(self.state, State::Startup | State::Drain) { self.high_gain } else { self.cwnd_gain };
+        // Three quanta on their way through hosts.
+        let quanta = self.pacing_rate.map_or(Bytes::ZERO, |rate| send_quantum(rate, self.mtu)).get().saturating_mul(3);
+        let target = self.bdp_times(gain) + Bytes::new(quanta);
+        if self.recovery == Recovery::Conserving {
+            self.cwnd = self.cwnd.max(self.in_flight + acked);
+        } else if self.full_pipe.reached {
+            self.cwnd = (self.cwnd + acked).min(target);
+        } else if self.cwnd < target || delivered < self.initial_window {
+            self.cwnd += acked;
+        }
+        self.cwnd = self.cwnd.max(self.min_pipe());
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.min_pipe());
+        }
+    }
+
+    fn update_resumption(&mut self) {
+        self.resumption.update(self.bw(), self.min_rtt, self.high_gain);
+    }
+}
+
+impl Controller for Bbr1 {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.in_flight = packet.in_flight;
+        self.next_number = packet.number.saturating_add(1);
+        if packet.app_limited && packet.in_flight == packet.bytes {
+            // BBRHandleRestartFromIdle.
+            self.idle_restart = true;
+            if matches!(self.state, State::ProbeBw(_)) {
+                self.set_pacing_rate(1.0);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        let was_in_flight = ack.bytes_in_flight + ack.bytes;
+        self.in_flight = ack.bytes_in_flight;
+        self.next_number = ack.next_number;
+        self.round = ack.round;
+        self.limited.update(ack.next_number, ack.delivered);
+        let limited = ack.sample.app_limited || self.limited.contains(ack.newest().number);
+        if let Some(rate) = ack.sample.rate.filter(|_| !self.resumption.discards())
+            && (!limited || rate >= self.bw())
+        {
+            self.bandwidth.update(ack.round, self.bandwidth_rounds, rate.as_bps());
+        }
+        self.full_pipe.update(ack.round_start, self.bw(), limited);
+        match self.state {
+            State::Startup if self.full_pipe.reached => self.enter_drain(),
+            State::ProbeBw(phase) => self.check_phase(phase, ack.now, was_in_flight),
+            _ => {}
+        }
+        if self.state == State::Drain && self.in_flight <= self.bdp_times(1.0).max(self.min_pipe()) {
+            self.resumption.drained();
+            self.enter_probe_bw(ack.now);
+        }
+        self.check_probe_rtt(ack);
+        if self.recovery == Recovery::Conserving && ack.round > self.recovery_round {
+            self.recovery = Recovery::Growing;
+        }
+        if self.recovery != Recovery::None && ack.newest().number >= self.recovery_until {
+            self.recovery = Recovery::None;
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
+        if self.pacing_rate.is_none() {
+            self.pacing_rate = first_pacing_rate(self.initial_window, ack.rtt, self.high_gain);
+        }
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_cwnd(ack.bytes, ack.delivered);
+        self.update_resumption();
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.in_flight = loss.bytes_in_flight;
+        self.next_number = loss.next_number;
+        if loss.newest().number < self.recovery_start {
+            return;
+        }
+        self.lost_in_phase = true;
+        if loss.persistent {
+            self.save_cwnd();
+            self.cwnd = self.mtu.max(Bytes::new(1));
+        } else if self.recovery == Recovery::None {
+            self.save_cwnd();
+            self.cwnd = (loss.bytes_in_flight + self.mtu).max(self.min_pipe());
+        } else {
+            // BBRModulateCwndForRecovery.
+            self.cwnd = self.cwnd.saturating_sub(loss.bytes).max(self.mtu).max(Bytes::new(1));
+        }
+        if loss.persistent || self.recovery == Recovery::None {
+            self.recovery = Recovery::Conserving;
+            self.recovery_round = self.round;
+        }
+        // Every loss prolongs the recovery, so that under steady random loss only its first round
+        // conserves. TCP's recovery is prolonged by the holes of later losses just so.
+        self.recovery_until = loss.next_number;
+    }
+
+    fn on_ecn_ce(&mut self, _: &EcnCe) {
+        // BBRv1 has no answer to marks; a probe ends as for a loss. Senders with it should not ask
+        // for marks.
+        self.lost_in_phase = true;
+    }
+
+    fn on_spurious_loss(&mut self, _: Time) {
+        if self.recovery != Recovery::None {
+            self.recovery = Recovery::None;
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
+    }
+
+    fn on_path_change(&mut self, change: &PathChange) {
+        // Our choice: the clock of ProbeRTT begins anew, since what it looks for is known or comes
+        // with the next sample; until that the old value stands. The filter forgets the bandwidth
+        // by itself.
+        self.min_rtt_stamp = change.now;
+        self.path_since = change.since;
+        let shifted = change.shifted(self.min_rtt);
+        self.min_rtt_stale = shifted.is_none();
+        self.min_rtt = shifted.or(self.min_rtt);
+    }
+
+    fn on_mtu_update(&mut self, mtu: Bytes) {
+        self.mtu = mtu;
+        // A window below a packet would let nothing go, and nothing would come to raise it.
+        self.cwnd = self.cwnd.max(self.mtu);
+    }
+
+    fn restart(&mut self, to: &Restart) {
+        self.recovery_start = self.recovery_start.max(to.recovery_start);
+        self.resumption = ResumeProbe::default();
+        self.recovery = Recovery::None;
+        self.cwnd = to.window.max(self.min_pipe());
+        self.prior_cwnd = self.cwnd;
+        if let Some(rtt) = to.min_rtt.filter(|rtt| !rtt.is_zero()) {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_stamp = to.now;
+            self.min_rtt_stale = false;
+        }
+        self.full_pipe.look_again(Rate::ZERO);
+        self.full_pipe.reached = to.ssthresh.is_some_and(|ssthresh| ssthresh <= to.window);
+        let fitting = self.min_rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| Rate::over(to.window, rtt));
+        if !self.full_pipe.reached {
+            self.state = State::Startup;
+            self.pacing_rate = self.pacing_rate.max(fitting.map(|rate| rate.mul_f64(self.high_gain)));
+            return;
+        }
+        if let Some(rate) = to.rate.filter(|rate| !rate.is_zero()).or(fitting) {
+            self.bandwidth.reset(self.round, rate.as_bps());
+        }
+        if self.in_flight > self.bdp_times(1.0).max(self.min_pipe()) {
+            self.enter_drain();
+        } else {
+            self.enter_probe_bw(to.now);
+        }
+        self.set_pacing_rate(self.pacing_gain());
+    }
+
+    fn send_control(&self) -> SendControl {
+        let pacing_rate = self.pacing_rate.max(self.resumption.rate()).filter(|rate| !rate.is_zero());
+        let phase = match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBw(0) => "probe bw up",
+            State::ProbeBw(DRAINING) => "probe bw down",
+            State::ProbeBw(_) => "probe bw cruise",
+            State::ProbeRtt => "probe rtt",
+        };
+        SendControl {
+            pacing_rate,
+            send_quantum: pacing_rate.map(|rate| send_quantum(rate, self.mtu)),
+            ..SendControl::window(self.window(), self.state == State::Startup, phase)
+        }
+    }
+
+    fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
+        Some(self)
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+impl RateBased for Bbr1 {
+    fn bandwidth(&self) -> Option<Rate> {
+        Some(self.bw()).filter(|rate| !rate.is_zero())
+    }
+
+    fn in_startup(&self) -> bool {
+        self.state == State::Startup
+    }
+
+    fn in_drain(&self) -> bool {
+        self.state == State::Drain
+    }
+
+    fn set_probing_rate(&mut self, rate: Option<Rate>) {
+        self.resumption.end_probe();
+        if self.state == State::Startup {
+            self.resumption.probe(rate);
+            self.update_resumption();
+        }
+    }
+
+    fn retreat(&mut self, _: Time) {
+        // In Drain it has left Startup by its own rules, on what the probe did.
+        if !matches!(self.state, State::Startup | State::Drain) {
+            return;
+        }
+        self.recovery_start = self.next_number;
+        self.full_pipe.reached = true;
+        self.resumption.drain();
+        self.enter_drain();
+        self.set_pacing_rate(self.pacing_gain());
+    }
+}

@@ -1,0 +1,36 @@
+//! BBRv3 (draft-ietf-ccwg-bbr, the editor's copy of 3 August 2026): a model of the path's rate and
+//! RTT decides how much to send.
+//!
+//! Section numbers in this folder are the draft's. An acknowledgement costs a fixed number of
+//! operations: no code looks at the packets in flight, and filters hold a bounded number of values.
+//!
+//! - `model`: the estimators;
+//! - `state`: the controller's state, and the signals that it reads from an acknowledgement;
+//! - `controller`: the order of events;
+//! - `startup`: Startup and Drain;
+//! - `probe_bw`: the cycle that probes for bandwidth;
+//! - `probe_rtt`: probing for the minimum RTT, and restarts from idle;
+//! - `loss`: responses to loss and ECN-CE, and their undo;
+//! - `control`: cwnd, pacing rate and send quantum;
+//! - `handover`: restarts by layers, and the probe of Careful Resume.
+//!
+//! Comments name the places in which the draft leaves a choice or this code differs from it.
+
+mod control;
+mod controller;
+mod cycle;
+mod handover;
+mod loss;
+mod model;
+mod parameters;
+mod probe_bw;
+mod probe_rtt;
+mod recovery;
+mod startup;
+mod state;
+mod states;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+pub use state::Bbr3;

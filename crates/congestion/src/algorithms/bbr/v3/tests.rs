@@ -1,0 +1,311 @@
+//! Transitions and the handover, packet by packet.
+
+use super::model::UNBOUNDED;
+use super::state::State;
+use super::*;
+use crate::controller::{Controller, EcnCe, PathChange, RateBased};
+use crate::testing::flow::{Flow, MTU, RTT};
+use bentpipe_units::{Bytes, Rate, Span, Time};
+use proptest::prelude::*;
+
+fn flow() -> Flow<Bbr3> {
+    Flow::new(|config| Bbr3::new(config, &Parameters::default()))
+}
+
+/// Rounds of the same size until the pipe counts as full and is drained.
+fn reach_probe_bw(flow: &mut Flow<Bbr3>) {
+    for _ in 0..12 {
+        flow.round(20, |_| false);
+    }
+    assert!(flow.bbr.state.is_probe_bw(), "{:?}", flow.bbr.state);
+}
+
+#[test]
+fn startup_without_growth_becomes_drain_and_then_probe_bw() {
+    let mut flow = flow();
+    let mut seen = vec![flow.bbr.send_control().phase];
+    for _ in 0..12 {
+        flow.round(20, |_| false);
+        if seen.last() != Some(&flow.bbr.send_control().phase) {
+            seen.push(flow.bbr.send_control().phase);
+        }
+    }
+    // With nothing in flight between rounds the Drain is over within its first round.
+    assert_eq!(seen[0], "startup");
+    assert!(seen[1].starts_with("probe bw"), "{seen:?}");
+}
+
+#[test]
+fn before_the_first_round_trip_the_sender_paces() {
+    let mut flow = flow();
+    assert_eq!((flow.bbr.send_control().pacing_rate, flow.bbr.send_control().cwnd), (None, Bytes::new(10_000)));
+    flow.round(1, |_| false);
+    // 2.77 initial windows a round trip.
+    assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_bps(2_216_000)));
+}
+
+#[test]
+fn six_ranges_above_two_per_cent_end_startup_after_a_round() {
+    let mut flow = flow();
+    // The first loss is noticed as the eighth packet arrives; the round it begins is not over when
+    // the eightieth does.
+    flow.stream(80, 100, |index| index % 10 == 5);
+    assert_eq!(flow.bbr.state, State::Startup);
+    flow.stream(400, 100, |index| index % 10 == 5);
+    assert_ne!(flow.bbr.state, State::Startup);
+    assert_ne!(flow.bbr.inflight_longterm, UNBOUNDED);
+}
+
+#[test]
+fn few_ranges_above_two_per_cent_do_not_end_startup() {
+    let mut flow = flow();
+    // Half of a round, but in one piece each time.
+    flow.stream(250, 100, |index| index % 100 < 50);
+    assert_eq!(flow.bbr.state, State::Startup);
+}
+
+#[test]
+fn losses_answered_before_do_not_count() {
+    let mut flow = flow();
+    flow.round(20, |_| false);
+    let first = flow.sent_packets.next_number();
+    flow.send(40);
+    flow.restart(60_000, None, None);
+    flow.now += RTT;
+    flow.ack(first + 39);
+    flow.lose(&(0..20).map(|index| first + 2 * index).collect::<Vec<_>>());
+    assert!(!flow.bbr.short_term.loss_in_round && !flow.bbr.recovery.is_active());
+    flow.round(60, |_| false);
+    assert_eq!(flow.bbr.state, State::Startup);
+}
+
+#[test]
+fn a_spurious_loss_takes_startup_up_again() {
+    let mut flow = flow();
+    flow.send(10);
+    flow.now += RTT;
+    flow.ack(9);
+    flow.lose(&[0]);
+    flow.bbr.leave_startup_at(Bytes::new(50_000));
+    assert_eq!((flow.bbr.state, flow.bbr.inflight_longterm), (State::Drain, Bytes::new(50_000)));
+    flow.bbr.on_spurious_loss(flow.now);
+    assert_eq!((flow.bbr.state, flow.bbr.inflight_longterm), (State::Startup, UNBOUNDED));
+}
+
+#[test]
+fn persistent_congestion_leaves_one_packet_and_the_next_answer_restores_the_window() {
+    let mut flow = flow();
+    flow.round(20, |_| false);
+    let before = flow.bbr.send_control().cwnd;
+    let first = flow.sent_packets.next_number();
+    flow.send(2);
+    flow.now += Span::from_secs(2);
+    flow.sent_packets.on_lost(first);
+    flow.sent_packets.on_lost(first + 1);
+    flow.sent_packets.report_loss(flow.now, true, |loss| flow.bbr.on_loss(loss));
+    assert_eq!(flow.bbr.send_control().cwnd, MTU);
+    flow.send(1);
+    flow.now += RTT;
+    flow.ack(first + 2);
+    assert!(flow.bbr.send_control().cwnd >= before);
+}
+
+#[test]
+fn a_mark_in_startup_ends_it() {
+    let mut flow = flow();
+    flow.round(20, |_| false);
+    let newest = flow.sent_packets.next_number();
+    flow.send(10);
+    let next_number = flow.sent_packets.next_number();
+    flow.bbr.on_ecn_ce(&EcnCe { now: flow.now, newest, bytes_in_flight: Bytes::new(10_000), next_number });
+    assert_eq!(flow.bbr.state, State::Drain);
+    // Reports of packets sent before are the same congestion.
+    let bound = flow.bbr.inflight_longterm;
+    flow.bbr.on_ecn_ce(&EcnCe { now: flow.now, newest, bytes_in_flight: Bytes::new(1000), next_number });
+    assert_eq!(flow.bbr.inflight_longterm, bound);
+}
+
+#[test]
+fn a_loss_outside_a_probe_lowers_the_short_term_bounds_until_the_next() {
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
+    flow.bbr.start_down(flow.now);
+    flow.bbr.start_cruise();
+    flow.round(20, |index| index == 5);
+    flow.round(20, |_| false);
+    assert!(flow.bbr.short_term.rate < model::UNBOUNDED_RATE && flow.bbr.short_term.inflight < UNBOUNDED);
+    flow.bbr.start_refill();
+    assert_eq!((flow.bbr.short_term.rate, flow.bbr.short_term.inflight), (model::UNBOUNDED_RATE, UNBOUNDED));
+}
+
+#[test]
+fn a_probe_that_loses_too_much_bounds_the_flight_where_losses_began() {
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
+    flow.bbr.state = State::Up;
+    flow.bbr.cycle.is_probe_sample = true;
+    let first = flow.sent_packets.next_number();
+    flow.send(50);
+    flow.now += RTT;
+    flow.ack(first + 49);
+    // The 41st packet found 41 kB in flight; 2 % of 40 kB before it may be lost, so 0.8 of its 1000
+    // bytes, over 0.98.
+    flow.lose(&[first + 40]);
+    assert_eq!(flow.bbr.inflight_longterm, Bytes::new(40_816));
+    assert_eq!(flow.bbr.state, State::Down);
+    assert!(flow.bbr.cycle.prev_probe_too_high);
+}
+
+#[test]
+fn idleness_is_look_enough_for_the_round_trip() {
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
+    flow.sent_packets.set_app_limited();
+    flow.now += Span::from_secs(20);
+    let first = flow.sent_packets.next_number();
+    flow.send(1);
+    flow.now += RTT;
+    flow.ack(first);
+    assert!(flow.bbr.state.is_probe_bw());
+}
+
+#[test]
+fn a_round_trip_probe_in_startup_returns_to_startup() {
+    let mut flow = flow();
+    // Nothing grows, but the application is to blame for it: Startup goes on.
+    flow.sent_packets.set_app_limited();
+    for number in 0.. {
+        // Two in flight and one acknowledged: never idle.
+        flow.send(if number == 0 { 2 } else { 1 });
+        flow.now += RTT;
+        flow.ack(number);
+        flow.sent_packets.set_app_limited();
+        if flow.bbr.state == State::ProbeRtt {
+            break;
+        }
+        assert!(flow.now < Time::from_secs(10));
+    }
+    assert!(flow.now > Time::from_secs(5));
+    let first = flow.sent_packets.next_number();
+    for number in first.. {
+        flow.send(1);
+        flow.now += RTT;
+        flow.ack(number);
+        if flow.bbr.state != State::ProbeRtt {
+            break;
+        }
+    }
+    assert_eq!(flow.bbr.state, State::Startup);
+}
+
+#[test]
+fn a_probing_rate_sets_pacing_and_window_and_leaves_nothing_behind() {
+    let mut flow = flow();
+    flow.round(10, |_| false);
+    let (window, pacing, bandwidth) =
+        (flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate, flow.bbr.bandwidth());
+    flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
+    assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_mbps(100)));
+    // Twice 1.25 MB.
+    assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(2_500_000));
+    assert_eq!(flow.bbr.bandwidth(), bandwidth, "a wish is no measurement");
+    flow.bbr.set_probing_rate(None);
+    assert_eq!((flow.bbr.send_control().cwnd, flow.bbr.send_control().pacing_rate), (window, pacing));
+}
+
+#[test]
+fn a_probe_before_the_first_sample_waits_for_the_round_trip() {
+    let mut flow = flow();
+    flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
+    assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(10_000));
+    flow.round(1, |_| false);
+    assert_eq!(flow.bbr.send_control().cwnd, Bytes::new(2_500_000));
+    assert!(flow.bbr.in_startup());
+}
+
+#[test]
+fn a_retreat_drains_and_discards_what_it_measures_meanwhile() {
+    let mut flow = flow();
+    flow.round(10, |_| false);
+    let first = flow.sent_packets.next_number();
+    flow.bbr.set_probing_rate(Some(Rate::from_mbps(100)));
+    flow.send(200);
+    flow.now += RTT;
+    flow.ack(first);
+    flow.bbr.retreat(flow.now);
+    let bandwidth = flow.bbr.bandwidth();
+    assert_eq!(flow.bbr.state, State::Drain);
+    assert!(!flow.bbr.in_startup() && flow.bbr.send_control().cwnd < Bytes::new(2_500_000));
+    for number in first + 1..first + 150 {
+        flow.now += Span::from_micros(10);
+        flow.ack(number);
+    }
+    assert_eq!((flow.bbr.in_drain(), flow.bbr.bandwidth()), (true, bandwidth));
+    for number in first + 150..first + 200 {
+        flow.ack(number);
+    }
+    assert!(flow.bbr.state.is_probe_bw() && !flow.bbr.in_drain() && !flow.bbr.resumption.discards());
+}
+
+#[test]
+fn a_found_capacity_ends_startup_with_its_rate_as_the_bandwidth() {
+    let mut flow = flow();
+    flow.round(10, |_| false);
+    flow.restart(500_000, Some(500_000), Some(Rate::from_mbps(30)));
+    assert_eq!(flow.bbr.bandwidth(), Some(Rate::from_mbps(30)));
+    assert_eq!((flow.bbr.state, flow.bbr.send_control().cwnd), (State::Down, Bytes::new(500_000)));
+    assert_eq!(flow.bbr.send_control().pacing_rate, Some(Rate::from_mbps(30).mul_f64(0.9 * 0.99)));
+}
+
+#[test]
+fn a_found_capacity_below_what_is_in_flight_drains_first() {
+    let mut flow = flow();
+    flow.send(900);
+    flow.restart(500_000, Some(500_000), None);
+    // Half a megabyte a tenth of a second.
+    assert_eq!(flow.bbr.bandwidth(), Some(Rate::from_mbps(40)));
+    assert_eq!(flow.bbr.state, State::Drain);
+}
+
+#[test]
+fn a_window_without_a_threshold_leaves_startup_on() {
+    let mut flow = flow();
+    flow.round(10, |_| false);
+    flow.restart(500_000, None, None);
+    assert_eq!((flow.bbr.state, flow.bbr.send_control().cwnd), (State::Startup, Bytes::new(500_000)));
+    assert!(flow.bbr.send_control().pacing_rate > Some(Rate::from_mbps(100)));
+}
+
+#[test]
+fn another_path_has_a_round_trip_of_its_own() {
+    let mut flow = flow();
+    reach_probe_bw(&mut flow);
+    flow.bbr.on_path_change(&PathChange::unknown(flow.now));
+    let first = flow.sent_packets.next_number();
+    flow.send(1);
+    flow.now += RTT * 4;
+    flow.ack(first);
+    assert_eq!(flow.bbr.min_rtt.get(), Some(RTT * 4));
+}
+
+#[test]
+fn filters_stay_bounded_however_long_the_flow() {
+    let mut flow = flow();
+    for round in 0..500u64 {
+        flow.round(3 + round * 7919 % 30, |_| false);
+        assert!(flow.bbr.aggregation.kept() <= 10);
+    }
+}
+
+proptest! {
+    /// Whatever happens in whatever order: a window and a rate to go on with.
+    #[test]
+    fn nothing_leaves_it_without_a_window(steps in proptest::collection::vec((0u8..12, 0u64..u64::MAX), 1..200)) {
+        let mut flow = flow();
+        for (kind, value) in steps {
+            flow.anything(kind, value);
+            prop_assert!(!flow.bbr.send_control().cwnd.is_zero());
+            prop_assert!(flow.bbr.send_control().pacing_rate.is_none_or(|rate| !rate.is_zero()));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Congestion control algorithms, one module each. The [catalogue](crate::catalogue) names them.
+
+pub mod bbr;
+pub mod copa;
+pub mod cubic;
+pub mod fixed_rate;
+pub mod geo_reno;
+pub mod hybla;
+pub mod newreno;
+pub mod vegas;

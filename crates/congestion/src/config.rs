@@ -1,0 +1,237 @@
+//! The choice of a controller, a slow start and a way to resume, with their parameters, as users
+//! write it.
+
+use crate::catalogue::{CONTROLLERS, RESUMPTIONS, SLOW_STARTS, find};
+use crate::factory::ControllerFactory;
+use crate::parameters::{Parameter, ParameterError, ParameterValues};
+use crate::path_change::PathChangeResponse;
+use bentpipe_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// A name that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{name}` is no {what}; allowed: {}", allowed.join(", "))]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+    allowed: Vec<&'static str>,
+}
+
+/// Declares a type for the names of a list.
+macro_rules! name {
+    ($(#[$meta:meta])* $name:ident, $what:literal, $default:literal, $all:expr) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(&'static str);
+
+        impl $name {
+            /// Returns all names.
+            pub fn all() -> Vec<&'static str> {
+                $all
+            }
+            /// Returns the name as text.
+            pub const fn as_str(self) -> &'static str {
+                self.0
+            }
+        }
+        impl Default for $name {
+            fn default() -> Self {
+                Self($default)
+            }
+        }
+        impl std::str::FromStr for $name {
+            type Err = UnknownName;
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                let allowed = Self::all();
+                match allowed.iter().find(|name| **name == text) {
+                    Some(name) => Ok(Self(name)),
+                    None => Err(UnknownName { what: $what, name: text.to_owned(), allowed }),
+                }
+            }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0)
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": Self::all(), "default": $default })
+            }
+        }
+    };
+}
+
+name! {
+    /// Name of a congestion controller.
+    ControllerName, "congestion controller", "cubic", CONTROLLERS.iter().map(|registration| registration.name).collect()
+}
+name! {
+    /// Name of a slow start: `auto`, `standard`, or one of the catalogue.
+    SlowStartName, "start", "auto", ["auto", "standard"].into_iter().chain(SLOW_STARTS.iter().map(|registration| registration.name)).collect()
+}
+impl SlowStartName {
+    /// The controller's own slow start.
+    pub const STANDARD: Self = Self("standard");
+}
+
+name! {
+    /// What is done with saved parameters of a path: `none`; `careful` (RFC 9959); `jump`, at once
+    /// to the saved window, which is unsafe and serves for comparison.
+    ResumeName, "way to resume", "none", RESUMPTIONS.iter().map(|registration| registration.name).collect()
+}
+
+/// Parameter values by component and name.
+pub type Parameters = BTreeMap<String, BTreeMap<String, f64>>;
+
+/// The congestion control of a sender, as users choose it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CongestionConfig {
+    /// Controller.
+    pub controller: ControllerName,
+    /// Slow slow_start.
+    pub slow_start: SlowStartName,
+    /// What to do with saved parameters of the path.
+    pub resume: ResumeName,
+    /// Parameters of any component, used or not.
+    pub parameters: Parameters,
+    /// Great-circle distance between the endpoints in metres. `None` if unknown.
+    pub distance_m: Option<u64>,
+    /// Maximum congestion window. `None` for no limit.
+    pub max_window: Option<Bytes>,
+    /// Response to announced path changes.
+    pub path_change: PathChangeResponse,
+}
+
+/// The slow start that `auto` stands for, if the circumstances allow it.
+const FAST_START: &str = "long-path";
+
+/// Returns the parameters of every component by its name.
+fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
+    let controllers = CONTROLLERS.iter().map(|registration| (registration.name, registration.parameters));
+    let slow_starts = SLOW_STARTS.iter().map(|registration| (registration.name, registration.parameters));
+    let resumptions = RESUMPTIONS.iter().map(|registration| (registration.name, registration.parameters));
+    controllers.chain(slow_starts).chain(resumptions)
+}
+
+fn values(parameters: &Parameters, component: &str) -> Result<ParameterValues, ParameterError> {
+    let declared = declared().find(|(name, _)| *name == component).map_or(&[][..], |(_, parameters)| parameters);
+    let mut values = ParameterValues::defaults(declared);
+    for (name, value) in parameters.get(component).into_iter().flatten() {
+        values.set(component, name, *value)?;
+    }
+    Ok(values)
+}
+
+impl CongestionConfig {
+    /// Checks all parameters, and returns a factory of controllers.
+    ///
+    /// # Errors
+    /// A component or parameter does not exist, or a value is out of range.
+    pub fn factory(&self) -> Result<ControllerFactory, ParameterError> {
+        for component in self.parameters.keys() {
+            if !declared().any(|(name, _)| name == component) {
+                let allowed: Vec<&str> = declared().map(|(name, _)| name).collect();
+                let (component, allowed) = (component.clone(), allowed.join(", "));
+                return Err(ParameterError::UnknownComponent { component, allowed });
+            }
+            values(&self.parameters, component)?;
+        }
+        let controller = find(CONTROLLERS, self.controller.as_str()).unwrap_or(&CONTROLLERS[0]);
+        let slow_start = match self.slow_start.as_str() {
+            "auto" => find(SLOW_STARTS, FAST_START),
+            name => find(SLOW_STARTS, name),
+        };
+        let slow_start = match slow_start {
+            Some(slow_start) => Some((slow_start, values(&self.parameters, slow_start.name)?)),
+            None => None,
+        };
+        let resume = find(RESUMPTIONS, self.resume.as_str()).unwrap_or(&RESUMPTIONS[0]);
+        Ok(ControllerFactory {
+            controller: (controller, values(&self.parameters, controller.name)?),
+            slow_start,
+            slow_start_optional: self.slow_start.as_str() == "auto",
+            resume: (resume, values(&self.parameters, resume.name)?),
+            max_window: self.max_window,
+            distance_m: self.distance_m,
+            path_change: (self.path_change, None),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Restart;
+    use crate::factory::FastStart;
+
+    #[test]
+    fn an_unknown_controller_is_refused_with_those_there_are() {
+        let error = "bbr9".parse::<ControllerName>().unwrap_err().to_string();
+        assert!(error.contains("`bbr9` is no congestion controller; allowed: newreno"), "{error}");
+    }
+
+    #[test]
+    fn a_controller_learns_the_distance_that_its_recipe_knows() {
+        let phase = |distance_m| {
+            let controller = "geo-reno".parse().unwrap();
+            let congestion = CongestionConfig {
+                controller,
+                slow_start: SlowStartName::STANDARD,
+                distance_m,
+                ..CongestionConfig::default()
+            };
+            let config = crate::testing::config();
+            let mut made = congestion.factory().unwrap().make(&config, FastStart::Refused, None);
+            let window = config.initial_window;
+            made.restart(&Restart {
+                now: config.now,
+                window,
+                ssthresh: Some(window),
+                rate: None,
+                min_rtt: None,
+                recovery_start: 0,
+            });
+            made.send_control().phase
+        };
+        assert_eq!((phase(Some(12_000_000)), phase(None)), ("congestion avoidance", "newreno, no distance"));
+    }
+
+    #[test]
+    fn parameters_of_an_unknown_part_are_refused() {
+        let mut congestion = CongestionConfig::default();
+        congestion.parameters.entry("bbr9".to_owned()).or_default().insert("gain".to_owned(), 1.0);
+        assert!(congestion.factory().unwrap_err().to_string().contains("`bbr9`"));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused_even_of_parts_that_are_not_used() {
+        let mut congestion = CongestionConfig::default();
+        congestion.parameters.entry("newreno".to_owned()).or_default().insert("beta".to_owned(), 2.0);
+        assert!(congestion.factory().unwrap_err().to_string().contains("0.1 to 0.95"));
+    }
+
+    #[test]
+    fn every_default_exists() {
+        for name in [SlowStartName::default().as_str(), ResumeName::default().as_str()] {
+            assert!(SlowStartName::all().contains(&name) || ResumeName::all().contains(&name), "{name}");
+        }
+    }
+}

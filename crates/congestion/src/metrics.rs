@@ -1,0 +1,344 @@
+//! Metrics of a sender: counters and, on request, time series of its packets and congestion
+//! control.
+
+use crate::controller::{Ack, SendControl, SentPacket};
+use crate::pacing::pacing_rate;
+use bentpipe_units::{Bytes, Span, Time};
+use hdrhistogram::Histogram;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Collects the metrics of one sender. Clones share them.
+#[derive(Clone)]
+pub struct SenderMetrics {
+    state: Arc<Mutex<SenderStats>>,
+}
+
+impl std::fmt::Debug for SenderMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SenderMetrics")
+    }
+}
+
+/// The metrics that [`SenderMetrics`] has collected.
+pub struct SenderStats {
+    /// Packets sent that count as in flight.
+    pub packets_sent: u64,
+    /// Bytes of those packets: QUIC packets without UDP and IP headers, payload of TCP segments.
+    pub bytes_sent: u64,
+    /// Packets declared lost.
+    pub packets_declared_lost: u64,
+    /// Loss and ECN-CE events reported to the controller.
+    pub congestion_events: u64,
+    /// Loss events that proved spurious.
+    pub spurious_events: u64,
+    /// RTT samples in nanoseconds, of the newest packet of each ACK.
+    pub rtt: Histogram<u64>,
+    /// Sum of the RTT samples, for an exact mean.
+    rtt_sum: u128,
+    /// Smallest RTT sample.
+    rtt_min: u64,
+    /// Time during which the sender had nothing to send because flow control or the send buffer
+    /// blocked its application.
+    pub window_blocked: Span,
+    /// Longest such period without a packet sent.
+    pub window_blocked_longest: Span,
+    /// Start of the blocked time that is not counted yet.
+    blocked_since: Option<Time>,
+    /// Start of the current period without a packet sent.
+    idle_since: Option<Time>,
+    last_sent: Time,
+    smoothed_rtt: Span,
+    /// Bytes sent up to each packet, by its number. Only filled if series are recorded.
+    positions: Vec<u64>,
+    /// Time series, if they are recorded.
+    pub series: Option<SenderSeries>,
+}
+
+/// Time series of a sender, as points of (time, value).
+#[derive(Debug, Default)]
+pub struct SenderSeries {
+    /// Packets sent; the value is the bytes sent so far, the packet included.
+    pub sent: Vec<(Time, f64)>,
+    /// ACKs; the value is that of the newest acknowledged packet in `sent`.
+    pub acked: Vec<(Time, f64)>,
+    /// Packets declared lost, at the time of the declaration; the value is that of the packet in
+    /// `sent`.
+    pub lost: Vec<(Time, f64)>,
+    /// Congestion window in bytes.
+    pub cwnd: Vec<(Time, f64)>,
+    /// Slow-start threshold in bytes, once it is set.
+    pub ssthresh: Vec<(Time, f64)>,
+    /// Bytes in flight.
+    pub bytes_in_flight: Vec<(Time, f64)>,
+    /// Pacing rate in Mbps.
+    pub pacing_rate: Vec<(Time, f64)>,
+    /// RTT of the newest packet of each ACK, in ms.
+    pub rtt: Vec<(Time, f64)>,
+    /// Smoothed RTT (RFC 9002 §5.3) in ms.
+    pub smoothed_rtt: Vec<(Time, f64)>,
+    /// Phases of the controller, each with its start.
+    pub phases: Vec<(Time, &'static str)>,
+}
+
+impl SenderStats {
+    fn new(record_series: bool) -> Self {
+        Self {
+            packets_sent: 0,
+            bytes_sent: 0,
+            packets_declared_lost: 0,
+            congestion_events: 0,
+            spurious_events: 0,
+            // 1 µs to one hour at two significant digits: a few kilobytes, and an error below 1 %.
+            rtt: Histogram::new_with_bounds(1_000, 3_600_000_000_000, 2)
+                .unwrap_or_else(|error| unreachable!("fixed bounds are valid: {error}")),
+            rtt_sum: 0,
+            rtt_min: u64::MAX,
+            window_blocked: Span::ZERO,
+            window_blocked_longest: Span::ZERO,
+            blocked_since: None,
+            idle_since: None,
+            last_sent: Time::ZERO,
+            smoothed_rtt: Span::ZERO,
+            positions: Vec::new(),
+            series: record_series.then(SenderSeries::default),
+        }
+    }
+
+    /// Returns the minimum RTT. `None` before the first sample.
+    pub fn rtt_min(&self) -> Option<Span> {
+        (!self.rtt.is_empty()).then(|| Span::from_nanos(self.rtt_min))
+    }
+
+    /// Returns the mean RTT over all ACKs. `None` before the first sample.
+    pub fn rtt_mean(&self) -> Option<Span> {
+        let mean = self.rtt_sum.checked_div(u128::from(self.rtt.len()))?;
+        Some(Span::from_nanos(mean as u64))
+    }
+
+    /// Returns the 99th percentile of the RTT, accurate to 1 %. `None` before the first sample.
+    pub fn rtt_p99(&self) -> Option<Span> {
+        (!self.rtt.is_empty()).then(|| Span::from_nanos(self.rtt.value_at_quantile(0.99)))
+    }
+
+    /// Adds the counters of another sender of the same transfer; series stay unchanged.
+    pub fn absorb(&mut self, other: &Self) {
+        self.packets_sent += other.packets_sent;
+        self.bytes_sent += other.bytes_sent;
+        self.packets_declared_lost += other.packets_declared_lost;
+        self.congestion_events += other.congestion_events;
+        self.spurious_events += other.spurious_events;
+        // Both histograms have the same bounds, so that no sample can be outside.
+        let _ = self.rtt.add(&other.rtt);
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_min = self.rtt_min.min(other.rtt_min);
+        self.window_blocked += other.window_blocked;
+        self.window_blocked_longest = self.window_blocked_longest.max(other.window_blocked_longest);
+    }
+
+    /// Counts the time without a packet sent until `now`, while the application was blocked.
+    fn count_blocked(&mut self, now: Time) {
+        let Some(since) = self.blocked_since else { return };
+        let since = since.max(self.last_sent);
+        let began = *self.idle_since.get_or_insert(since);
+        self.window_blocked += now.since(since);
+        self.window_blocked_longest = self.window_blocked_longest.max(now.since(began));
+        self.blocked_since = Some(now);
+    }
+
+    /// Adds an RTT sample.
+    pub fn sample(&mut self, now: Time, rtt: Span) {
+        let nanos = rtt.as_nanos();
+        self.rtt.saturating_record(nanos.max(1_000));
+        self.rtt_sum += u128::from(nanos);
+        self.rtt_min = self.rtt_min.min(nanos);
+        if let Some(series) = &mut self.series {
+            series.rtt.push((now, nanos as f64 / 1e6));
+        }
+    }
+
+    fn position(&self, number: u64) -> f64 {
+        self.positions.get(number as usize).copied().unwrap_or(self.bytes_sent) as f64
+    }
+}
+
+impl SenderMetrics {
+    /// Creates empty metrics; with `record_series` they include time series.
+    pub fn new(record_series: bool) -> Self {
+        Self { state: Arc::new(Mutex::new(SenderStats::new(record_series))) }
+    }
+
+    /// Locks and returns the metrics so far.
+    pub fn stats(&self) -> MutexGuard<'_, SenderStats> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports, after each attempt to send, whether flow control or the send buffer blocks a
+    /// writer.
+    pub fn on_writers_blocked(&self, blocked: bool, now: Time) {
+        let mut stats = self.stats();
+        match (blocked, stats.blocked_since) {
+            (true, None) => stats.blocked_since = Some(now),
+            (false, Some(_)) => (stats.blocked_since, stats.idle_since) = (None, None),
+            _ => {}
+        }
+    }
+
+    /// Reports a change of whether the peer's receive window alone blocks data that is ready to
+    /// send.
+    pub fn on_peer_window_blocked(&self, blocked: bool, now: Time) {
+        let mut stats = self.stats();
+        if let Some(since) = stats.blocked_since.take() {
+            stats.window_blocked += now.since(since);
+            stats.window_blocked_longest = stats.window_blocked_longest.max(now.since(since));
+        }
+        stats.blocked_since = blocked.then_some(now);
+    }
+
+    /// Counts a packet that was sent.
+    pub fn on_packet_sent(&self, now: Time, packet: &SentPacket) {
+        let mut stats = self.stats();
+        if stats.idle_since.is_some() {
+            stats.count_blocked(now);
+            stats.idle_since = None;
+        }
+        stats.last_sent = now;
+        stats.packets_sent += 1;
+        stats.bytes_sent += packet.bytes.get();
+        let position = stats.bytes_sent;
+        if let Some(series) = &mut stats.series {
+            series.sent.push((now, position as f64));
+            stats.positions.push(position);
+        }
+    }
+
+    /// Counts an acknowledgement.
+    pub fn on_ack(&self, ack: &Ack<'_>) {
+        let mut stats = self.stats();
+        stats.sample(ack.now, ack.rtt);
+        stats.smoothed_rtt = ack.smoothed_rtt;
+        let position = stats.position(ack.newest().number);
+        if let Some(series) = &mut stats.series {
+            series.acked.push((ack.now, position));
+            push_change(&mut series.smoothed_rtt, ack.now, ack.smoothed_rtt.as_millis_f64());
+        }
+    }
+
+    /// Ends an acknowledgement; `app_limited` is true if sending last stopped for lack of data.
+    pub fn on_ack_end(&self, now: Time, app_limited: bool) {
+        let mut stats = self.stats();
+        if app_limited {
+            // `blocked_since` says that flow control caused the lack of data, not the application.
+            // There was data until the last packet left; ACKs may be far apart.
+            stats.count_blocked(now);
+        } else {
+            stats.idle_since = None;
+            stats.blocked_since = stats.blocked_since.map(|_| now);
+        }
+    }
+
+    /// Counts a packet that was declared lost.
+    pub fn on_packet_lost(&self, now: Time, packet: &SentPacket) {
+        let mut stats = self.stats();
+        stats.packets_declared_lost += 1;
+        let position = stats.position(packet.number);
+        if let Some(series) = &mut stats.series {
+            series.lost.push((now, position));
+        }
+    }
+
+    /// Counts a loss or ECN-CE event.
+    pub fn on_congestion_event(&self) {
+        self.stats().congestion_events += 1;
+    }
+
+    /// Counts a spurious loss event.
+    pub fn on_spurious_loss(&self) {
+        self.stats().spurious_events += 1;
+    }
+
+    /// Records the controller's limits and the bytes in flight, if series are recorded.
+    pub fn on_state(&self, now: Time, control: &SendControl, in_flight: Bytes) {
+        let mut stats = self.stats();
+        let smoothed_rtt = stats.smoothed_rtt;
+        let Some(series) = &mut stats.series else { return };
+        push_change(&mut series.cwnd, now, control.cwnd.get() as f64);
+        if let Some(ssthresh) = control.ssthresh.filter(|&threshold| threshold < Bytes::MAX) {
+            push_change(&mut series.ssthresh, now, ssthresh.get() as f64);
+        }
+        push_change(&mut series.pacing_rate, now, pacing_rate(control, smoothed_rtt).as_mbps_f64());
+        push_change(&mut series.bytes_in_flight, now, in_flight.get() as f64);
+        let phase = control.phase;
+        if series.phases.last().is_none_or(|&(_, last)| last != phase) {
+            series.phases.push((now, phase));
+        }
+    }
+}
+
+fn push_change(series: &mut Vec<(Time, f64)>, time: Time, value: f64) {
+    if series.last().is_none_or(|&(_, last)| last != value) {
+        series.push((time, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn send(metrics: &SenderMetrics, ms: u64) {
+        let now = at(ms);
+        metrics.on_packet_sent(now, &crate::SentPackets::new().on_sent(now, Bytes::new(1000)));
+    }
+
+    fn blocked(metrics: &SenderMetrics) -> (Span, Span) {
+        let stats = metrics.stats();
+        (stats.window_blocked, stats.window_blocked_longest)
+    }
+
+    #[test]
+    fn a_sender_stands_still_from_its_last_packet_until_its_next() {
+        let metrics = SenderMetrics::new(false);
+        send(&metrics, 0);
+        metrics.on_writers_blocked(true, at(0));
+        send(&metrics, 70);
+        for ms in [100, 150] {
+            metrics.on_ack_end(at(ms), true);
+        }
+        assert_eq!(blocked(&metrics), (Span::from_millis(80), Span::from_millis(80)));
+        send(&metrics, 180);
+        metrics.on_ack_end(at(200), true);
+        assert_eq!(blocked(&metrics), (Span::from_millis(130), Span::from_millis(110)));
+    }
+
+    #[test]
+    fn a_sender_that_paces_or_waits_for_its_congestion_window_does_not_stand_still_for_credit() {
+        let metrics = SenderMetrics::new(false);
+        metrics.on_writers_blocked(true, at(0));
+        send(&metrics, 10);
+        metrics.on_ack_end(at(60), false);
+        send(&metrics, 60);
+        assert_eq!(blocked(&metrics), (Span::ZERO, Span::ZERO));
+    }
+
+    #[test]
+    fn an_application_without_more_to_write_is_not_held_up() {
+        let metrics = SenderMetrics::new(false);
+        send(&metrics, 0);
+        metrics.on_writers_blocked(true, at(0));
+        metrics.on_writers_blocked(false, at(0));
+        metrics.on_ack_end(at(100), true);
+        assert_eq!(blocked(&metrics), (Span::ZERO, Span::ZERO));
+    }
+
+    #[test]
+    fn stretches_of_a_peers_window_are_told_apart() {
+        let metrics = SenderMetrics::new(false);
+        for (ms, blocked) in [(0, true), (30, false), (40, true), (90, false)] {
+            metrics.on_peer_window_blocked(blocked, at(ms));
+        }
+        assert_eq!(blocked(&metrics), (Span::from_millis(80), Span::from_millis(50)));
+    }
+}

@@ -1,0 +1,206 @@
+//! The link between a connection's controller and the store of saved parameters.
+
+use super::saved::SavedParameters;
+use super::transitions::Transition;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Why saved parameters must not be used (RFC 9959 §3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Another connection uses them.
+    InUse,
+    /// Their Lifetime has expired: they must be deleted.
+    Expired,
+    /// They belong to another path.
+    EndpointMismatch,
+}
+
+/// What a connection knows of its path: what it was offered, and what it has observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResumeState {
+    /// First saved parameters that were offered, used or not.
+    pub offered: Option<SavedParameters>,
+    /// Latest observation worth saving.
+    pub observed: Option<SavedParameters>,
+    /// True if the saved parameters led to congestion.
+    pub retreated: bool,
+}
+
+/// The link between a connection's controller and the store of saved parameters. Clones share it.
+///
+/// Parameters may be offered late: they can arrive in a token of the client's first flight, after
+/// the controller was created. Each connection has one handle; what is offered to it counts as
+/// leased to the connection.
+///
+/// Call order: [`ResumeHandle::offer`] or [`ResumeHandle::refuse`] at most once, when the
+/// parameters are known; the other calls at any time, and once more at the end of the connection:
+/// [`ResumeHandle::retreated`] first, since [`ResumeHandle::observed`] may replace what is then
+/// deleted.
+#[derive(Debug, Clone, Default)]
+pub struct ResumeHandle(Arc<Mutex<Shared>>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    offered: Option<SavedParameters>,
+    /// The parameters were offered in time to be used.
+    accepted: bool,
+    refusal: Option<Refusal>,
+    /// The connection takes no more offers.
+    closed: bool,
+    /// The connection has jumped.
+    jumped: bool,
+    retreated: bool,
+    observed: Option<SavedParameters>,
+    transitions: Vec<Transition>,
+}
+
+impl ResumeHandle {
+    /// Creates a handle without an offer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // Every change is a single assignment: a panic elsewhere cannot leave the state half
+        // written.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers the saved parameters of this path. Only the first offer counts. Returns false if it
+    /// cannot be used: it is not the first, it was refused before, it is empty, or the connection
+    /// has found its window by other means. Later observations are compared with the first offer
+    /// even then.
+    pub fn offer(&self, saved: SavedParameters) -> bool {
+        let mut shared = self.lock();
+        if shared.offered.is_some() || !saved.is_usable() {
+            return false;
+        }
+        shared.offered = Some(saved);
+        shared.accepted = !shared.closed && shared.refusal.is_none();
+        shared.accepted
+    }
+
+    /// Forbids this connection to use the saved parameters of this path. Only the first refusal
+    /// counts, and only before the jump.
+    pub fn refuse(&self, refusal: Refusal) {
+        self.lock().refusal.get_or_insert(refusal);
+    }
+
+    /// Returns why the parameters are not used, if the store refused them or the controller found
+    /// them expired.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.lock().refusal
+    }
+
+    /// Returns the latest observation worth saving. The store sets its Lifetime.
+    pub fn observed(&self) -> Option<SavedParameters> {
+        self.lock().observed
+    }
+
+    /// Returns true if the connection has jumped.
+    pub fn jumped(&self) -> bool {
+        self.lock().jumped
+    }
+
+    /// Returns true if the saved parameters led to congestion: they must be deleted (RFC 9959
+    /// §3.5).
+    pub fn retreated(&self) -> bool {
+        self.lock().retreated
+    }
+
+    /// Returns what the connection knows of its path now.
+    pub fn resume_state(&self) -> ResumeState {
+        let shared = self.lock();
+        ResumeState { offered: shared.offered, observed: shared.observed, retreated: shared.retreated }
+    }
+
+    /// Returns true if no other connection may use the parameters (RFC 9959 §4.2): from the offer
+    /// on, to the end of the connection if it jumps, otherwise until it gives the parameters up.
+    pub fn in_use(&self) -> bool {
+        let shared = self.lock();
+        shared.jumped || (shared.accepted && !shared.closed && shared.refusal.is_none())
+    }
+
+    /// Takes the transitions since the last call, in order.
+    pub fn take_transitions(&self) -> Vec<Transition> {
+        std::mem::take(&mut self.lock().transitions)
+    }
+
+    /// Returns the offer and the refusal so far.
+    pub(super) fn offered(&self) -> (Option<SavedParameters>, Option<Refusal>) {
+        let shared = self.lock();
+        (shared.offered, shared.refusal)
+    }
+
+    /// Returns the parameters that the store still has, as far as this connection knows.
+    pub(super) fn current(&self) -> Option<SavedParameters> {
+        let shared = self.lock();
+        shared.offered.filter(|_| !shared.retreated)
+    }
+
+    pub(super) fn set_retreated(&self) {
+        self.lock().retreated = true;
+    }
+
+    pub(super) fn set_jumped(&self) {
+        self.lock().jumped = true;
+    }
+
+    /// Takes no more offers.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+    }
+
+    pub(super) fn set_observed(&self, observed: Option<SavedParameters>) {
+        self.lock().observed = observed;
+    }
+
+    pub(super) fn push(&self, transition: Transition) {
+        self.lock().transitions.push(transition);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_units::{Bytes, Span};
+
+    fn saved(window: u64) -> SavedParameters {
+        SavedParameters { window: Bytes::new(window), rtt: Span::from_millis(600), valid_until: None }
+    }
+
+    #[test]
+    fn the_first_offer_counts() {
+        let handle = ResumeHandle::new();
+        assert!(handle.offer(saved(300_000)));
+        assert!(!handle.offer(saved(500_000)));
+        assert_eq!(handle.offered().0, Some(saved(300_000)));
+        assert!(handle.in_use());
+    }
+
+    #[test]
+    fn an_empty_set_is_no_offer() {
+        let handle = ResumeHandle::new();
+        assert!(!handle.offer(saved(0)));
+        assert!(!handle.offer(SavedParameters { rtt: Span::ZERO, ..saved(300_000) }));
+        assert!(!handle.in_use());
+        assert!(handle.offer(saved(300_000)));
+    }
+
+    #[test]
+    fn a_refused_set_is_not_in_use() {
+        let handle = ResumeHandle::new();
+        assert!(handle.offer(saved(300_000)));
+        handle.refuse(Refusal::InUse);
+        assert!(!handle.in_use());
+        assert_eq!(handle.refusal(), Some(Refusal::InUse));
+    }
+
+    #[test]
+    fn an_offer_after_the_end_is_turned_down() {
+        let handle = ResumeHandle::new();
+        handle.close();
+        assert!(!handle.offer(saved(300_000)));
+        assert!(!handle.in_use());
+    }
+}

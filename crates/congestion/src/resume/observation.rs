@@ -1,0 +1,149 @@
+//! Observation: what a path carries in an RTT, and which of it is worth saving (RFC 9959 §3.1 and
+//! §4.1).
+//!
+//! **What is measured.** At the end of a round, the bytes delivered while its newest packet was in
+//! flight: the capacity that was used, not the window, which overshoots at the end of slow start. A
+//! standing queue increases the RTT and fills it with bytes that the path does not hold, so the
+//! figure is scaled by the minimum RTT over the current one. In slow start a round delivers what
+//! the round before had sent, by then half of the window: that is the halving which §4.1 suggests.
+//! Lost bytes are not delivered, so a round with losses counts what arrived.
+//!
+//! **What is left out.** Rounds that Careful Resume itself drove; and rounds in which the
+//! application or flow control limited the sender, unless they delivered more than the current
+//! value: a browser's flow control may limit the very round that fills the path.
+//!
+//! **What replaces what.** The largest value of the last period is reported. A larger one replaces
+//! it at once. A smaller one, be it than an earlier observation of this connection or than the
+//! saved parameters that it was offered, does so only if the path was really used: after
+//! [`USED_ROUNDS`] rounds that only cwnd limited, all after slow start. A short transfer, which
+//! never leaves slow start, thus does not reduce the saved capacity of its path.
+
+use super::handle::ResumeHandle;
+use super::parameters::Parameters;
+use super::saved::SavedParameters;
+use crate::controller::Ack;
+use bentpipe_units::{Bytes, Span, Time};
+
+/// Rounds of use after which a smaller value is reported. Our choice: five seconds on a
+/// geostationary path.
+const USED_ROUNDS: u32 = 8;
+
+/// Number of buckets that the period is divided into: its start moves in steps of a tenth.
+const BUCKETS: usize = 10;
+
+/// Extremes of one bucket.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    began: Time,
+    window: Bytes,
+    rtt: Span,
+}
+
+/// Measures the path of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct PathObserver {
+    /// The newest bucket is the first.
+    buckets: [Option<Bucket>; BUCKETS],
+    period: Span,
+    /// Windows smaller than this are not worth saving.
+    minimum: Bytes,
+    /// Latest report.
+    reported: Option<SavedParameters>,
+    /// Rounds that only cwnd limited since the value decreased.
+    used: u32,
+    /// True if something other than cwnd limited the current round.
+    limited: bool,
+    /// Rounds count whose newest packet has this number or a larger one.
+    from: u64,
+}
+
+impl PathObserver {
+    pub(super) fn new(parameters: &Parameters, initial_window: Bytes) -> Self {
+        Self {
+            buckets: [None; BUCKETS],
+            period: Span::from_secs_f64(parameters.observation_period),
+            minimum: initial_window.mul_f64(parameters.minimum_saved_windows),
+            reported: None,
+            used: 0,
+            limited: false,
+            from: 0,
+        }
+    }
+
+    /// Pauses the measurement until packet `from` is acknowledged.
+    pub(super) fn pause(&mut self, from: u64) {
+        self.from = from;
+        self.limited = false;
+    }
+
+    /// Handles an ACK.
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, in_slow_start: bool, handle: &ResumeHandle) {
+        let newest = ack.newest();
+        self.bucket(ack.now).rtt_at_most(ack.rtt);
+        self.limited |= ack.app_limited || newest.app_limited;
+        if !ack.round_start {
+            return;
+        }
+        let limited = std::mem::take(&mut self.limited);
+        if newest.number < self.from || ack.rtt.is_zero() {
+            return;
+        }
+        let rtt = self.min_rtt().min(ack.rtt);
+        let delivered = ack.delivered.saturating_sub(newest.delivered);
+        let window = delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64());
+        // A round that cwnd did not limit is no sign of less capacity, but the path did carry what
+        // it delivered.
+        if limited && self.reported.or_else(|| handle.current()).is_none_or(|current| window <= current.window) {
+            return;
+        }
+        self.bucket(ack.now).window_at_least(window);
+        self.report(in_slow_start, handle);
+    }
+
+    /// Reports the largest window of the period if it may replace the current value.
+    fn report(&mut self, in_slow_start: bool, handle: &ResumeHandle) {
+        let window = self.buckets.iter().flatten().map(|bucket| bucket.window).max().unwrap_or_default();
+        if self.reported.or_else(|| handle.current()).is_some_and(|current| window < current.window) {
+            self.used = if in_slow_start { 0 } else { self.used.saturating_add(1) };
+            if self.used < USED_ROUNDS {
+                return;
+            }
+        }
+        self.used = 0;
+        if window >= self.minimum {
+            let saved = SavedParameters { window, rtt: self.min_rtt(), valid_until: None };
+            self.reported = Some(saved);
+            handle.set_observed(self.reported);
+        }
+    }
+
+    /// Returns the minimum RTT of the period.
+    fn min_rtt(&self) -> Span {
+        self.buckets.iter().flatten().map(|bucket| bucket.rtt).min().unwrap_or(Span::MAX)
+    }
+
+    /// Returns the bucket of `now`, and clears those that have left the period.
+    fn bucket(&mut self, now: Time) -> &mut Bucket {
+        let length = self.period / BUCKETS as u64;
+        if self.buckets[0].is_none_or(|newest| now.since(newest.began) >= length) {
+            for bucket in &mut self.buckets {
+                if bucket.is_some_and(|bucket| now.since(bucket.began) >= self.period) {
+                    *bucket = None;
+                }
+            }
+            self.buckets.rotate_right(1);
+            self.buckets[0] = None;
+        }
+        self.buckets[0].get_or_insert(Bucket { began: now, window: Bytes::ZERO, rtt: Span::MAX })
+    }
+}
+
+impl Bucket {
+    fn rtt_at_most(&mut self, rtt: Span) {
+        self.rtt = self.rtt.min(rtt);
+    }
+
+    fn window_at_least(&mut self, window: Bytes) {
+        self.window = self.window.max(window);
+    }
+}

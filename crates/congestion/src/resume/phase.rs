@@ -1,0 +1,148 @@
+//! The phase of Careful Resume, with the data that it needs.
+
+use super::packet_range::PacketRange;
+use super::transitions::Phase;
+use crate::controller::{Ack, SentPacket};
+use bentpipe_units::{Bytes, Rate, Span, Time};
+
+/// A phase (RFC 9959 §3) and its data.
+#[derive(Debug, Clone)]
+pub(super) enum PhaseState {
+    /// The path is being confirmed (§3.2).
+    Reconnaissance(Reconnaissance),
+    /// Packets are sent beyond the controller's own window (§3.3).
+    Unvalidated(Jump),
+    /// The unvalidated packets are sent, and their acknowledgements awaited (§3.4).
+    Validating(Validation),
+    /// The jump met congestion (§3.5).
+    SafeRetreat(Retreat),
+    /// The controller is on its own (§3.7).
+    Normal,
+}
+
+/// How a controller jumps.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Jump {
+    /// By its window.
+    Window(WindowJump),
+    /// By a probing rate (appendix C), since this round of the connection.
+    Rate(u64),
+}
+
+/// A jump of a window-based controller.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WindowJump {
+    /// Congestion window.
+    pub(super) window: Bytes,
+    /// Latest RTT.
+    pub(super) rtt: Span,
+    /// Time of sending of the first unvalidated packet.
+    pub(super) first_sent_at: Option<Time>,
+}
+
+impl WindowJump {
+    /// Returns the pacing rate: one window per current RTT (§4.3.2).
+    pub(super) fn pacing_rate(&self) -> Rate {
+        Rate::over(self.window, self.rtt).max(Rate::from_bps(1))
+    }
+
+    /// Returns true if more than an RTT has passed since the first unvalidated packet was sent.
+    /// Between the jump and that packet the sender may pause, as in Reconnaissance.
+    pub(super) fn is_overdue(&self, now: Time) -> bool {
+        self.first_sent_at.is_some_and(|sent_at| now.since(sent_at) > self.rtt)
+    }
+}
+
+/// The validation of a jump.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Validation {
+    /// Of a window-based controller.
+    Window,
+    /// Of a rate-based controller that probes since this round.
+    Rate(u64),
+}
+
+/// The retreat after a jump that met congestion.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Retreat {
+    /// Of a window-based controller.
+    Window {
+        /// Congestion window.
+        window: Bytes,
+        /// Start of the recovery period: the retreat responds to losses of packets with smaller
+        /// numbers.
+        recovery_start: u64,
+    },
+    /// Of a rate-based controller, in its Drain.
+    Rate,
+}
+
+impl PhaseState {
+    /// Returns the phase without its data.
+    pub(super) fn phase(&self) -> Phase {
+        match self {
+            Self::Reconnaissance(_) => Phase::Reconnaissance,
+            Self::Unvalidated(_) => Phase::Unvalidated,
+            Self::Validating(_) => Phase::Validating,
+            Self::SafeRetreat(_) => Phase::SafeRetreat,
+            Self::Normal => Phase::Normal,
+        }
+    }
+
+    /// Returns the first round of a rate-based controller's probe.
+    pub(super) fn probe_round(&self) -> Option<u64> {
+        match self {
+            Self::Unvalidated(Jump::Rate(round)) | Self::Validating(Validation::Rate(round)) => Some(*round),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a rate-based controller probes or retreats.
+    pub(super) fn is_by_rate(&self) -> bool {
+        self.probe_round().is_some() || matches!(self, Self::SafeRetreat(Retreat::Rate))
+    }
+}
+
+/// What Reconnaissance has found so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reconnaissance {
+    /// Packets sent before the first acknowledgement: normally the initial window.
+    pub(super) initial: PacketRange,
+    /// Latest RTT.
+    pub(super) rtt: Option<Span>,
+    /// Minimum RTT of the phase.
+    pub(super) min_rtt: Option<Span>,
+    /// The current round, and its start.
+    round: Option<(u64, Time)>,
+}
+
+impl Reconnaissance {
+    pub(super) fn on_packet_sent(&mut self, number: u64) {
+        self.initial.on_packet_sent(number);
+    }
+
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.initial.close(ack.next_number);
+        self.initial.on_ack(ack.packets, ack.next_number);
+        self.rtt = Some(ack.rtt);
+        self.min_rtt = Some(self.min_rtt.map_or(ack.rtt, |min| min.min(ack.rtt)));
+        if ack.round_start {
+            self.round = Some((ack.round, ack.now));
+        }
+    }
+
+    /// Counts losses, and returns true if they are congestion to a controller of this loss
+    /// tolerance.
+    pub(super) fn on_loss(&mut self, packets: &[SentPacket], tolerance: f64) -> bool {
+        self.initial.on_loss(packets);
+        tolerance == 0.0 || self.initial.is_congested(tolerance)
+    }
+
+    /// Returns the round that starts at `now`. Several ACKs acknowledge an initial window: the
+    /// first of them starts the round, the last completes the window. Up to an eighth of an RTT may
+    /// lie between them.
+    pub(super) fn starting_round(&self, now: Time) -> Option<u64> {
+        let (round, start) = self.round?;
+        (now.since(start) <= self.rtt? / 8).then_some(round)
+    }
+}

@@ -1,0 +1,59 @@
+//! Safe Retreat: the unvalidated packets drain before the window grows again (RFC 9959 §3.5).
+
+use super::careful::CarefulResume;
+use super::phase::{PhaseState, Retreat};
+use super::transitions::Trigger;
+use crate::controller::Ack;
+use bentpipe_units::Time;
+
+impl CarefulResume {
+    /// Retreats: the jump met congestion, or the path is no longer the confirmed one.
+    pub(super) fn retreat(&mut self, now: Time, trigger: Trigger) {
+        let before = self.window();
+        self.unvalidated.close(self.next_number);
+        self.handle.set_retreated();
+        let window = self.pipesize.mul_f64(0.5).min(before).max(self.minimum_window());
+        let retreat = Retreat::Window { window, recovery_start: self.next_number };
+        self.go(now, PhaseState::SafeRetreat(retreat), Some(trigger));
+        // The loss may have accounted for the last unvalidated packet.
+        self.end_retreat_if_settled(now);
+    }
+
+    /// Handles an ACK during the retreat.
+    pub(super) fn on_retreat_ack(&mut self, ack: &Ack<'_>) {
+        self.count(ack);
+        self.controller.on_ack(&Ack { app_limited: true, ..*ack });
+        self.end_retreat_if_settled(ack.now);
+    }
+
+    /// Handles congestion during the retreat, among packets up to `newest`. The retreat has
+    /// responded for the flight before it; congestion among later packets halves its window (RFC
+    /// 9002 §7.3.2).
+    pub(super) fn on_retreat_congestion(&mut self, newest: u64) {
+        let minimum = self.minimum_window();
+        if let PhaseState::SafeRetreat(Retreat::Window { window, recovery_start }) = &mut self.phase
+            && newest >= *recovery_start
+        {
+            *recovery_start = self.next_number;
+            *window = window.mul_f64(0.5).max(minimum);
+        }
+    }
+
+    /// Ends the retreat if the last unvalidated packet, or a later one, is acknowledged, or if
+    /// every unvalidated packet is acknowledged or lost: the last one may be lost itself.
+    pub(super) fn end_retreat_if_settled(&mut self, now: Time) {
+        if self.unvalidated.is_reached() || self.unvalidated.is_settled() {
+            self.end_retreat(now);
+        }
+    }
+
+    pub(super) fn end_retreat(&mut self, now: Time) {
+        let PhaseState::SafeRetreat(Retreat::Window { window, .. }) = self.phase else { return };
+        // The controller may have set its own window lower: the path has changed.
+        let window = window.min(self.controller.send_control().cwnd);
+        // At least two packets, as in RFC 5681 equation 4.
+        let ssthresh = self.pipesize.mul_f64(self.parameters.beta).max(self.minimum_window());
+        self.restart_controller(now, window, Some(ssthresh), self.next_number);
+        self.go(now, PhaseState::Normal, Some(Trigger::ExitRecovery));
+    }
+}

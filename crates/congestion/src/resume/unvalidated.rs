@@ -1,0 +1,61 @@
+//! The Unvalidated and the Validating Phase of a window-based controller (RFC 9959 §3.3 and §3.4).
+
+use super::careful::CarefulResume;
+use super::phase::{Jump, PhaseState, Validation};
+use super::transitions::Trigger;
+use crate::controller::{Ack, SentPacket};
+use bentpipe_units::Time;
+
+impl CarefulResume {
+    /// Handles a packet sent in the Unvalidated Phase.
+    pub(super) fn on_unvalidated_packet_sent(&mut self, packet: &SentPacket) {
+        self.unvalidated.on_packet_sent(packet.number);
+        let PhaseState::Unvalidated(Jump::Window(jump)) = &mut self.phase else { return };
+        jump.first_sent_at.get_or_insert(packet.sent_at);
+        if jump.window.saturating_sub(packet.in_flight) < self.mtu {
+            self.evaluate(packet.sent_at, Trigger::LastUnvalidatedPacketSent);
+        } else if jump.is_overdue(packet.sent_at) {
+            self.evaluate(packet.sent_at, Trigger::RttExceeded);
+        }
+    }
+
+    /// Handles an ACK in the Unvalidated Phase.
+    pub(super) fn on_unvalidated_ack(&mut self, ack: &Ack<'_>) {
+        self.count(ack);
+        // The window is that of the jump: the controller's own must not grow meanwhile.
+        self.controller.on_ack(&Ack { app_limited: true, ..*ack });
+        let PhaseState::Unvalidated(Jump::Window(jump)) = &mut self.phase else { return };
+        jump.rtt = ack.rtt;
+        let overdue = jump.is_overdue(ack.now);
+        if self.saved.is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) {
+            self.retreat(ack.now, Trigger::PathChanged);
+        } else if self.unvalidated.first().is_some_and(|first| ack.newest().number >= first) {
+            self.evaluate(ack.now, Trigger::FirstUnvalidatedPacketAcknowledged);
+        } else if overdue {
+            self.evaluate(ack.now, Trigger::RttExceeded);
+        }
+    }
+
+    /// Ends the Unvalidated Phase: "check flight_size" (§3.3). The unused part of the jump is given
+    /// back.
+    pub(super) fn evaluate(&mut self, now: Time, trigger: Trigger) {
+        self.unvalidated.close(self.next_number);
+        if self.is_rate_limited() {
+            let window = self.pipesize.max(self.initial_window);
+            self.restart_controller(now, window, None, 0);
+            self.go(now, PhaseState::Normal, Some(Trigger::RateLimited));
+        } else {
+            self.restart_controller(now, self.flight_size, None, 0);
+            self.go(now, PhaseState::Validating(Validation::Window), Some(trigger));
+        }
+    }
+
+    /// Handles an ACK in the Validating Phase.
+    pub(super) fn on_validating_ack(&mut self, ack: &Ack<'_>) {
+        self.count(ack);
+        self.controller.on_ack(ack);
+        if self.unvalidated.is_settled() {
+            self.go(ack.now, PhaseState::Normal, Some(Trigger::LastUnvalidatedPacketAcknowledged));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The interface of slow-start algorithms.
+
+use crate::controller::{Ack, EcnCe, Loss, PathChange, Restart, SentPacket};
+use bentpipe_units::{Bytes, Rate, Span};
+use std::fmt::Debug;
+
+/// The state of a slow start after an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It continues.
+    Continue,
+    /// It has found the capacity: the controller continues in congestion avoidance.
+    Found(CapacityEstimate),
+    /// The path is congested: the controller continues from the slow start's window and responds to
+    /// the event itself.
+    Congested,
+    /// It has nothing to offer on this path: the controller's own slow start continues from its
+    /// window.
+    Fallback,
+}
+
+/// The capacity that a slow start has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapacityEstimate {
+    /// Congestion window that fills the path.
+    pub window: Bytes,
+    /// Bottleneck rate. `None` if it was not measured.
+    pub rate: Option<Rate>,
+    /// Minimum RTT.
+    pub min_rtt: Span,
+    /// Start of the recovery period: losses of packets with smaller numbers cause no reduction.
+    pub recovery_start: u64,
+}
+
+/// A slow-start algorithm. Call order as for [`Controller`](crate::controller::Controller).
+pub trait SlowStart: Debug + Send + Sync {
+    /// Handles a packet that was sent.
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        let _ = packet;
+    }
+
+    /// Handles newly acknowledged packets.
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Progress;
+
+    /// Handles packets that were declared lost. The controller is not notified of them if the
+    /// answer is [`Progress::Continue`].
+    fn on_loss(&mut self, loss: &Loss<'_>) -> Progress {
+        let _ = loss;
+        Progress::Congested
+    }
+
+    /// Sets the fraction of losses that the controller does not take as congestion
+    /// ([`SendControl::loss_tolerance`]). Called once, before any event.
+    ///
+    /// [`SendControl::loss_tolerance`]: crate::controller::SendControl::loss_tolerance
+    fn set_loss_tolerance(&mut self, losses: f64) {
+        let _ = losses;
+    }
+
+    /// Handles packets that arrived with ECN-CE.
+    fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) -> Progress {
+        let _ = ecn_ce;
+        Progress::Congested
+    }
+
+    /// Handles a change of the maximum packet size.
+    fn on_mtu_update(&mut self, mtu: Bytes) {
+        let _ = mtu;
+    }
+
+    /// Continues from a window that a layer sets without a threshold. Returns false to end, so that
+    /// the controller's own slow start continues.
+    fn on_restart(&mut self, to: &Restart) -> bool {
+        let _ = to;
+        false
+    }
+
+    /// Handles a path change. Returns false to end, so that the controller's own slow start
+    /// continues from the current window.
+    fn on_path_change(&mut self, change: &PathChange) -> bool {
+        let _ = change;
+        false
+    }
+
+    /// Returns the congestion window.
+    fn window(&self) -> Bytes;
+
+    /// Returns the pacing rate; `None` leaves it to the sender.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Returns the start of the recovery period, should the algorithm end with
+    /// [`Progress::Fallback`].
+    fn recovery_start(&self) -> u64 {
+        0
+    }
+
+    /// Returns the name of the current phase, for traces.
+    fn phase(&self) -> &'static str;
+
+    /// Returns a copy of the algorithm and its state.
+    fn clone_box(&self) -> Box<dyn SlowStart>;
+}

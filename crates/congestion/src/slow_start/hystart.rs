@@ -1,0 +1,251 @@
+//! HyStart as Linux has it in front of CUBIC (Ha, Rhee: "Taming the elephants: new TCP slow start",
+//! Computer Networks 55, 2011; constants and order of Linux 6.18, `tcp_cubic.c`): slow start that
+//! ends at once when acknowledgements come as a train as long as the path, or when the round trip
+//! has grown.
+
+use super::algorithm::{CapacityEstimate, Progress, SlowStart};
+use crate::controller::minimum_window;
+use crate::controller::{Ack, ControllerConfig, PathChange, Restart};
+use crate::parameters::parameters;
+use bentpipe_units::{Bytes, Span, Time};
+
+parameters! {
+    /// Parameters of [`HyStart`]; defaults are Linux's.
+    Parameters {
+        low_window: 16.0, 0.0 => 1000.0, "packets",
+            "window below which it looks at nothing (hystart_low_window)";
+        ack_delta: 2.0, 0.0 => 100.0, "ms",
+            "longest time between two acknowledgements of one train (hystart_ack_delta_us)";
+        train: 0.5, 0.1 => 10.0, "",
+            "length of a train that ends it, in smallest round trips; Linux takes 1 for senders \
+             that pace";
+        min_delay: 4.0, 0.0 => 1000.0, "ms",
+            "smallest rise of the round trip that counts (HYSTART_DELAY_MIN)";
+        max_delay: 16.0, 0.0 => 1000.0, "ms",
+            "largest rise of the round trip that is waited for (HYSTART_DELAY_MAX)";
+        samples: 8.0, 1.0 => 100.0, "",
+            "samples that a round needs before its round trips say something \
+             (HYSTART_MIN_SAMPLES)";
+    }
+}
+
+/// RTT increase that counts, as a fraction of the minimum RTT.
+const RISE: f64 = 0.125;
+/// Allowance that Linux adds to a train for bursts of segmentation offload, at the rates of
+/// satellite links (hystart_ack_delay).
+const BURST: Span = Span::from_millis(1);
+
+/// The HyStart slow start.
+#[derive(Debug, Clone)]
+pub struct HyStart {
+    low_window: u64,
+    ack_delta: Span,
+    train: f64,
+    delay: (Span, Span),
+    samples_needed: u32,
+    mtu: Bytes,
+    window: Bytes,
+    /// The round ends when this packet is acknowledged (end_seq).
+    round_end: u64,
+    round_start: Time,
+    /// The last acknowledgement of the train that began with the round.
+    last_ack: Time,
+    /// Minimum RTT of the connection (delay_min), and of this round (curr_rtt).
+    min_rtt: Option<Span>,
+    this_round: Option<Span>,
+    samples: u32,
+}
+
+impl HyStart {
+    /// Creates a slow start with the initial window.
+    pub fn new(config: &ControllerConfig, parameters: &Parameters) -> Self {
+        let milliseconds = |value: f64| Span::from_secs_f64(value / 1e3);
+        let least = milliseconds(parameters.min_delay);
+        Self {
+            low_window: parameters.low_window as u64,
+            ack_delta: milliseconds(parameters.ack_delta),
+            train: parameters.train,
+            delay: (least, milliseconds(parameters.max_delay).max(least)),
+            samples_needed: parameters.samples as u32,
+            mtu: config.mtu,
+            window: config.initial_window.max(minimum_window(config.mtu)),
+            round_end: 0,
+            round_start: config.now,
+            last_ack: config.now,
+            min_rtt: None,
+            this_round: None,
+            samples: 0,
+        }
+    }
+
+    /// Returns true if the path is full (hystart_update).
+    fn is_full(&mut self, ack: &Ack<'_>, min_rtt: Span) -> bool {
+        if ack.newest().number >= self.round_end {
+            self.round_end = ack.next_number;
+            (self.round_start, self.last_ack) = (ack.now, ack.now);
+            self.this_round = None;
+            self.samples = 0;
+        }
+        if self.window.get() < self.mtu.get().saturating_mul(self.low_window) {
+            return false;
+        }
+        let mut full = false;
+        if ack.now.since(self.last_ack) <= self.ack_delta {
+            self.last_ack = ack.now;
+            full = ack.now.since(self.round_start) > (min_rtt + BURST).mul_f64(self.train);
+        }
+        let this_round = self.this_round.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
+        self.this_round = Some(this_round);
+        if self.samples < self.samples_needed {
+            self.samples += 1;
+            return full;
+        }
+        full || this_round > min_rtt + min_rtt.mul_f64(RISE).clamp(self.delay.0, self.delay.1)
+    }
+}
+
+impl SlowStart for HyStart {
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
+        let min_rtt = self.min_rtt.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
+        self.min_rtt = Some(min_rtt);
+        if self.is_full(ack, min_rtt) {
+            return Progress::Found(CapacityEstimate {
+                window: self.window,
+                rate: None,
+                min_rtt: ack.min_rtt,
+                recovery_start: 0,
+            });
+        }
+        if !ack.app_limited {
+            self.window += ack.bytes;
+        }
+        Progress::Continue
+    }
+
+    fn on_mtu_update(&mut self, mtu: Bytes) {
+        self.mtu = mtu;
+        self.window = self.window.max(minimum_window(mtu));
+    }
+
+    fn on_path_change(&mut self, change: &PathChange) -> bool {
+        // A longer path is no queue. The round's samples are of both paths, and say nothing.
+        self.min_rtt = change.shifted(self.min_rtt);
+        self.this_round = None;
+        self.samples = 0;
+        true
+    }
+
+    fn on_restart(&mut self, to: &Restart) -> bool {
+        self.window = to.window.max(minimum_window(self.mtu));
+        true
+    }
+
+    fn window(&self) -> Bytes {
+        self.window
+    }
+
+    fn phase(&self) -> &'static str {
+        "slow start"
+    }
+
+    fn clone_box(&self) -> Box<dyn SlowStart> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sent_packets::SentPackets;
+
+    const MTU: Bytes = Bytes::new(1000);
+
+    /// A sender whose window is of so many packets, which are sent at once.
+    struct Rounds {
+        start: HyStart,
+        sent_packets: SentPackets,
+        now: Time,
+    }
+
+    impl Rounds {
+        fn new(packets: u64) -> Self {
+            let initial_window = Bytes::new(packets * 1000);
+            let config = ControllerConfig { now: Time::ZERO, mtu: MTU, initial_window, distance_m: None, rtt: None };
+            let start = HyStart::new(&config, &Parameters::default());
+            Self { start, sent_packets: SentPackets::new(), now: Time::ZERO }
+        }
+
+        /// A round of `packets`, whose acknowledgements come `apart` from each other, each after so
+        /// long a round trip: how many had come when it was over, where it was.
+        fn round(&mut self, packets: u64, rtt: Span, apart: Span) -> Option<u64> {
+            let (first, begins) = (self.sent_packets.next_number(), self.now);
+            for index in 0..packets {
+                self.sent_packets.on_sent(begins + apart * index, MTU);
+            }
+            for index in 0..packets {
+                self.now = begins + rtt + apart * index;
+                self.sent_packets.on_acked(self.now, first + index);
+                let mut over = false;
+                self.sent_packets
+                    .report_ack(self.now, false, |ack| over = matches!(self.start.on_ack(ack), Progress::Found(_)));
+                if over {
+                    return Some(index + 1);
+                }
+            }
+            None
+        }
+    }
+
+    const fn ms(milliseconds: u64) -> Span {
+        Span::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_it() {
+        let mut rounds = Rounds::new(100);
+        // (100 + 1) / 2 ms after the first acknowledgement: the 52nd.
+        assert_eq!(rounds.round(100, ms(100), ms(1)), Some(52));
+        assert_eq!(rounds.start.window(), Bytes::new(151_000), "what the last acknowledgement covers is not added");
+    }
+
+    #[test]
+    fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
+        let mut rounds = Rounds::new(100);
+        assert_eq!(rounds.round(100, ms(100), ms(3)), None);
+    }
+
+    #[test]
+    fn a_rise_of_an_eighth_ends_it_at_the_ninth_sample_of_a_round() {
+        let mut rounds = Rounds::new(20);
+        assert_eq!(rounds.round(20, ms(100), Span::ZERO), None);
+        assert_eq!(rounds.round(20, ms(112), Span::ZERO), None);
+        assert_eq!(rounds.round(20, ms(113), Span::ZERO), Some(9));
+    }
+
+    #[test]
+    fn on_a_long_path_sixteen_milliseconds_are_enough_and_on_a_short_one_four_are_needed() {
+        for (base, least) in [(600, 16), (10, 4)] {
+            let mut rounds = Rounds::new(20);
+            rounds.round(20, ms(base), Span::ZERO);
+            assert_eq!(rounds.round(20, ms(base + least), Span::ZERO), None);
+            assert_eq!(rounds.round(20, ms(base + least + 1), Span::ZERO), Some(9));
+        }
+    }
+
+    #[test]
+    fn below_sixteen_packets_it_looks_at_nothing() {
+        let mut rounds = Rounds::new(2);
+        assert_eq!(rounds.round(2, ms(100), Span::ZERO), None);
+        assert_eq!(rounds.round(10, ms(300), Span::ZERO), None);
+        assert_eq!(rounds.start.window(), Bytes::new(14_000));
+    }
+
+    #[test]
+    fn a_longer_path_is_no_queue() {
+        let mut rounds = Rounds::new(20);
+        rounds.round(20, ms(100), Span::ZERO);
+        let change = PathChange { rtt_increase: Some(ms(50)), ..PathChange::unknown(rounds.now) };
+        assert!(rounds.start.on_path_change(&change));
+        assert_eq!(rounds.round(20, ms(150), Span::ZERO), None);
+    }
+}

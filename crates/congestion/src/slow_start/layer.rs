@@ -1,0 +1,172 @@
+//! The layer that puts a slow start in front of a controller.
+
+use super::algorithm::{Progress, SlowStart};
+use crate::controller::{
+    Ack, Controller, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket, forward_to,
+};
+use bentpipe_units::{Bytes, Time};
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The right to use a fast slow start, held until the slow start ends. Its issuer learns of the end
+/// when the last copy is dropped.
+#[derive(Clone)]
+pub struct StartSlot(#[allow(dead_code, reason = "it is only ever dropped")] Arc<dyn Any + Send + Sync>);
+
+impl StartSlot {
+    /// Creates a slot that drops `guard` with its last copy.
+    pub fn new(guard: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(guard))
+    }
+}
+
+impl Debug for StartSlot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StartSlot")
+    }
+}
+
+/// A controller with a slow start in front of it.
+#[derive(Debug)]
+pub struct WithSlowStart {
+    controller: Box<dyn Controller>,
+    slow_start: Option<Box<dyn SlowStart>>,
+    slot: Option<StartSlot>,
+}
+
+impl WithSlowStart {
+    /// Puts `slow_start` in front of `controller`. It holds `slot` until it ends.
+    pub fn new(controller: Box<dyn Controller>, mut slow_start: Box<dyn SlowStart>, slot: Option<StartSlot>) -> Self {
+        slow_start.set_loss_tolerance(controller.send_control().loss_tolerance);
+        Self { controller, slow_start: Some(slow_start), slot }
+    }
+
+    fn finish(&mut self) {
+        self.slow_start = None;
+        self.slot = None;
+    }
+
+    /// Returns true until the slow start has ended.
+    pub fn is_starting(&self) -> bool {
+        self.slow_start.is_some()
+    }
+
+    /// Restarts the controller if the slow start has ended. Returns true if the controller must
+    /// handle the event, too.
+    fn proceed(&mut self, progress: Progress, now: Time) -> bool {
+        let Some(slow_start) = &self.slow_start else { return true };
+        let to = match progress {
+            Progress::Continue => return false,
+            Progress::Found(found) => Restart {
+                now,
+                window: found.window,
+                ssthresh: Some(found.window),
+                rate: found.rate,
+                min_rtt: Some(found.min_rtt),
+                recovery_start: found.recovery_start,
+            },
+            Progress::Congested | Progress::Fallback => {
+                let recovery_start = if progress == Progress::Fallback { slow_start.recovery_start() } else { 0 };
+                let window = slow_start.window();
+                Restart { now, window, ssthresh: None, rate: None, min_rtt: None, recovery_start }
+            }
+        };
+        self.controller.restart(&to);
+        self.finish();
+        progress == Progress::Congested
+    }
+}
+
+impl Controller for WithSlowStart {
+    forward_to!(controller: on_timeout, on_spurious_loss);
+
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.controller.on_packet_sent(packet);
+        if let Some(slow_start) = &mut self.slow_start {
+            slow_start.on_packet_sent(packet);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        // The controller sees every ACK, for its filters; its window is not used until the slow
+        // start has ended.
+        self.controller.on_ack(ack);
+        if let Some(slow_start) = &mut self.slow_start {
+            let progress = slow_start.on_ack(ack);
+            self.proceed(progress, ack.now);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        let progress = self.slow_start.as_mut().map_or(Progress::Congested, |slow_start| slow_start.on_loss(loss));
+        if self.proceed(progress, loss.now) {
+            self.controller.on_loss(loss);
+        }
+    }
+
+    fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
+        let progress = self.slow_start.as_mut().map_or(Progress::Congested, |slow_start| slow_start.on_ecn_ce(ecn_ce));
+        if self.proceed(progress, ecn_ce.now) {
+            self.controller.on_ecn_ce(ecn_ce);
+        }
+    }
+
+    fn on_path_change(&mut self, change: &PathChange) {
+        if let Some(slow_start) = &mut self.slow_start
+            && !slow_start.on_path_change(change)
+        {
+            let (now, window) = (change.now, slow_start.window());
+            self.finish();
+            self.controller.restart(&Restart {
+                now,
+                window,
+                ssthresh: None,
+                rate: None,
+                min_rtt: None,
+                recovery_start: 0,
+            });
+        }
+        self.controller.on_path_change(change);
+    }
+
+    fn on_mtu_update(&mut self, mtu: Bytes) {
+        self.controller.on_mtu_update(mtu);
+        if let Some(slow_start) = &mut self.slow_start {
+            slow_start.on_mtu_update(mtu);
+        }
+    }
+
+    fn restart(&mut self, to: &Restart) {
+        self.controller.restart(to);
+        // A slow start has no threshold: above one, the path is known; below one, the controller
+        // knows where to stop.
+        let over = to.ssthresh.is_some();
+        if over || self.slow_start.as_mut().is_some_and(|slow_start| !slow_start.on_restart(to)) {
+            self.finish();
+        }
+    }
+
+    fn send_control(&self) -> SendControl {
+        let control = self.controller.send_control();
+        let Some(slow_start) = &self.slow_start else { return control };
+        SendControl {
+            cwnd: slow_start.window(),
+            ssthresh: None,
+            pacing_rate: slow_start.pacing_rate(),
+            send_quantum: None,
+            in_slow_start: true,
+            phase: slow_start.phase(),
+            loss_tolerance: control.loss_tolerance,
+        }
+    }
+
+    fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
+        if self.is_starting() { None } else { self.controller.rate_based() }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        let slow_start = self.slow_start.as_ref().map(|slow_start| slow_start.clone_box());
+        Box::new(Self { controller: self.controller.clone_box(), slow_start, slot: self.slot.clone() })
+    }
+}

@@ -1,0 +1,177 @@
+//! A slow start for long paths. Each round sends about the volume that the path has been shown to
+//! deliver per RTT, but at several times the proven rate. It thus finds the rate in a few rounds,
+//! and hardly more than that volume ever queues.
+//!
+//! Alternatives and measurements: `docs/decisions/0005-long-path-start.md`.
+
+mod ack_aggregation;
+mod arrivals;
+mod delay;
+mod parameters;
+mod path;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+
+use super::algorithm::{Progress, SlowStart};
+use crate::controller::{Ack, ControllerConfig, EcnCe, Loss, Restart};
+use bentpipe_units::{Bytes, Rate, Time};
+use parameters::Tuning;
+use path::Path;
+use steps::{Next, Settling, Step};
+
+/// The long-path slow start.
+#[derive(Debug, Clone)]
+pub struct LongPath {
+    path: Path,
+    step: Step,
+}
+
+impl LongPath {
+    /// Creates a slow start that waits for the first RTT sample with the initial window.
+    pub fn new(config: &ControllerConfig, parameters: &Parameters) -> Self {
+        Self { path: Path::new(config, Tuning::new(parameters)), step: Step::Waiting }
+    }
+
+    /// Handles the first RTT sample. Short paths are left to the controller.
+    fn begin(&mut self, ack: &Ack<'_>) -> Next {
+        if !ack.app_limited {
+            self.path.window += ack.bytes;
+        }
+        if ack.rtt < self.path.tuning.threshold {
+            return Next::Over(Progress::Fallback);
+        }
+        self.path.begin(ack);
+        Next::Step(Step::Growing(ack.next_number))
+    }
+
+    /// Sends more than proven, until a queue forms.
+    fn grow(&mut self, ack: &Ack<'_>, first: u64) -> Next {
+        let path = &mut self.path;
+        for part in [0.06, 0.12, 0.25, 0.5] {
+            let rate = path.arrivals.rate(path.scale.mul_f64(part), path.ack_aggregation.span(), Time::ZERO);
+            path.proven = path.proven.max(rate.unwrap_or_default());
+        }
+        // Window and rate of the first burst stay until it is acknowledged.
+        if ack.newest().number < first {
+            return Next::Stay;
+        }
+        let (window, acked) = (path.window.get() as f64, ack.bytes.get() as f64);
+        let proven = path.proven * path.base();
+        // Doubles, as any slow start, but within the proven volume, since losses show a queue
+        // earlier than delay here.
+        let slow = if ack.app_limited { window } else { window.max((window + acked).min(2.0 * proven)) };
+        let volume = (1.0 + path.tuning.excess) * proven;
+        let window = slow.max(volume.min(window + (path.tuning.max_growth - 1.0) * acked));
+        let rate = (path.tuning.gain * path.proven).max(1.25 * window / path.base());
+        // Two rounds of few packets prove little: they must not reduce the rate.
+        let least = path.rate.filter(|_| path.round <= 2).unwrap_or_default();
+        path.send(window, rate.max(least));
+        if path.is_queueing() {
+            return Next::Step(Step::Settling(Settling::new(path, ack.now, ack.delivered, ack.next_number)));
+        }
+        Next::Stay
+    }
+
+    fn proceed(&mut self, next: Next) -> Progress {
+        match next {
+            Next::Stay => Progress::Continue,
+            Next::Step(step) => {
+                self.step = step;
+                Progress::Continue
+            }
+            Next::Over(progress) => progress,
+        }
+    }
+}
+
+impl SlowStart for LongPath {
+    fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
+        if !matches!(self.step, Step::Waiting) {
+            self.path.note(ack);
+        }
+        let next = match &mut self.step {
+            Step::Waiting => self.begin(ack),
+            Step::Growing(first) => {
+                let first = *first;
+                self.grow(ack, first)
+            }
+            Step::Settling(settling) => settling.on_ack(&mut self.path, ack),
+            Step::Verifying(verifying) => verifying.on_ack(&mut self.path, ack),
+            Step::Creeping(creeping) => creeping.on_ack(&mut self.path, ack),
+        };
+        self.proceed(next)
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) -> Progress {
+        if loss.persistent {
+            return Progress::Congested;
+        }
+        let path = &mut self.path;
+        path.losses.note(loss);
+        let next = match &mut self.step {
+            Step::Waiting => Next::Over(Progress::Congested),
+            Step::Growing(_) if path.losses.exceed(0.05, path.judged(loss.delivered)) => {
+                Next::Step(Step::Settling(Settling::new(path, loss.now, loss.delivered, loss.next_number)))
+            }
+            Step::Growing(_) | Step::Settling(_) => Next::Stay,
+            Step::Verifying(verifying) => verifying.on_loss(path, loss),
+            Step::Creeping(creeping) => creeping.on_loss(path),
+        };
+        self.proceed(next)
+    }
+
+    fn set_loss_tolerance(&mut self, losses: f64) {
+        // Half as much again, since random losses often exceed their mean.
+        self.path.chance = 1.5 * losses;
+    }
+
+    fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) -> Progress {
+        match &self.step {
+            Step::Settling(settling) if ecn_ce.newest < settling.until() => Progress::Continue,
+            _ => Progress::Congested,
+        }
+    }
+
+    /// Continues from the window of another layer that sends more than was proven, and takes
+    /// responsibility for it: its deliveries prove the rate as well as a burst.
+    fn on_restart(&mut self, to: &Restart) -> bool {
+        let growing = matches!(self.step, Step::Growing(_));
+        if growing {
+            self.path.send(to.window.get() as f64, 1.25 * to.window.get() as f64 / self.path.base());
+        }
+        growing
+    }
+
+    fn on_mtu_update(&mut self, mtu: Bytes) {
+        self.path.on_mtu_update(mtu);
+    }
+
+    fn window(&self) -> Bytes {
+        self.path.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.path.rate.map(|rate| Rate::from_bps((rate * 8.0) as u64).max(Rate::from_bps(8)))
+    }
+
+    fn recovery_start(&self) -> u64 {
+        if let Step::Settling(settling) = &self.step { settling.until() } else { 0 }
+    }
+
+    fn phase(&self) -> &'static str {
+        match &self.step {
+            Step::Waiting => "first flight",
+            Step::Growing(_) => "bursts",
+            Step::Settling(_) => "settle",
+            Step::Verifying(_) => "verify",
+            Step::Creeping(_) => "creep",
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn SlowStart> {
+        Box::new(self.clone())
+    }
+}

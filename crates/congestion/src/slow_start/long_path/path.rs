@@ -1,0 +1,196 @@
+//! Measurements of the path, and the current window and rate.
+
+use super::super::algorithm::{CapacityEstimate, Progress};
+use super::ack_aggregation::AckAggregation;
+use super::arrivals::Arrivals;
+use super::delay::Delay;
+use super::parameters::Tuning;
+use crate::controller::minimum_window;
+use crate::controller::{Ack, ControllerConfig, Loss};
+use bentpipe_units::{Bytes, Rate, Span, Time};
+
+/// Longest RTT that time windows are sized for: a longer one only slows the start down.
+const LONGEST: Span = Span::from_secs(10);
+
+/// Minimum aggregation time: senders and receivers themselves aggregate ACKs for a few
+/// milliseconds, with timers, batches and ACKs of ten packets.
+const LEAST_AGGREGATION: Span = Span::from_millis(5);
+
+/// Losses of a round.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Losses {
+    bytes: Bytes,
+    packets: u64,
+}
+
+impl Losses {
+    pub(super) fn note(&mut self, loss: &Loss<'_>) {
+        self.bytes += loss.bytes;
+        self.packets = self.packets.saturating_add(loss.packets.len() as u64);
+    }
+
+    /// Returns true if they exceed the fraction `share` of `of`. Fewer than four packets do not
+    /// count: that is one burst of noise.
+    pub(super) fn exceed(&self, share: f64, of: Bytes) -> bool {
+        self.packets >= 4 && self.bytes.get() as f64 > share * of.get() as f64
+    }
+}
+
+/// Measurements shared by all steps.
+#[derive(Debug, Clone)]
+pub(super) struct Path {
+    pub(super) tuning: Tuning,
+    mtu: Bytes,
+    /// Congestion window.
+    pub(super) window: Bytes,
+    /// Pacing rate in bytes per second.
+    pub(super) rate: Option<f64>,
+    /// Bytes of the first burst.
+    pub(super) first_flight: Bytes,
+    /// First RTT: the scale of all times.
+    pub(super) scale: Span,
+    pub(super) arrivals: Arrivals,
+    pub(super) delay: Delay,
+    pub(super) ack_aggregation: AckAggregation,
+    /// End of the latest gap between ACKs: a rate across it would include the gap.
+    pub(super) gap: Time,
+    /// Proven rate in bytes per second.
+    pub(super) proven: f64,
+    /// Rounds so far, bytes delivered when this one began, its acknowledgements and losses.
+    pub(super) round: u64,
+    round_delivered: Bytes,
+    acks: u64,
+    pub(super) losses: Losses,
+    /// Fraction of losses that the controller tolerates.
+    pub(super) chance: f64,
+    /// Variation of the RTT by itself, until the bursts ended.
+    swing: Option<Span>,
+    /// Bytes per ACK in the last round.
+    pub(super) bytes_per_ack: f64,
+}
+
+impl Path {
+    /// Creates the measurements before the first RTT.
+    pub(super) fn new(config: &ControllerConfig, tuning: Tuning) -> Self {
+        Self {
+            mtu: config.mtu,
+            window: config.initial_window.max(minimum_window(config.mtu)),
+            rate: None,
+            first_flight: Bytes::ZERO,
+            scale: Span::ZERO,
+            arrivals: Arrivals::new(Span::ZERO),
+            delay: Delay::new(Span::MAX, tuning.max_ack_aggregation),
+            ack_aggregation: AckAggregation::new(LEAST_AGGREGATION, tuning.max_ack_aggregation),
+            gap: Time::ZERO,
+            proven: 0.0,
+            round: 0,
+            round_delivered: Bytes::ZERO,
+            acks: 0,
+            losses: Losses::default(),
+            chance: 0.0,
+            swing: None,
+            bytes_per_ack: f64::INFINITY,
+            tuning,
+        }
+    }
+
+    /// Sets window and rate of the first burst after the first RTT sample.
+    pub(super) fn begin(&mut self, ack: &Ack<'_>) {
+        self.scale = ack.rtt.min(LONGEST);
+        self.arrivals = Arrivals::new(self.scale);
+        self.round_delivered = ack.delivered;
+        let burst = (10.0 * self.scale.as_secs_f64() / 0.05).min(self.tuning.first_flight);
+        let window = self.mtu.mul_f64(burst).max(self.window);
+        self.first_flight = window;
+        // Over a tenth of the round trip: shorter, and rates over steps of milliseconds could not
+        // prove it; longer, and there would be less to prove.
+        self.send(window.get() as f64, window.get() as f64 / (0.1 * self.scale.as_secs_f64()));
+        self.note(ack);
+    }
+
+    /// Adds an ACK to all measurements.
+    pub(super) fn note(&mut self, ack: &Ack<'_>) {
+        if ack.round_start {
+            let delivered = ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
+            if self.acks > 0 {
+                self.bytes_per_ack = delivered.get() as f64 / self.acks as f64;
+            }
+            self.round += 1;
+            self.round_delivered = ack.delivered.saturating_sub(ack.bytes);
+            self.acks = 0;
+            self.losses = Losses::default();
+        }
+        self.acks += 1;
+        let quiet = self.arrivals.last_at().map_or(Span::MAX, |last| ack.now.since(last));
+        let idle = (self.scale / 8).max(Span::from_millis(75));
+        if quiet > idle {
+            self.gap = ack.now;
+        }
+        self.ack_aggregation.note(ack.now, ack.delivered, self.proven, idle);
+        self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
+        self.delay.note(ack.now, ack.rtt, ack.round_start);
+    }
+
+    /// Handles a change of the maximum packet size.
+    pub(super) fn on_mtu_update(&mut self, mtu: Bytes) {
+        self.mtu = mtu;
+        self.window = self.window.max(minimum_window(mtu));
+    }
+
+    /// Sets the window in bytes and the rate in bytes per second.
+    pub(super) fn send(&mut self, window: f64, rate: f64) {
+        self.window = Bytes::new(window as u64).max(minimum_window(self.mtu));
+        self.rate = Some(rate.max(1.0));
+    }
+
+    /// Returns the minimum RTT in seconds, at least a millisecond.
+    pub(super) fn base(&self) -> f64 {
+        self.delay.base().as_secs_f64().max(0.001)
+    }
+
+    /// Returns the bytes delivered or lost in this round.
+    pub(super) fn judged(&self, delivered: Bytes) -> Bytes {
+        delivered.saturating_sub(self.round_delivered) + self.losses.bytes
+    }
+
+    /// Returns true if the RTT has grown by more than the variation of the path itself.
+    pub(super) fn is_queueing(&self) -> bool {
+        let swing = self.swing.unwrap_or(self.delay.swing()).mul_f64(1.5).min(self.scale / 4);
+        self.delay.queue() >= self.tuning.rise.max(self.scale / 8).max(swing)
+    }
+
+    /// Returns true if the RTT is at its minimum, up to the effect of frames.
+    pub(super) fn is_empty(&self) -> bool {
+        self.delay.queue() < self.tuning.max_ack_aggregation
+    }
+
+    /// Returns true if the ACKs alone may fill the return link: they are numerous enough for a slow
+    /// one, and their delay looks like that of a full forward link.
+    pub(super) fn may_be_return(&self) -> bool {
+        /// Bits of an IP packet with an acknowledgement of QUIC.
+        const ACK_BITS: f64 = 8.0 * 75.0;
+        self.proven / self.bytes_per_ack.max(1.0) * ACK_BITS >= self.tuning.return_doubt
+    }
+
+    /// Ends the slow start with the capacity found.
+    pub(super) fn found(&mut self, window: Bytes, recovery_start: u64) -> Progress {
+        self.window = window.max(minimum_window(self.mtu));
+        let rate = Some(Rate::from_bps((self.proven * 8.0) as u64)).filter(|rate| !rate.is_zero());
+        Progress::Found(CapacityEstimate { window: self.window, rate, min_rtt: self.delay.base(), recovery_start })
+    }
+
+    /// Returns the delivery rate of the last RTT in bytes per second.
+    pub(super) fn round_trip_rate(&self) -> f64 {
+        self.arrivals.rate(self.scale, Span::ZERO, Time::ZERO).unwrap_or_default()
+    }
+
+    /// Ends the bursts: from now on the queue drains, and decreases of the RTT are no variation of
+    /// the path. Returns the latest rate and that of the last RTT, in bytes per second.
+    pub(super) fn end_bursts(&mut self, now: Time) -> (Option<f64>, f64) {
+        self.swing = Some(self.delay.swing());
+        let window = (self.scale / 8).max(Span::from_millis(80));
+        let since = Time::from_nanos(now.as_nanos().saturating_sub(window.as_nanos())).max(self.gap);
+        let last = self.arrivals.rate_since(since, self.ack_aggregation.span());
+        (last, self.round_trip_rate())
+    }
+}

@@ -1,0 +1,258 @@
+//! The steps after the bursts: settle on the proven rate, verify that there is no more, and creep
+//! if that is not possible.
+
+use super::super::algorithm::Progress;
+use super::path::{Losses, Path};
+use crate::controller::{Ack, Loss};
+use bentpipe_units::{Bytes, Span, Time};
+
+/// The outcome of an event.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// The step continues.
+    Stay,
+    /// The next step.
+    Step(Step),
+    /// The slow start ends.
+    Over(Progress),
+}
+
+/// A step of the slow start.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    /// Waiting for the first RTT sample.
+    Waiting,
+    /// Sending faster than proven; packets before this one are older than the start.
+    Growing(u64),
+    /// Waiting until the excess has drained, and measuring again meanwhile.
+    Settling(Settling),
+    /// Testing whether there is more after all.
+    Verifying(Verifying),
+    /// Growing slowly until the path shows congestion.
+    Creeping(Creeping),
+}
+
+/// Measuring what the path delivers while the excess drains.
+#[derive(Debug, Clone)]
+pub(super) struct Settling {
+    /// Bytes delivered when it began.
+    delivered: Bytes,
+    /// Over when this packet is acknowledged; losses before it are answered.
+    until: u64,
+    /// The proven rate before the exit and at it, in bytes a second.
+    highest: f64,
+    exit: f64,
+    /// The rate of the last round trip before it: rates of few packets can say less, that of a
+    /// round trip is true.
+    least: f64,
+    /// The best rate measured since, and since when.
+    measured: f64,
+    began: Time,
+}
+
+impl Settling {
+    /// Starts to settle.
+    pub(super) fn new(path: &mut Path, now: Time, delivered: Bytes, next_number: u64) -> Self {
+        let highest = path.proven;
+        let (last, least) = path.end_bursts(now);
+        path.proven = last.unwrap_or(highest).min(highest).max(least);
+        let (exit, highest) = (path.proven, highest.max(least));
+        let settling = Self { delivered, until: next_number, highest, exit, least, measured: 0.0, began: now };
+        settling.send(path);
+        settling
+    }
+
+    fn send(&self, path: &mut Path) {
+        let margin = path.tuning.margin;
+        path.send(margin * path.proven * path.base(), margin * path.proven);
+    }
+
+    pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        for part in [8, 4, 2] {
+            if let Some(rate) =
+                path.arrivals.rate(path.scale / part, path.ack_aggregation.span() / 2, path.gap.max(self.began))
+            {
+                self.measured = self.measured.max(rate.min(1.25 * self.highest));
+            }
+        }
+        let delivered = ack.delivered.saturating_sub(self.delivered).get() as f64;
+        let enough = delivered >= self.exit * path.scale.as_secs_f64() / 8.0 && self.measured > 0.0;
+        path.proven = if enough { self.measured.max(0.3 * self.exit) } else { self.exit.max(self.measured) };
+        self.least = self.least.max(path.round_trip_rate().min(self.highest));
+        path.proven = path.proven.max(self.least);
+        self.send(path);
+        if ack.newest().number < self.until {
+            return Next::Stay;
+        }
+        if path.window < path.first_flight.mul_f64(2.0) {
+            // Nothing beyond the first burst has been proven: the bottleneck is slower than such
+            // bursts are made for, or a queue of few packets was overrun, or frames and rare
+            // acknowledgements hide the rate. Slow start knows better.
+            return Next::Over(Progress::Fallback);
+        }
+        if path.may_be_return() {
+            return Next::Step(Step::Creeping(Creeping::new(path, ack)));
+        }
+        Next::Step(Step::Verifying(Verifying::new(path, 0.5, ack.now, ack.next_number)))
+    }
+
+    /// Returns the start of the recovery period: the step responds to congestion among earlier
+    /// packets.
+    pub(super) fn until(&self) -> u64 {
+        self.until
+    }
+}
+
+/// Sending more than proven for a part of a round, and seeing whether it comes back as fast.
+#[derive(Debug, Clone)]
+pub(super) struct Verifying {
+    growth: f64,
+    /// The window before, in bytes.
+    before: Bytes,
+    /// How long more is sent, and until when.
+    pulse: Span,
+    until: Time,
+    /// Measured from the acknowledgement of this packet on.
+    first: u64,
+    since: Option<(Time, Bytes)>,
+    /// Losses of packets from then on, and of those before.
+    losses: Losses,
+    earlier: Losses,
+}
+
+impl Verifying {
+    fn new(path: &mut Path, growth: f64, now: Time, first: u64) -> Self {
+        let before = path.window;
+        // Long enough that gathered acknowledgements do not decide, short enough to be forgiven by
+        // a small queue.
+        let pulse = (path.scale / 4).max(path.tuning.max_ack_aggregation * 3).min(path.scale);
+        let (proven, more) = (path.proven, growth * path.proven * pulse.as_secs_f64());
+        path.send(before.get() as f64 + more, (1.0 + growth) * proven);
+        Self {
+            growth,
+            before,
+            pulse,
+            until: now + pulse,
+            first,
+            since: None,
+            losses: Losses::default(),
+            earlier: Losses::default(),
+        }
+    }
+
+    pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        if ack.now >= self.until {
+            path.rate = path.rate.map(|rate| rate.min(path.proven * path.tuning.margin));
+        }
+        let Some((since, delivered)) = self.since else {
+            if ack.newest().number >= self.first {
+                self.since = Some((ack.now, ack.delivered));
+            }
+            return Next::Stay;
+        };
+        let time = ack.now.since(since);
+        if time < self.pulse {
+            return Next::Stay;
+        }
+        let rate = ack.delivered.saturating_sub(delivered).get() as f64 / time.as_secs_f64();
+        let larger = (self.before.get() as f64 * (1.0 + self.growth)) as u64;
+        if rate >= path.proven * (1.0 + 0.6 * self.growth) {
+            path.proven = rate;
+            path.window = Bytes::new(larger);
+            return Next::Step(Step::Verifying(Self::new(
+                path,
+                (2.0 * self.growth).min(1.0),
+                ack.now,
+                ack.next_number,
+            )));
+        }
+        // Coarse frames spoil the rate on paths that are not so long: a round trip without a queue
+        // is as good.
+        if path.is_empty() && !self.losses.exceed(path.chance, path.window) {
+            if time < path.scale {
+                return Next::Stay;
+            }
+            path.proven *= 1.0 + self.growth;
+            path.window = Bytes::new(larger);
+            return Next::Step(Step::Verifying(Self::new(path, self.growth, ack.now, ack.next_number)));
+        }
+        if path.may_be_return() {
+            return Next::Step(Step::Creeping(Creeping::new(path, ack)));
+        }
+        let most = Bytes::new((1.05 * rate * path.base()) as u64);
+        Next::Over(path.found(most.min(path.window).max(self.before), ack.next_number))
+    }
+
+    pub(super) fn on_loss(&mut self, path: &mut Path, loss: &Loss<'_>) -> Next {
+        if loss.newest().number < self.first {
+            // Sent at the proven rate and lost all the same: others are on the path.
+            self.earlier.note(loss);
+            let crowded = self.earlier.exceed(0.1, path.window);
+            return if crowded { Next::Over(Progress::Congested) } else { Next::Stay };
+        }
+        self.losses.note(loss);
+        if self.losses.exceed(path.chance.max(0.02), path.window) {
+            return Next::Over(path.found(self.before, loss.next_number));
+        }
+        Next::Stay
+    }
+}
+
+/// Growing by a bounded volume each round.
+#[derive(Debug, Clone)]
+pub(super) struct Creeping {
+    /// Growth of a round, in bytes, and the window that it began with.
+    step: f64,
+    from: f64,
+    /// Growth of the round before, as a part of its window: what this round delivers shows what
+    /// that one was worth.
+    grown: f64,
+    /// When and after how many delivered bytes the round began; the rate of the one before.
+    began: (Time, Bytes),
+    rate: f64,
+    /// The window in bytes and fractions of them.
+    window: f64,
+}
+
+impl Creeping {
+    fn new(path: &mut Path, ack: &Ack<'_>) -> Self {
+        let window = path.window.get() as f64;
+        path.rate = None;
+        let step = path.tuning.max_creep.min(0.5 * window);
+        Self { step, from: window, grown: 0.0, began: (ack.now, ack.delivered), rate: path.proven, window }
+    }
+
+    pub(super) fn on_ack(&mut self, path: &mut Path, ack: &Ack<'_>) -> Next {
+        if !ack.app_limited {
+            self.window += ack.bytes.get() as f64 * self.step / self.from.max(1.0);
+            path.window = Bytes::new(self.window as u64).max(path.window);
+        }
+        if !ack.round_start {
+            return Next::Stay;
+        }
+        let time = ack.now.since(self.began.0).as_secs_f64().max(0.001);
+        let rate = ack.delivered.saturating_sub(self.began.1).get() as f64 / time;
+        // More came back for more: the way out has room, and the way back is so full that it drops
+        // acknowledgements, whose followers cover more. Before a full way out there would be
+        // nothing but a longer round trip.
+        let more = self.grown > 0.0 && rate >= self.rate * (1.0 + 0.5 * self.grown);
+        self.grown = self.step / self.from.max(1.0);
+        let step = if more { 2.0 * self.step } else { path.tuning.max_creep };
+        self.step = step.min(0.5 * self.window);
+        self.rate = rate;
+        path.proven = path.proven.max(rate);
+        self.from = self.window;
+        self.began = (ack.now, ack.delivered);
+        if path.delay.queue() > path.scale * 3 {
+            return Next::Over(path.found(path.window, ack.next_number));
+        }
+        Next::Stay
+    }
+
+    pub(super) fn on_loss(&self, path: &Path) -> Next {
+        if path.losses.exceed(path.chance.max(0.01), path.window) {
+            return Next::Over(Progress::Congested);
+        }
+        Next::Stay
+    }
+}

@@ -1,0 +1,222 @@
+//! What the start does with single events; whole transfers are in `tests/starts.rs`.
+
+use super::*;
+use crate::sent_packets::SentPackets;
+use bentpipe_units::Span;
+use proptest::prelude::*;
+
+const MTU: Bytes = Bytes::new(1000);
+
+/// A start, and the packets that it has sent.
+struct Sender {
+    start: LongPath,
+    sent_packets: SentPackets,
+}
+
+impl Sender {
+    fn new() -> Self {
+        let config = ControllerConfig {
+            now: Time::ZERO,
+            mtu: MTU,
+            initial_window: Bytes::new(10_000),
+            distance_m: None,
+            rtt: None,
+        };
+        let start = LongPath::new(&config, &Parameters::default());
+        Self { start, sent_packets: SentPackets::new() }
+    }
+
+    /// A sender on a path of 600 ms that has heard of its first packet, which was all the
+    /// application had.
+    fn begun() -> Self {
+        let mut sender = Self::new();
+        sender.send(0, 1);
+        assert_eq!(sender.ack(600, 0, true), Progress::Continue);
+        sender
+    }
+
+    fn send(&mut self, at_ms: u64, packets: u64) {
+        for _ in 0..packets {
+            self.start.on_packet_sent(&self.sent_packets.on_sent(Time::from_millis(at_ms), MTU));
+        }
+    }
+
+    fn ack(&mut self, at_ms: u64, number: u64, app_limited: bool) -> Progress {
+        let now = Time::from_millis(at_ms);
+        self.sent_packets.on_acked(now, number);
+        let mut progress = Progress::Continue;
+        self.sent_packets.report_ack(now, app_limited, |ack| progress = self.start.on_ack(ack));
+        progress
+    }
+
+    fn lose(&mut self, at_ms: u64, numbers: std::ops::Range<u64>, persistent: bool) -> Progress {
+        for number in numbers {
+            self.sent_packets.on_lost(number);
+        }
+        let mut progress = Progress::Continue;
+        self.sent_packets.report_loss(Time::from_millis(at_ms), persistent, |loss| progress = self.start.on_loss(loss));
+        progress
+    }
+
+    /// The first burst, sent at the rate that was asked for: 120 packets in 60 ms.
+    fn burst(&mut self) {
+        for step in 0..60 {
+            self.send(600 + step, 2);
+        }
+    }
+}
+
+#[test]
+fn a_short_path_is_left_to_the_controller_as_if_nothing_stood_in_front() {
+    let mut sender = Sender::new();
+    sender.send(0, 10);
+    assert_eq!(sender.ack(159, 0, false), Progress::Fallback);
+    assert_eq!(sender.start.window(), Bytes::new(11_000));
+}
+
+#[test]
+fn the_first_burst_is_ten_packets_for_each_50_ms_in_a_tenth_of_the_round_trip() {
+    let sender = Sender::begun();
+    assert_eq!(sender.start.window(), Bytes::new(120_000));
+    assert_eq!(sender.start.pacing_rate(), Some(Rate::from_mbps(16)));
+}
+
+#[test]
+fn late_news_of_older_packets_do_not_change_the_first_burst() {
+    let mut sender = Sender::new();
+    sender.send(0, 3);
+    sender.ack(600, 0, true);
+    let first = (sender.start.window(), sender.start.pacing_rate());
+    sender.ack(610, 1, true);
+    sender.ack(650, 2, true);
+    assert_eq!((sender.start.window(), sender.start.pacing_rate()), first);
+}
+
+#[test]
+fn a_burst_that_comes_back_as_it_was_sent_proves_its_rate() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for step in 0..60 {
+        sender.ack(1200 + step, 2 * step + 1, false);
+        sender.ack(1200 + step, 2 * step + 2, false);
+    }
+    assert_eq!(sender.start.phase(), "bursts");
+    // 2000 bytes in a millisecond are 1.2 MB in a round trip, towards which the window has grown by
+    // sixteen packets for each one since the rate was known, and are sent three times as fast.
+    let window = sender.start.window().get();
+    assert!((700_000..1_200_000).contains(&window), "{window}");
+    let rate = sender.start.pacing_rate().unwrap().as_mbps_f64();
+    assert!((40.0..=48.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_round_trip_that_grows_and_stays_grown_ends_the_bursts() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for number in 1..=120 {
+        // Ten times slower than sent.
+        sender.ack(1200 + 5 * number, number, false);
+        if sender.start.phase() == "settle" {
+            assert!((100..200).contains(&(5 * number)), "after {} ms", 5 * number);
+            return;
+        }
+    }
+    panic!("still {}", sender.start.phase());
+}
+
+#[test]
+fn few_losses_are_absorbed() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for number in 10..=120 {
+        sender.ack(1200 + number / 2, number, false);
+    }
+    let window = sender.start.window();
+    assert_eq!(sender.lose(1261, 1..4, false), Progress::Continue);
+    assert_eq!((sender.start.phase(), sender.start.window()), ("bursts", window));
+}
+
+#[test]
+fn many_losses_end_the_bursts_without_asking_the_controller() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for number in 40..=120 {
+        sender.ack(1200 + number / 2, number, false);
+    }
+    assert_eq!(sender.lose(1261, 1..40, false), Progress::Continue);
+    assert_eq!(sender.start.phase(), "settle");
+    // What was in flight then is answered already.
+    let ecn_ce = EcnCe {
+        now: Time::from_millis(1262),
+        newest: 119,
+        bytes_in_flight: Bytes::ZERO,
+        next_number: sender.sent_packets.next_number(),
+    };
+    assert_eq!(sender.start.on_ecn_ce(&ecn_ce), Progress::Continue);
+}
+
+#[test]
+fn where_the_first_burst_proved_little_slow_start_goes_on_and_its_losses_are_answered() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    for step in 0..20 {
+        sender.ack(1250 + 3 * step, 101 + step, false);
+    }
+    assert_eq!(sender.lose(1310, 1..90, false), Progress::Continue);
+    sender.send(1311, 1);
+    let until = sender.sent_packets.next_number();
+    assert_eq!(sender.ack(1911, until - 1, false), Progress::Fallback);
+    assert_eq!(sender.start.recovery_start(), until - 1);
+    assert!(sender.start.window() < Bytes::new(240_000));
+}
+
+#[test]
+fn a_mark_during_the_bursts_is_the_controllers_to_answer() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    let ecn_ce = EcnCe { now: Time::from_millis(1200), newest: 5, bytes_in_flight: Bytes::ZERO, next_number: 121 };
+    assert_eq!(sender.start.on_ecn_ce(&ecn_ce), Progress::Congested);
+}
+
+#[test]
+fn persistent_congestion_is_the_controllers_to_answer() {
+    let mut sender = Sender::begun();
+    sender.burst();
+    assert_eq!(sender.lose(4000, 1..120, true), Progress::Congested);
+}
+
+#[test]
+fn losses_before_the_first_round_trip_are_the_controllers_to_answer() {
+    let mut sender = Sender::new();
+    sender.send(0, 10);
+    assert_eq!(sender.lose(900, 0..3, false), Progress::Congested);
+}
+
+proptest! {
+    /// Whatever is acknowledged or lost, and when.
+    #[test]
+    fn window_and_rate_stay_sane(
+        events in proptest::collection::vec((0u64..2_000_000_000, 0u64..40, 0u64..60, 0u8..8), 1..200),
+        mtu in 0u64..70_000,
+    ) {
+        let mut sender = Sender::begun();
+        sender.start.on_mtu_update(Bytes::new(mtu));
+        let mut now = Time::from_millis(600);
+        for (nanos, sent, number, kind) in events {
+            now += Span::from_nanos(nanos);
+            sender.send(now.as_nanos() / 1_000_000, sent);
+            let number = sender.sent_packets.next_number().saturating_sub(number + 1);
+            let progress = if kind == 0 {
+                sender.lose(now.as_nanos() / 1_000_000, number..number + 7, false)
+            } else {
+                sender.ack(now.as_nanos() / 1_000_000, number, kind == 1)
+            };
+            prop_assert!(!sender.start.window().is_zero());
+            prop_assert!(sender.start.window() <= Bytes::new(1 << 40));
+            prop_assert!(sender.start.pacing_rate().is_none_or(|rate| !rate.is_zero()));
+            if progress != Progress::Continue {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Slow-start algorithms: how a sender finds the capacity of its path, in front of any controller.
+//!
+//! A controller has a slow start of its own, called `standard` in scenarios. A [`SlowStart`]
+//! replaces it: [`WithSlowStart`] sends by its window and pacing rate until it has found the
+//! capacity, then restarts the controller from there.
+//!
+//! - [`hystart`], [`hystart_plus_plus`], [`search`]: slow starts that end before the queue is full;
+//! - [`long_path`]: bursts, for paths with the RTT of satellites.
+
+mod algorithm;
+pub mod hystart;
+pub mod hystart_plus_plus;
+mod layer;
+pub mod long_path;
+pub mod search;
+
+pub use algorithm::{CapacityEstimate, Progress, SlowStart};
+pub use layer::{StartSlot, WithSlowStart};

@@ -1,0 +1,142 @@
+//! Which keys have a meaning for a flow: a key without one is an error, since its result would tell
+//! of something that was asked for and not done.
+
+use super::document::Tree;
+use super::flow::Flow;
+use super::protocol::Protocol;
+use super::section::Section;
+use super::transport::{NESTED, Transport};
+use super::workload::ExternalKey;
+use crate::error::Problem;
+use serde_json::Value as Json;
+use std::ops::Range;
+use toml::de::DeValue;
+
+/// What keys without `x-accepted-by` have a meaning for.
+const BOTH: [&str; 2] = ["quic", "tcp"];
+
+/// A key that is set, by its dotted path.
+struct Set<'a> {
+    path: Vec<&'a str>,
+    span: Range<usize>,
+    value: &'a DeValue<'a>,
+}
+
+impl Set<'_> {
+    fn key(&self) -> String {
+        self.path.join(".")
+    }
+
+    /// What the schema says about it under `extension`: its own words, or those of the table it is in.
+    fn about(&self, extension: &str) -> Option<Vec<String>> {
+        let schema = Transport::schema();
+        let (mut table, mut found) = (schema, None);
+        for key in &self.path {
+            let property = &table["properties"][key];
+            if let Some(list) = property.get(extension).and_then(Json::as_array) {
+                found = Some(list.iter().filter_map(Json::as_str).map(str::to_owned).collect());
+            }
+            table = definition(schema, property);
+        }
+        found
+    }
+}
+
+/// The schema that `property` refers to, or itself.
+fn definition<'a>(schema: &'a Json, property: &'a Json) -> &'a Json {
+    match property.get("$ref").and_then(Json::as_str).and_then(|name| name.rsplit('/').next()) {
+        Some(name) => &schema["$defs"][name],
+        None => property,
+    }
+}
+
+/// Every key of a transport that `table` sets. A table of parameters counts as one key.
+fn set<'a>(table: &'a Tree<'a>, path: &[&'a str], all: &mut Vec<Set<'a>>) {
+    for (key, value) in table {
+        let mut path = path.to_vec();
+        path.push(key.get_ref());
+        match value.get_ref() {
+            DeValue::Table(inner) if path.len() == 1 && NESTED.contains(&path[0]) => set(inner, &path, all),
+            other => all.push(Set { path, span: key.span(), value: other }),
+        }
+    }
+}
+
+fn transport_keys<'a>(table: &'a Tree<'a>) -> Vec<Set<'a>> {
+    let mut all = Vec::new();
+    set(table, &[], &mut all);
+    let known = super::section::keys::<Transport>();
+    all.retain(|set| known.contains(&set.path[0]));
+    all
+}
+
+/// Problems with keys of `table` that none of the `flows` that have it as a layer accepts.
+pub(crate) fn refused<'a>(table: &Tree<'_>, flows: impl Iterator<Item = &'a Flow>) -> Vec<Problem> {
+    let flows: Vec<&Flow> = flows.collect();
+    let mut problems = Vec::new();
+    for key in transport_keys(table) {
+        let accepted = key.about("x-accepted-by").unwrap_or_else(|| BOTH.map(str::to_owned).to_vec());
+        let accepts = |flow: &&Flow| flow.protocol.facets().iter().any(|facet| accepted.iter().any(|one| one == facet));
+        if !flows.iter().any(accepts) {
+            problems.push(no_meaning(&key, &flows, &accepted));
+        }
+    }
+    let external = |flow: &&Flow| flow.protocol == Protocol::External;
+    for name in super::section::keys::<ExternalKey>() {
+        if let Some((key, _)) = table.get_key_value(name).filter(|_| !flows.iter().any(external)) {
+            let message = format!("`{name}` has no effect here; allowed: a workload with `external.size`");
+            problems.push(Problem::new(key.span(), message));
+        }
+    }
+    problems
+}
+
+fn no_meaning(key: &Set<'_>, flows: &[&Flow], accepted: &[String]) -> Problem {
+    let mut over: Vec<&str> = flows.iter().map(|flow| what(flow)).collect();
+    over.sort_unstable();
+    over.dedup();
+    let words = |name: &String| match name.as_str() {
+        "quic" | "tcp" => format!("transport = \"{name}\""),
+        http => format!("http = \"{http}\""),
+    };
+    let allowed: Vec<String> = accepted.iter().map(words).collect();
+    let message =
+        format!("`{}` has no effect over {}; allowed with {}", key.key(), over.join(", "), allowed.join(" or "));
+    Problem::new(key.span.clone(), message)
+}
+
+/// The transport of a flow, in words.
+fn what(flow: &Flow) -> &'static str {
+    match flow.protocol {
+        Protocol::Quic(_) => "QUIC",
+        Protocol::Tcp(bentpipe_tcp::http::Version::Raw) => "TCP with http = \"raw\"",
+        Protocol::Tcp(bentpipe_tcp::http::Version::H2) => "TCP with http = \"h2\"",
+        Protocol::Tcp(bentpipe_tcp::http::Version::H1) => "TCP with http = \"h1\"",
+        Protocol::Datagrams | Protocol::External => flow.work.first().name(),
+    }
+}
+
+/// Keys of `table` that QUIC under the real clock cannot follow, with what it allows.
+pub(crate) fn virtual_only(table: &Tree<'_>, protocol: Protocol) -> Vec<String> {
+    if !matches!(protocol, Protocol::Quic(_)) {
+        return Vec::new();
+    }
+    let mut refused = Vec::new();
+    for key in transport_keys(table) {
+        // Keys of other transports stand in [defaults] for other flows.
+        if key.about("x-accepted-by").is_some_and(|accepted| !accepted.iter().any(|one| one == "quic")) {
+            continue;
+        }
+        let text = match key.value {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Boolean(value) => value.to_string(),
+            _ => String::new(),
+        };
+        match key.about("x-real-clock") {
+            Some(values) if values.is_empty() || values.contains(&text) => {}
+            Some(values) => refused.push(format!("`{}`: allowed there: {}", key.key(), values.join(", "))),
+            None => refused.push(format!("`{}`: allowed there: nothing", key.key())),
+        }
+    }
+    refused
+}

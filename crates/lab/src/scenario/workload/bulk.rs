@@ -1,0 +1,39 @@
+//! `bulk`: data without end for a fixed time.
+
+use super::{Clocks, Direction, PlannedObject, Transfer};
+use crate::error::Problem;
+use bentpipe_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+/// `bentpipe get` downloads files, which end.
+pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
+/// Size of an object that no flow completes.
+const ENDLESS: Bytes = Bytes::new(1 << 60);
+
+/// A sender that always has data. It is complete after `duration`, whatever has arrived by then.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// Time from the start to the end.
+    #[schemars(with = "Span")]
+    pub duration: Spanned<Span>,
+    /// Direction of the data; download by default.
+    #[serde(default)]
+    pub direction: Direction,
+}
+
+impl Bulk {
+    pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
+        super::duration(&self.duration, limit)
+    }
+
+    pub(super) fn transfer(&self) -> Transfer {
+        Transfer {
+            direction: self.direction,
+            objects: vec![PlannedObject::new("endless", ENDLESS)],
+            duration: Some(*self.duration.get_ref()),
+        }
+    }
+}

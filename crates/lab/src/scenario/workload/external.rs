@@ -1,0 +1,51 @@
+//! `external`: one download by other programs, on the real clock.
+
+use super::{Clocks, Direction, PlannedObject, Transfer};
+use crate::error::Problem;
+use bentpipe_units::Bytes;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+use std::ops::Range;
+
+/// Other programs need real time.
+pub(super) const CLOCKS: Clocks = Clocks { simulated: false, real_quic: true, real_tcp: true };
+
+/// One download by other programs. `/bin/sh` runs the commands in a directory of their own.
+///
+/// Placeholders in braces: `server`, `client`, `server6`, `client6` (addresses), `port`, `url` (of
+/// the object, https), `dir` (the directory to serve), `file` (name of the object in it), `bytes`
+/// (its size), `output` (the file that the client writes; its standard output if the command does
+/// not name it), `cert`, `key` (PEM files of the server), `bentpipe` (this program).
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct External {
+    /// Size of the object.
+    #[schemars(with = "Option<Bytes>")]
+    pub size: Option<Spanned<Bytes>>,
+    /// Command of the server, which runs until the client has ended.
+    pub server: Option<String>,
+    /// Command of the client. The transfer is complete if it ends with status 0 and has written
+    /// `size`.
+    pub client: Option<String>,
+}
+
+impl External {
+    pub(super) fn check(&self, span: Range<usize>) -> Result<(), Problem> {
+        let missing = match (&self.size, &self.server, &self.client) {
+            (None, _, _) => "size",
+            (_, None, _) => "server",
+            (_, _, None) => "client",
+            (Some(size), Some(_), Some(_)) => return super::above_zero(size),
+        };
+        let message = format!("`external` needs `{missing}`; allowed: here, in the variant, or in [defaults]");
+        let help = "external = { size = \"10 MB\", server = \"caddy …\", client = \"curl -o {output} {url}\" }";
+        Err(Problem::new(span, message).help(help))
+    }
+
+    pub(super) fn transfer(&self) -> Transfer {
+        let size = self.size.as_ref().map_or(Bytes::ZERO, |size| *size.get_ref());
+        let objects = vec![PlannedObject::new("object", size)];
+        Transfer { direction: Direction::Download, objects, duration: None }
+    }
+}

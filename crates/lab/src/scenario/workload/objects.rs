@@ -1,0 +1,65 @@
+//! `objects`: several objects, which may wait for each other.
+
+use super::{Clocks, Direction, PlannedObject, Transfer};
+use crate::error::Problem;
+use bentpipe_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+/// `bentpipe get` makes one download per visit.
+pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
+
+/// One object to transfer.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Object {
+    /// Name in results.
+    pub name: String,
+    /// Size.
+    #[schemars(with = "Bytes")]
+    pub size: Spanned<Bytes>,
+    /// Objects above it in the list that must be complete before it is requested.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub after: Vec<Spanned<String>>,
+    /// Time between the last of those and the request.
+    pub delay: Option<Span>,
+}
+
+pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
+    if objects.get_ref().is_empty() {
+        return Err(Problem::new(
+            objects.span(),
+            "the list holds no object; allowed: one or more, { name = \"page\", size = \"1 MB\" }",
+        ));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for object in objects.get_ref() {
+        super::above_zero(&object.size)?;
+        if names.contains(&object.name.as_str()) {
+            let message = format!("an object named `{}` already exists in this list", object.name);
+            return Err(Problem::new(object.size.span(), message + "; allowed: each name once"));
+        }
+        // Only objects above it, so nothing can wait for itself.
+        for after in &object.after {
+            if !names.contains(&after.get_ref().as_str()) {
+                let above = names.iter().copied();
+                return Err(Problem::not_one_of(after.span(), "object above this one", after.get_ref(), above));
+            }
+        }
+        names.push(&object.name);
+    }
+    Ok(())
+}
+
+pub(super) fn transfer(objects: &[Object], direction: Direction) -> Transfer {
+    let index = |name: &Spanned<String>| objects.iter().position(|object| object.name == *name.get_ref());
+    let planned = objects.iter().map(|object| PlannedObject {
+        name: object.name.clone(),
+        bytes: *object.size.get_ref(),
+        after: object.after.iter().filter_map(index).collect(),
+        delay: object.delay.unwrap_or_default(),
+    });
+    Transfer { direction, objects: planned.collect(), duration: None }
+}

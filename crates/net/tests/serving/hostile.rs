@@ -1,0 +1,397 @@
+//! Peers that break the rules of HTTP/3, by hand: frames are written byte by byte over a QUIC stack that knows nothing of HTTP.
+
+use super::exchange::tls;
+use super::proxy::Proxied;
+use super::{Place, content};
+use bentpipe_net::{Client, Download, Server, Trust, Upstream, download};
+use bentpipe_quic::noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use bentpipe_quic::tls::ALPN_H3;
+use bentpipe_units::Span;
+use http::HeaderMap;
+use noq::{ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, ServerConfig, VarInt};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+/// Codes of RFC 9114 §8.1.
+const FRAME_ERROR: u64 = 0x106;
+const EXCESSIVE_LOAD: u64 = 0x107;
+const REQUEST_CANCELLED: u32 = 0x10c;
+
+/// Types of frames (RFC 9114 §7.2); an unknown one is any of §7.2.8.
+const DATA: u8 = 0x0;
+const HEADERS: u8 = 0x1;
+const SETTINGS: u8 = 0x4;
+const GOAWAY: u8 = 0x7;
+const UNKNOWN: u8 = 0x21;
+
+/// Long enough for what takes milliseconds, on a machine that is busy.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The beginning of a frame that declares `length` bytes.
+fn frame(kind: u8, length: u32) -> Vec<u8> {
+    [&[kind][..], &(0x8000_0000 | length).to_be_bytes()].concat()
+}
+
+/// A HEADERS frame; fields refer to names of QPACK's static table (RFC 9204, appendix A).
+fn headers(fields: &[u8]) -> Vec<u8> {
+    let block = [&[0, 0], fields].concat();
+    [frame(HEADERS, block.len() as u32), block].concat()
+}
+
+/// A field whose name is entry `name` of the static table, below 15 (RFC 9204 §4.5.4).
+fn field(name: u8, value: &[u8]) -> Vec<u8> {
+    let length = match value.len() {
+        short @ 0..127 => vec![short as u8],
+        long => {
+            let rest = long - 127;
+            let mut bytes = vec![127];
+            bytes.extend((0..3).map(|digit| (rest >> (7 * digit)) as u8 & 0x7f | if digit < 2 { 0x80 } else { 0 }));
+            bytes
+        }
+    };
+    [&[0x50 | name][..], &length, value].concat()
+}
+
+/// A request for `path`; entry 17 is `:method GET`, 20 is `:method POST`, 23 is `:scheme https`.
+fn request(method: u8, path: &str, more: &[u8]) -> Vec<u8> {
+    headers(&[&[0xc0 | method, 0xc0 | 23][..], &field(1, path.as_bytes()), &field(0, b"localhost"), more].concat())
+}
+
+fn get(path: &str) -> Vec<u8> {
+    request(17, path, &[])
+}
+
+/// The content of the DATA frames in a whole response.
+fn data(mut frames: &[u8]) -> Vec<u8> {
+    let integer = |frames: &mut &[u8]| {
+        let length = 1 << (frames[0] >> 6);
+        let value =
+            frames[1..length].iter().fold(usize::from(frames[0] & 0x3f), |sum, byte| sum << 8 | usize::from(*byte));
+        *frames = &frames[length..];
+        value
+    };
+    let mut content = Vec::new();
+    while !frames.is_empty() {
+        let (kind, length) = (integer(&mut frames), integer(&mut frames));
+        let (payload, rest) = frames.split_at(length);
+        if kind == usize::from(DATA) {
+            content.extend_from_slice(payload);
+        }
+        frames = rest;
+    }
+    content
+}
+
+/// A client that has said SETTINGS.
+struct Peer {
+    endpoint: Endpoint,
+    connection: Connection,
+    control: SendStream,
+}
+
+impl Peer {
+    async fn connect(server: &Server, trust: &Trust) -> Self {
+        let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+        let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(trust, ALPN_H3)).unwrap()));
+        let connection = endpoint.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
+        let mut control = connection.open_uni().await.unwrap();
+        control.write_all(&[&[0x00][..], &frame(SETTINGS, 0)].concat()).await.unwrap();
+        Self { endpoint, connection, control }
+    }
+
+    async fn ask(&self, request: &[u8]) -> (SendStream, RecvStream) {
+        let opened = timeout(SOON, self.connection.open_bi()).await;
+        let (mut send, recv) = opened.expect("the server gives no more streams").unwrap();
+        send.write_all(request).await.unwrap();
+        (send, recv)
+    }
+
+    /// The code that the server closed the connection with.
+    async fn closed(&self) -> u64 {
+        match timeout(SOON, self.connection.closed()).await.expect("the connection goes on") {
+            ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
+            other => panic!("{other}"),
+        }
+    }
+
+    async fn leave(self) {
+        self.connection.close(VarInt::from_u32(0x100), b"");
+        self.endpoint.wait_idle().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn aborted_downloads_return_their_streams_and_do_not_hold_up_a_stop() {
+    let place = Place::new().await;
+    let whole = place.file("large.bin", 4_000_000);
+    let peer = Peer::connect(&place.server, &place.trust).await;
+    for _ in 0..250 {
+        let (mut send, mut recv) = peer.ask(&get("/large.bin")).await;
+        send.finish().unwrap();
+        recv.read_chunk(1000).await.unwrap();
+        recv.stop(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
+    }
+    let (mut send, mut recv) = peer.ask(&get("/large.bin")).await;
+    send.finish().unwrap();
+    let answer = timeout(SOON, recv.read_to_end(8_000_000)).await.unwrap().unwrap();
+    assert!(data(&answer) == whole, "{} bytes", answer.len());
+    // Nothing is under way any more: the server closes the connection by itself.
+    let Place { server, directory, .. } = place;
+    let cut = timeout(SOON, server.stop(Span::from_secs(60))).await.expect("the stop waits for aborted downloads");
+    assert_eq!(cut, 0);
+    drop((peer, directory));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_that_a_client_drops_are_cancelled_at_the_server() {
+    let place = Place::new().await;
+    place.file("large.bin", 4_000_000);
+    let client = place.client();
+    for _ in 0..250 {
+        let response = timeout(SOON, place.get(&client, "/large.bin")).await.expect("no more streams").unwrap();
+        drop(response);
+    }
+    let response = place.get(&client, "/hello.txt").await.unwrap();
+    assert_eq!(content(response).await.unwrap(), b"hello");
+    client.disconnect().await;
+}
+
+/// A web server that begins a response which never ends, and how many connections clients of it closed.
+async fn endless() -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let gone = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = gone.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let counted = counted.clone();
+            tokio::spawn(async move {
+                let mut buffer = [0; 4096];
+                let silent =
+                    stream.read(&mut buffer).await.is_ok_and(|read| buffer[..read].starts_with(b"GET /silent"));
+                if !silent {
+                    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+                    stream.write_all(head).await.unwrap();
+                }
+                // Nothing more is asked on this connection: what ends the wait is its end.
+                let _ = stream.read(&mut buffer).await;
+                counted.fetch_add(1, Relaxed);
+            });
+        }
+    });
+    (address, gone)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_client_of_the_proxy_abandons_is_abandoned_upstream() {
+    let (address, gone) = endless().await;
+    let proxied = Proxied::of(address, |upstream: Upstream| upstream).await;
+    let peer = Peer::connect(&proxied.server, &proxied.trust).await;
+    for (count, path) in [(1, "/silent"), (2, "/endless")] {
+        let (mut send, mut recv) = peer.ask(&get(path)).await;
+        send.finish().unwrap();
+        if path == "/endless" {
+            recv.read_chunk(1000).await.unwrap();
+        } else {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        recv.stop(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
+        let abandoned = async {
+            while gone.load(Relaxed) < count {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, abandoned).await.unwrap_or_else(|_| panic!("{path} goes on behind the proxy"));
+    }
+    peer.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frame_that_declares_too_much_ends_the_connection_at_once() {
+    let place = Place::new().await;
+    let peer = Peer::connect(&place.server, &place.trust).await;
+    let _streams = peer.ask(&frame(HEADERS, 1 << 28)).await;
+    assert_eq!(peer.closed().await, EXCESSIVE_LOAD);
+
+    let mut peer = Peer::connect(&place.server, &place.trust).await;
+    peer.control.write_all(&frame(SETTINGS, 1 << 28)).await.unwrap();
+    assert_eq!(peer.closed().await, EXCESSIVE_LOAD);
+
+    let mut peer = Peer::connect(&place.server, &place.trust).await;
+    peer.control.write_all(&frame(GOAWAY, 1 << 28)).await.unwrap();
+    assert_eq!(peer.closed().await, FRAME_ERROR);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_frames_of_any_length_are_passed_over() {
+    let place = Place::new().await;
+    let mut peer = Peer::connect(&place.server, &place.trust).await;
+    let filler = vec![0; 1 << 20];
+    peer.control.write_all(&frame(UNKNOWN, 1 << 24)).await.unwrap();
+    let (mut send, mut recv) = peer.ask(&frame(UNKNOWN, 1 << 24)).await;
+    for _ in 0..1 << 4 {
+        // The connection's window is 128 kB: this ends only if what is passed over is not kept.
+        timeout(SOON, peer.control.write_all(&filler)).await.expect("no credit comes back").unwrap();
+        timeout(SOON, send.write_all(&filler)).await.expect("no credit comes back").unwrap();
+    }
+    send.write_all(&get("/hello.txt")).await.unwrap();
+    send.finish().unwrap();
+    let answer = timeout(SOON, recv.read_to_end(10_000)).await.unwrap().unwrap();
+    assert!(answer.windows(5).any(|text| text == b"hello"), "{answer:?}");
+    peer.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn headers_that_arrive_interleaved_do_not_wait_for_each_other() {
+    let place = Place::new().await;
+    let peer = Peer::connect(&place.server, &place.trust).await;
+    // 100 headers of 4 kB, all but the last byte of each first: three times the connection's window.
+    let request = request(17, "/hello.txt", &field(5, &[b'c'; 4000]));
+    let mut streams = Vec::new();
+    for _ in 0..100 {
+        streams.push(timeout(SOON, peer.ask(&request[..request.len() - 1])).await.expect("no credit"));
+    }
+    for (send, recv) in &mut streams {
+        timeout(SOON, send.write_all(&request[request.len() - 1..])).await.expect("no credit").unwrap();
+        send.finish().unwrap();
+        let answer = timeout(SOON, recv.read_to_end(10_000)).await.unwrap().unwrap();
+        assert!(answer.windows(5).any(|text| text == b"hello"), "{answer:?}");
+    }
+    peer.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_beyond_the_limit_gets_a_whole_answer() {
+    let place = Place::new().await;
+    let peer = Peer::connect(&place.server, &place.trust).await;
+    let (mut send, mut recv) = peer.ask(&request(17, "/hello.txt", &field(5, &[b'c'; 20_000]))).await;
+    send.finish().unwrap();
+    let answer = timeout(SOON, recv.read_to_end(10_000)).await.expect("the answer does not end").unwrap();
+    // `:status` is entry 24 of the static table, and what follows is "431" in the Huffman code (RFC 7541, appendix B).
+    assert_eq!(answer, [HEADERS, 8, 0, 0, 0x5f, 9, 0x83, 0x69, 0x90, 0xff]);
+    peer.leave().await;
+}
+
+/// A web server that says of each upload, which comes in chunks, whether it came whole.
+async fn collector() -> (SocketAddr, tokio::sync::mpsc::Receiver<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (seen, taken) = tokio::sync::mpsc::channel(16);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut all = Vec::new();
+            let mut buffer = [0; 4096];
+            let whole = loop {
+                match stream.read(&mut buffer).await {
+                    Ok(0) | Err(_) => break false,
+                    Ok(read) => all.extend_from_slice(&buffer[..read]),
+                }
+                // The last chunk (RFC 9112 §7.1).
+                if all.ends_with(b"\r\n0\r\n\r\n") {
+                    break true;
+                }
+            };
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+            let _ = seen.send(whole).await;
+        }
+    });
+    (address, taken)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_that_ends_inside_a_frame_is_not_passed_on_as_whole() {
+    let (address, mut taken) = collector().await;
+    let proxied = Proxied::of(address, |upstream: Upstream| upstream).await;
+    let post = request(20, "/", &[]);
+
+    let peer = Peer::connect(&proxied.server, &proxied.trust).await;
+    let (mut send, mut recv) = peer.ask(&[post.clone(), frame(DATA, 400), vec![7; 400]].concat()).await;
+    send.finish().unwrap();
+    timeout(SOON, recv.read_to_end(1000)).await.unwrap().unwrap();
+    assert_eq!(taken.recv().await, Some(true), "a whole one is");
+    peer.leave().await;
+
+    let peer = Peer::connect(&proxied.server, &proxied.trust).await;
+    let (mut send, _recv) = peer.ask(&[post.clone(), frame(DATA, 1000), vec![7; 400]].concat()).await;
+    // The proxy has begun to pass it on.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    send.finish().unwrap();
+    assert_eq!(peer.closed().await, FRAME_ERROR);
+    assert_eq!(timeout(SOON, taken.recv()).await.expect("the upload goes on"), Some(false));
+
+    let peer = Peer::connect(&proxied.server, &proxied.trust).await;
+    let (mut send, _recv) = peer.ask(&[post, frame(DATA, 1000), vec![7; 400]].concat()).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    send.reset(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
+    assert_eq!(timeout(SOON, taken.recv()).await.expect("the upload goes on"), Some(false), "nor one that is reset");
+    peer.leave().await;
+}
+
+/// A server that answers each request with `answer` and ends the stream, and whom to trust.
+async fn answering(answer: Vec<u8>) -> (SocketAddr, Trust) {
+    let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let der = certificate.cert.der().clone();
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(certificate.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![der.clone()], key.into())
+        .unwrap();
+    tls.alpn_protocols = vec![ALPN_H3.to_vec()];
+    let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
+    let endpoint = Endpoint::server(config, ([127, 0, 0, 1], 0).into()).unwrap();
+    let address = endpoint.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Some(incoming) = endpoint.accept().await {
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let connection = incoming.await.unwrap();
+                let mut control = connection.open_uni().await.unwrap();
+                control.write_all(&[&[0x00][..], &frame(SETTINGS, 0)].concat()).await.unwrap();
+                while let Ok((mut send, _recv)) = connection.accept_bi().await {
+                    // A client that has heard enough closes the connection.
+                    let _ = send.write_all(&answer).await;
+                    // The end comes by itself, once all before it was looked at.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    let _ = send.finish();
+                }
+            });
+        }
+    });
+    (address, Trust::Only(vec![der]))
+}
+
+/// `:status 200`, without a length.
+fn found() -> Vec<u8> {
+    headers(&[0xc0 | 25])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_that_does_not_end_as_it_should_is_no_download() {
+    let truncated = [found(), frame(DATA, 1000), vec![7; 400]].concat();
+    let cut_header = [found(), vec![DATA, 0x80]].concat();
+    let endless_header = [frame(HEADERS, 1 << 29), vec![0; 100_000]].concat();
+    for (name, answer) in [("truncated", truncated), ("in a header", cut_header), ("too long", endless_header)] {
+        let (address, trust) = answering(answer).await;
+        let client = Client::builder().trust(trust).handshake_time(Span::from_secs(5)).build().unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let what = Download { url: format!("https://{address}/f").parse().unwrap(), file: place.path().join("f") };
+        let outcome = timeout(SOON, download(&client, &what, |_, _| ())).await.expect(name);
+        assert!(outcome.is_err(), "{name}: {outcome:?}");
+        assert!(!what.file.exists(), "{name}");
+        client.disconnect().await;
+    }
+    let (address, trust) = answering([found(), frame(DATA, 5), b"whole".to_vec()].concat()).await;
+    let client = Client::builder().trust(trust).build().unwrap();
+    let url = format!("https://{address}/f").parse().unwrap();
+    let response = client.get(&url, &HeaderMap::new()).await.unwrap();
+    assert_eq!(content(response).await.unwrap(), b"whole");
+    client.disconnect().await;
+}

@@ -1,0 +1,410 @@
+//! Frames of an HTTP/3 stream (RFC 9114 §7), checked before the `h3` crate sees them.
+//!
+//! h3 0.0.8 collects any frame but DATA in its buffer until it is complete, whatever length it
+//! declares, and parses the buffer anew with each piece that arrives. It also takes a stream that
+//! ends inside a DATA frame for a complete one. This filter therefore looks at the type and length
+//! of each frame as soon as they arrive: a frame that is too long or not allowed is an error at once,
+//! unknown frames are dropped as they arrive, short frames are handed on when they are complete, and
+//! the content of DATA frames passes without a copy.
+
+use bytes::{Buf, Bytes, BytesMut};
+use h3::error::Code;
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// Longest HEADERS frame that a client accepts in a response, bytes: our choice, as in Chromium.
+pub const MAX_HEADER_FRAME: u64 = 256 * 1024;
+/// Longest SETTINGS frame, bytes: our choice, room for 256 settings of 16 bytes.
+const MAX_SETTINGS_FRAME: u64 = 4096;
+/// Longest payload of a frame that consists of one variable-length integer (RFC 9000 §16).
+const MAX_INTEGER: u64 = 8;
+
+/// Frame types (RFC 9114 §11.2.1).
+mod frame {
+    pub const DATA: u64 = 0x0;
+    pub const HEADERS: u64 = 0x1;
+    pub const CANCEL_PUSH: u64 = 0x3;
+    pub const SETTINGS: u64 = 0x4;
+    pub const PUSH_PROMISE: u64 = 0x5;
+    pub const GOAWAY: u64 = 0x7;
+    pub const MAX_PUSH_ID: u64 = 0xd;
+    /// Types that HTTP/2 used: their receipt is an error (RFC 9114 §7.2.8).
+    pub const OF_HTTP2: [u64; 4] = [0x2, 0x6, 0x8, 0x9];
+}
+
+/// Type of the control stream (RFC 9114 §6.2.1).
+const CONTROL_STREAM: u64 = 0x0;
+
+/// A breach of HTTP/3's framing, for which the connection is closed with [`FrameError::code`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// A frame is longer than its receiver accepts.
+    #[error("a frame of type {kind:#x} declares {length} bytes, allowed: {max}")]
+    TooLong {
+        /// Type of the frame.
+        kind: u64,
+        /// Length that it declares, bytes.
+        length: u64,
+        /// Longest that is accepted, bytes.
+        max: u64,
+    },
+    /// A frame of one integer has a payload that is longer than any integer.
+    #[error("a frame of type {kind:#x} declares {length} bytes for one integer")]
+    Malformed {
+        /// Type of the frame.
+        kind: u64,
+        /// Length that it declares, bytes.
+        length: u64,
+    },
+    /// A frame on a stream where its type is not allowed.
+    #[error("a frame of type {kind:#x} where it is not allowed")]
+    Unexpected {
+        /// Type of the frame.
+        kind: u64,
+    },
+    /// The stream ended cleanly inside a frame (RFC 9114 §7.1).
+    #[error("the stream ended inside a frame, {missing} bytes before its end")]
+    Truncated {
+        /// Bytes that are missing, at least.
+        missing: u64,
+    },
+}
+
+impl FrameError {
+    /// The code to close the connection with (RFC 9114 §8.1).
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
+            Self::Malformed { .. } | Self::Truncated { .. } => Code::H3_FRAME_ERROR,
+            Self::Unexpected { .. } => Code::H3_FRAME_UNEXPECTED,
+        }
+    }
+}
+
+/// What the next byte of the stream belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Position {
+    /// The type of a unidirectional stream (RFC 9114 §6.2).
+    StreamType,
+    /// A frame's type or length.
+    FrameHeader,
+    /// The payload of a DATA frame: so many bytes are still to come.
+    Data(u64),
+    /// The payload of a frame that is collected.
+    Collect(u64),
+    /// The payload of an unknown frame.
+    Discard(u64),
+    /// A stream without frames.
+    Unframed,
+}
+
+/// Filters the bytes of one stream. Call [`FrameFilter::push`] with them in order, take what it lets
+/// through with [`FrameFilter::pop`], and call [`FrameFilter::end`] at the stream's clean end.
+#[derive(Debug)]
+pub(super) struct FrameFilter {
+    position: Position,
+    /// Whether the stream is a control stream rather than a request stream.
+    is_control: bool,
+    max_header_frame: u64,
+    /// Type and length read so far, then the whole frame that is collected.
+    partial: BytesMut,
+    passed: VecDeque<Bytes>,
+}
+
+impl FrameFilter {
+    /// For a request stream whose HEADERS frames have at most `max_header_frame` bytes.
+    pub fn request(max_header_frame: u64) -> Self {
+        Self::new(Position::FrameHeader, max_header_frame)
+    }
+
+    /// For a stream of the peer's in one direction, which begins with its type.
+    pub fn unidirectional(max_header_frame: u64) -> Self {
+        Self::new(Position::StreamType, max_header_frame)
+    }
+
+    fn new(position: Position, max_header_frame: u64) -> Self {
+        let (partial, passed) = (BytesMut::new(), VecDeque::new());
+        Self { position, is_control: false, max_header_frame, partial, passed }
+    }
+
+    /// Bytes that are kept until their frame is complete.
+    pub fn held(&self) -> u64 {
+        self.partial.len() as u64
+    }
+
+    /// The next bytes that may be handed on.
+    pub fn pop(&mut self) -> Option<Bytes> {
+        self.passed.pop_front()
+    }
+
+    /// Takes the next bytes of the stream.
+    ///
+    /// # Errors
+    /// The peer broke a rule: nothing may be read any more.
+    pub fn push(&mut self, mut bytes: Bytes) -> Result<(), FrameError> {
+        while !bytes.is_empty() {
+            match self.position {
+                Position::Unframed => self.passed.push_back(std::mem::take(&mut bytes)),
+                Position::StreamType => self.read_stream_type(&mut bytes),
+                Position::FrameHeader => self.read_frame_header(&mut bytes)?,
+                Position::Data(left) => {
+                    let piece = take(&mut bytes, left);
+                    let left = left - piece.len() as u64;
+                    self.passed.push_back(piece);
+                    self.position = if left == 0 { Position::FrameHeader } else { Position::Data(left) };
+                }
+                Position::Collect(left) => {
+                    let piece = take(&mut bytes, left);
+                    self.partial.extend_from_slice(&piece);
+                    self.collected(left - piece.len() as u64);
+                }
+                Position::Discard(left) => {
+                    let left = left - take(&mut bytes, left).len() as u64;
+                    self.position = if left == 0 { Position::FrameHeader } else { Position::Discard(left) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The stream ended cleanly.
+    ///
+    /// # Errors
+    /// It ended inside a frame.
+    pub fn end(&self) -> Result<(), FrameError> {
+        let missing = match self.position {
+            Position::StreamType | Position::Unframed => 0,
+            Position::FrameHeader => u64::from(!self.partial.is_empty()),
+            Position::Data(left) | Position::Collect(left) | Position::Discard(left) => left,
+        };
+        if missing == 0 { Ok(()) } else { Err(FrameError::Truncated { missing }) }
+    }
+
+    fn read_stream_type(&mut self, bytes: &mut Bytes) {
+        let Some(kind) = self.read_integers::<1>(bytes) else { return };
+        self.is_control = kind == [CONTROL_STREAM];
+        self.position = if self.is_control { Position::FrameHeader } else { Position::Unframed };
+        self.pass_partial();
+    }
+
+    fn read_frame_header(&mut self, bytes: &mut Bytes) -> Result<(), FrameError> {
+        let Some([kind, length]) = self.read_integers::<2>(bytes) else { return Ok(()) };
+        match self.longest(kind)? {
+            Payload::Pass => {
+                self.pass_partial();
+                self.position = if length == 0 { Position::FrameHeader } else { Position::Data(length) };
+            }
+            Payload::Discard => {
+                self.partial.clear();
+                self.position = if length == 0 { Position::FrameHeader } else { Position::Discard(length) };
+            }
+            Payload::Collect { max } if length <= max => self.collected(length),
+            Payload::Collect { max: MAX_INTEGER } => return Err(FrameError::Malformed { kind, length }),
+            Payload::Collect { max } => return Err(FrameError::TooLong { kind, length, max }),
+        }
+        Ok(())
+    }
+
+    /// What is done with the payload of a frame of type `kind` (RFC 9114 §7.2, table 1).
+    fn longest(&self, kind: u64) -> Result<Payload, FrameError> {
+        let on_request = !self.is_control;
+        match kind {
+            frame::DATA if on_request => Ok(Payload::Pass),
+            frame::HEADERS | frame::PUSH_PROMISE if on_request => Ok(Payload::Collect { max: self.max_header_frame }),
+            frame::SETTINGS if self.is_control => Ok(Payload::Collect { max: MAX_SETTINGS_FRAME }),
+            frame::CANCEL_PUSH | frame::GOAWAY | frame::MAX_PUSH_ID if self.is_control => {
+                Ok(Payload::Collect { max: MAX_INTEGER })
+            }
+            frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => Err(FrameError::Unexpected { kind }),
+            frame::CANCEL_PUSH | frame::SETTINGS | frame::GOAWAY | frame::MAX_PUSH_ID => {
+                Err(FrameError::Unexpected { kind })
+            }
+            kind if frame::OF_HTTP2.contains(&kind) => Err(FrameError::Unexpected { kind }),
+            _ => Ok(Payload::Discard),
+        }
+    }
+
+    /// Of the frame that is collected, `left` bytes are still to come.
+    fn collected(&mut self, left: u64) {
+        if left > 0 {
+            self.position = Position::Collect(left);
+        } else {
+            self.pass_partial();
+            self.position = Position::FrameHeader;
+        }
+    }
+
+    fn pass_partial(&mut self) {
+        let whole = self.partial.split().freeze();
+        self.passed.push_back(whole);
+    }
+
+    /// Moves bytes to `partial` until `N` integers are complete there (RFC 9000 §16).
+    fn read_integers<const N: usize>(&mut self, bytes: &mut Bytes) -> Option<[u64; N]> {
+        loop {
+            if let Some(integers) = integers(&self.partial) {
+                return Some(integers);
+            }
+            if bytes.is_empty() {
+                return None;
+            }
+            self.partial.extend_from_slice(&bytes[..1]);
+            bytes.advance(1);
+        }
+    }
+}
+
+/// What is done with a frame's payload.
+enum Payload {
+    /// It is handed on as it arrives.
+    Pass,
+    /// The frame is handed on whole, if it has at most `max` bytes.
+    Collect { max: u64 },
+    /// It is dropped as it arrives.
+    Discard,
+}
+
+/// At most `most` bytes from the front of `bytes`.
+fn take(bytes: &mut Bytes, most: u64) -> Bytes {
+    bytes.split_to(usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len()))
+}
+
+/// The first `N` variable-length integers of `bytes`, if they are complete.
+fn integers<const N: usize>(mut bytes: &[u8]) -> Option<[u64; N]> {
+    let mut integers = [0; N];
+    for integer in &mut integers {
+        let first = *bytes.first()?;
+        let length = 1usize << (first >> 6);
+        let encoded = bytes.get(..length)?;
+        *integer = encoded[1..].iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
+        bytes = &bytes[length..];
+    }
+    Some(integers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A variable-length integer of four bytes, which holds all that tests need.
+    fn integer(value: u64) -> [u8; 4] {
+        (0x8000_0000 | u32::try_from(value).unwrap()).to_be_bytes()
+    }
+
+    fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
+        [&integer(kind), &integer(payload.len() as u64), payload].concat()
+    }
+
+    fn header(kind: u64, length: u64) -> Vec<u8> {
+        [integer(kind), integer(length)].concat()
+    }
+
+    /// What passes of `bytes` in pieces of `size`, and the most that was held.
+    fn filtered(mut filter: FrameFilter, bytes: &[u8], size: usize) -> (Vec<u8>, u64, Result<(), FrameError>) {
+        let (mut passed, mut held) = (Vec::new(), 0);
+        for piece in bytes.chunks(size.max(1)) {
+            let pushed = filter.push(Bytes::copy_from_slice(piece));
+            held = held.max(filter.held());
+            while let Some(bytes) = filter.pop() {
+                passed.extend_from_slice(&bytes);
+            }
+            if pushed.is_err() {
+                return (passed, held, pushed);
+            }
+        }
+        (passed, held, filter.end())
+    }
+
+    #[test]
+    fn what_a_request_may_hold_passes_and_unknown_frames_do_not() {
+        let headers = frame(frame::HEADERS, &[7; 300]);
+        let data = frame(frame::DATA, &[8; 5000]);
+        let unknown = frame(0x21, &[9; 3000]);
+        let trailers = frame(frame::HEADERS, b"t");
+        let stream =
+            [&headers, &unknown, &data, &unknown, &frame(frame::DATA, b""), &trailers].map(|f| &f[..]).concat();
+        let expected = [&headers, &data, &frame(frame::DATA, b""), &trailers].map(|f| &f[..]).concat();
+        for size in [1, 7, 1200, 100_000] {
+            let (passed, held, end) = filtered(FrameFilter::request(1000), &stream, size);
+            assert_eq!((passed == expected, end), (true, Ok(())), "pieces of {size}");
+            assert!(held <= headers.len() as u64, "{held}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_declares_too_much_is_refused_at_its_header() {
+        let long = |kind, length| filtered(FrameFilter::request(1000), &header(kind, length), 3).2.unwrap_err();
+        let error = long(frame::HEADERS, 1001);
+        assert_eq!(error, FrameError::TooLong { kind: 1, length: 1001, max: 1000 });
+        assert_eq!(error.code(), Code::H3_EXCESSIVE_LOAD);
+        assert_eq!(long(frame::PUSH_PROMISE, 1 << 29).code(), Code::H3_EXCESSIVE_LOAD);
+        let control = [&[0x00][..], &header(frame::SETTINGS, MAX_SETTINGS_FRAME + 1)].concat();
+        let error = filtered(FrameFilter::unidirectional(1000), &control, 1).2.unwrap_err();
+        assert_eq!(error.code(), Code::H3_EXCESSIVE_LOAD);
+        let goaway = [&[0x00][..], &header(frame::GOAWAY, 9)].concat();
+        let error = filtered(FrameFilter::unidirectional(1000), &goaway, 1).2.unwrap_err();
+        assert_eq!(error, FrameError::Malformed { kind: frame::GOAWAY, length: 9 });
+        assert_eq!(error.code(), Code::H3_FRAME_ERROR);
+    }
+
+    #[test]
+    fn an_unknown_frame_of_any_length_is_dropped_as_it_arrives() {
+        let mut filter = FrameFilter::request(1000);
+        filter.push(Bytes::from(header(0x21, (1 << 30) - 1))).unwrap();
+        for _ in 0..100 {
+            filter.push(Bytes::from(vec![0; 100_000])).unwrap();
+            assert_eq!((filter.held(), filter.pop()), (0, None));
+        }
+    }
+
+    #[test]
+    fn frames_on_the_wrong_stream_are_unexpected() {
+        for kind in [2, 3, 4, 6, 7, 8, 9, 0xd] {
+            let error = filtered(FrameFilter::request(1000), &frame(kind, b"x"), 100).2.unwrap_err();
+            assert_eq!((error, error.code()), (FrameError::Unexpected { kind }, Code::H3_FRAME_UNEXPECTED));
+        }
+        for kind in [0, 1, 2, 5, 6, 8, 9] {
+            let stream = [&[0x00][..], &frame(kind, b"x")].concat();
+            let error = filtered(FrameFilter::unidirectional(1000), &stream, 100).2.unwrap_err();
+            assert_eq!(error, FrameError::Unexpected { kind });
+        }
+    }
+
+    #[test]
+    fn control_frames_pass_and_streams_of_other_types_are_not_looked_at() {
+        let control = [&[0x00][..], &frame(frame::SETTINGS, &[0; 30]), &frame(0xf0700, &[1; 99]), &frame(7, &[4])];
+        let (passed, _, end) = filtered(FrameFilter::unidirectional(1000), &control.concat(), 5);
+        assert_eq!((passed, end), ([control[0], control[1], control[3]].concat(), Ok(())));
+        let qpack = [&[0x02][..], &[0xff; 500]].concat();
+        assert_eq!(filtered(FrameFilter::unidirectional(1000), &qpack, 7), (qpack, 0, Ok(())));
+    }
+
+    #[test]
+    fn an_end_inside_a_frame_is_an_error_wherever_it_comes() {
+        let stream = [frame(frame::HEADERS, &[1; 9]), frame(frame::DATA, &[2; 9]), frame(0x21, &[3; 9])].concat();
+        let boundaries = [0, 17, 34, 51];
+        for end in 0..=stream.len() {
+            let (_, _, ended) = filtered(FrameFilter::request(1000), &stream[..end], 4);
+            assert_eq!(ended.is_ok(), boundaries.contains(&end), "{end}: {ended:?}");
+            if let Err(error) = ended {
+                assert_eq!(error.code(), Code::H3_FRAME_ERROR);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_split_into_pieces_changes_nothing(
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+            size in 1usize..50,
+            uni in any::<bool>(),
+        ) {
+            let filter = || if uni { FrameFilter::unidirectional(100) } else { FrameFilter::request(100) };
+            let whole = filtered(filter(), &bytes, bytes.len());
+            let pieces = filtered(filter(), &bytes, size);
+            prop_assert_eq!((&whole.0, whole.2), (&pieces.0, pieces.2));
+            prop_assert!(pieces.1 <= MAX_SETTINGS_FRAME + 16);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import type { Group } from "../../data/groups.ts";
+import type { Metric } from "../../data/metrics.ts";
+import { pointKey, pointLabel } from "../../data/points.ts";
+import type { Point } from "../../data/schema.ts";
+import type { Sweep } from "../../data/sweep.ts";
+import { interval, metricValue } from "../../format/metric.ts";
+import type { Scale } from "../../format/numbers.ts";
+import { variantColour } from "../../format/palette.ts";
+import { h, placeTip, svg } from "../../page/dom.ts";
+import { markerPath } from "./marks.ts";
+
+/** What the panels of one sweep share. */
+export interface Shared {
+  sweep: Sweep;
+  metric: Metric;
+  scale: Scale;
+  range: [number, number];
+  log: boolean;
+  groupsOf: (point: Point) => Group[];
+  indices: number[];
+  choose: (point: string) => void;
+}
+
+/** A dot on the plot. */
+export interface Spot {
+  x: number;
+  y: number;
+  group: Group;
+}
+
+/** The drawing of a panel, with its tip. */
+export function stageOf({ metric, sweep }: Shared): { plot: SVGSVGElement; tip: HTMLElement } {
+  const label = `Median ${metric.label} by ${sweep.name}`;
+  const plot = svg("svg", { class: "plot", role: "img", "aria-label": label });
+  return { plot, tip: h("div", { class: "tip", hidden: true }) };
+}
+
+export function dot(group: Group, x: number, y: number): SVGPathElement {
+  return svg("path", {
+    class: "sweep-dot",
+    d: markerPath(group.index, 5),
+    fill: variantColour(group.index),
+    transform: `translate(${x.toFixed(1)},${y.toFixed(1)})`,
+  });
+}
+
+/** Describes the dot nearest to the pointer, and chooses its point on a click. */
+export function listen(
+  plot: SVGSVGElement,
+  tip: HTMLElement,
+  spots: () => Spot[],
+  { metric, scale, choose }: Shared,
+): void {
+  const nearest = (event: MouseEvent): Spot | null => {
+    const box = plot.getBoundingClientRect();
+    let best: Spot | null = null;
+    let distance = 18;
+    for (const s of spots()) {
+      const d = Math.hypot(s.x - (event.clientX - box.left), s.y - (event.clientY - box.top));
+      if (d < distance) {
+        distance = d;
+        best = s;
+      }
+    }
+    return best;
+  };
+  plot.addEventListener("pointermove", (event) => {
+    const hit = nearest(event);
+    tip.hidden = !hit;
+    plot.style.cursor = hit ? "pointer" : "";
+    if (!hit) return;
+    const { group: g } = hit;
+    const range = g.p5 === null ? "" : `, p5 to p95 ${interval(g.p5, g.p95, scale)}`;
+    const value = metricValue(metric, g.median) + range;
+    tip.textContent = `${g.variant}, ${pointLabel(g.point)}: ${value}`;
+    placeTip(tip, [hit.x, hit.y], plot.clientWidth, "-120%");
+  });
+  plot.addEventListener("pointerleave", () => (tip.hidden = true));
+  plot.addEventListener("click", (event) => {
+    const hit = nearest(event);
+    if (hit) choose(pointKey(hit.group.point));
+  });
+}

@@ -1,0 +1,32 @@
+/** Where a plot is drawn on its canvas (device pixels), and the window of data that it shows. */
+export interface Frame {
+  ctx: CanvasRenderingContext2D;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+  dpr: number;
+}
+
+/** The fonts of text on a canvas, as in the style sheet. */
+export const FONTS =
+  "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
+
+/** The font of text on a canvas, `size` CSS pixels high. */
+export const font = (size: number, dpr = 1): string => `${size * dpr}px ${FONTS}`;
+
+/** Returns the function from times to canvas pixels. */
+export function toX({ left, width, x0, x1 }: Frame): (t: number) => number {
+  const scale = width / (x1 - x0);
+  return (t) => left + (t - x0) * scale;
+}
+
+/** Returns the function from values to canvas pixels. */
+export function toY({ top, height, y0, y1 }: Frame): (v: number) => number {
+  const scale = height / (y1 - y0);
+  return (v) => top + height - (v - y0) * scale;
+}

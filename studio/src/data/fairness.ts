@@ -1,0 +1,64 @@
+import { METRIC } from "./metrics.ts";
+import type { Fairness, Report, Run } from "./schema.ts";
+
+/** Flow name that summaries give to metrics of all flows of a run together. */
+export const ALL_FLOWS = "all";
+
+/** Metrics that a run's fairness has under their own names. */
+const OF_RUN = [
+  METRIC.jainIndex,
+  METRIC.minMaxRatio,
+  METRIC.aggregateGoodput,
+  METRIC.bottleneckUtilisation,
+  METRIC.bottleneckQueue,
+  METRIC.convergence,
+] as const satisfies (keyof Fairness)[];
+
+/** Two flows that compete, and the swept keys of their controllers. */
+export interface Competition {
+  flows: [string, string];
+  keys: [string, string];
+}
+
+const KEY = /^flow\.(.+)\.congestion$/;
+const known = new WeakMap<Report, Competition | null>();
+
+/** The competition that a report is about: the controllers of exactly two flows are swept. */
+export function competitionOf(report: Report): Competition | null {
+  const before = known.get(report);
+  if (before !== undefined) return before;
+  const swept = report.sweep.flatMap(({ key, values }) => {
+    const flow = KEY.exec(key)?.[1];
+    return flow !== undefined && values.length > 1 ? [{ key, flow }] : [];
+  });
+  const [a, b] = swept;
+  const found: Competition | null =
+    a && b && swept.length === 2 ? { flows: [a.flow, b.flow], keys: [a.key, b.key] } : null;
+  known.set(report, found);
+  return found;
+}
+
+/** The value of a metric of all flows in one run; null if there is none. */
+export function sharedValue(report: Report, run: Run, metric: string): number | null {
+  if (metric === METRIC.share) return shareOf(...goodputsOf(report, run));
+  const name = OF_RUN.find((m) => m === metric);
+  return name ? (run.fairness?.[name] ?? null) : null;
+}
+
+/**
+ * Goodputs of the two competing flows in one run: over the time in which fairness was measured if
+ * that is known, else over the whole flow.
+ */
+export function goodputsOf(report: Report, run: Run): [number | null, number | null] {
+  const of = (name: string | undefined): number | null =>
+    run.fairness?.flows.find((f) => f.flow === name)?.goodput_mbps ??
+    run.flows.find((f) => f.name === name)?.goodput_mbps ??
+    null;
+  const [a, b] = competitionOf(report)?.flows ?? [];
+  return [of(a), of(b)];
+}
+
+/** The first value's part of the sum of both, in per cent; null if it is not defined. */
+export function shareOf(a: number | null | undefined, b: number | null | undefined): number | null {
+  return typeof a === "number" && typeof b === "number" && a + b > 0 ? (100 * a) / (a + b) : null;
+}

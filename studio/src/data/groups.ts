@@ -1,0 +1,160 @@
+import { ALL_FLOWS, competitionOf, goodputsOf, sharedValue, shareOf } from "./fairness.ts";
+import { type FlowId, visitOf } from "./flows.ts";
+import { flowMetric, isShared, METRIC } from "./metrics.ts";
+import { pointKey, within } from "./points.ts";
+import type { Flow, Point, Published, Report, Run, Summary, Trace } from "./schema.ts";
+import { quantile } from "./statistics.ts";
+
+/** One variant at one point: every run's value, and their statistics. */
+export interface Group {
+  variant: string;
+  index: number;
+  point: Point;
+  visit: number;
+  /** Values by run; null if the metric has none. */
+  values: { run: number; value: number | null }[];
+  /** Runs whose flow did not complete, with the reason if it is known. */
+  failed: { run: number; error: string }[];
+  /** Known values, ascending. */
+  sorted: number[];
+  summary: Summary | null;
+  n: number;
+  median: number | null;
+  p5: number | null;
+  p95: number | null;
+  published: Published[];
+}
+
+interface Index {
+  runs: Map<string, Run[]>;
+  summary: Map<string, Summary>;
+  /** Summaries of all flows together, whose visit number means nothing. */
+  shared: Map<string, Summary>;
+}
+
+const indices = new WeakMap<Report, Index>();
+
+function indexOf(report: Report): Index {
+  let index = indices.get(report);
+  if (index) return index;
+  index = { runs: new Map(), summary: new Map(), shared: new Map() };
+  for (const run of report.runs) {
+    const key = JSON.stringify([run.variant, pointKey(run.point)]);
+    const list = index.runs.get(key);
+    if (list) list.push(run);
+    else index.runs.set(key, [run]);
+  }
+  for (const s of report.summary) {
+    if (s.flow === ALL_FLOWS && isShared(s.metric))
+      index.shared.set(JSON.stringify([s.variant, pointKey(s.point), s.metric]), s);
+    index.summary.set(JSON.stringify([s.variant, pointKey(s.point), s.flow, s.visit, s.metric]), s);
+  }
+  indices.set(report, index);
+  return index;
+}
+
+/**
+ * The groups of one point, in order of the variants, without variants that have no run. `flow` is
+ * not used for a metric of all flows.
+ */
+export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
+  const key = pointKey(point);
+  const index = indexOf(report);
+  return report.variants.flatMap((variant, i) => {
+    const runs = index.runs.get(JSON.stringify([variant, key])) ?? [];
+    if (isShared(metric)) {
+      const summary = index.shared.get(JSON.stringify([variant, key, metric])) ?? null;
+      const values = runs.map((run) => ({ run: run.run, value: sharedValue(report, run, metric) }));
+      // Without runs, the share of the medians stands in.
+      const instead =
+        metric === METRIC.share && runs.length === 0
+          ? shareOf(...goodputsAt(report, { variant, point }))
+          : null;
+      if (values.every((v) => v.value === null) && !summary && instead === null) return [];
+      return [
+        groupOf(
+          report,
+          { variant, index: i, point, visit: summary?.visit ?? 1, values, failed: [], summary },
+          metric,
+          instead,
+        ),
+      ];
+    }
+    const visit = visitOf(report, variant, flow);
+    if (visit === undefined) return [];
+    const values: Group["values"] = [];
+    const failed: Group["failed"] = [];
+    for (const run of runs) {
+      const f = flowIn(run, { name: flow.name, visit });
+      if (!f) continue;
+      values.push({ run: run.run, value: flowMetric(f, metric) });
+      if (!f.completed) failed.push({ run: run.run, error: f.error ?? "" });
+    }
+    const summary =
+      index.summary.get(JSON.stringify([variant, key, flow.name, visit, metric])) ?? null;
+    if (values.length === 0 && !summary) return [];
+    return [groupOf(report, { variant, index: i, point, visit, values, failed, summary }, metric)];
+  });
+}
+
+/** Median goodputs of the two competing flows at a group's point. */
+export function goodputsAt(
+  report: Report,
+  { variant, point }: Pick<Group, "variant" | "point">,
+): [number | null, number | null] {
+  const index = indexOf(report);
+  const key = pointKey(point);
+  const runs = (index.runs.get(JSON.stringify([variant, key])) ?? []).map((run) =>
+    goodputsOf(report, run),
+  );
+  const flows = competitionOf(report)?.flows;
+  return [0, 1].map((i) => {
+    const known = runs.flatMap((both) => both[i] ?? []).sort((a, b) => a - b);
+    if (known.length > 0) return quantile(known, 0.5);
+    const name = flows?.[i];
+    const visit = name === undefined ? undefined : visitOf(report, variant, { name, place: 1 });
+    return (
+      index.summary.get(JSON.stringify([variant, key, name, visit, METRIC.goodput]))?.median ?? null
+    );
+  }) as [number | null, number | null];
+}
+
+/** Adds statistics: of the summary, else of the values, else `instead` as the median. */
+function groupOf(
+  report: Report,
+  found: Pick<Group, "variant" | "index" | "point" | "visit" | "values" | "failed" | "summary">,
+  metric: string,
+  instead: number | null = null,
+): Group {
+  const { summary } = found;
+  const sorted = found.values
+    .flatMap((v) => (v.value === null ? [] : [v.value]))
+    .sort((a, b) => a - b);
+  const several = sorted.length > 1;
+  return {
+    ...found,
+    sorted,
+    n: summary?.n ?? sorted.length,
+    median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : instead,
+    p5: summary ? summary.p5 : several ? quantile(sorted, 0.05) : null,
+    p95: summary ? summary.p95 : several ? quantile(sorted, 0.95) : null,
+    published: report.published.filter(
+      (p) =>
+        p.metric === metric &&
+        (p.variant === undefined || p.variant === found.variant) &&
+        within(p.point, found.point),
+    ),
+  };
+}
+
+/** The run that a trace belongs to. */
+export function runOf(report: Report, trace: Trace): Run | undefined {
+  return indexOf(report)
+    .runs.get(JSON.stringify([trace.variant, pointKey(trace.point)]))
+    ?.find((r) => r.run === trace.run);
+}
+
+/** The flow of a name and visit in a run. */
+export function flowIn(run: Run, id: { name: string; visit: number }): Flow | undefined {
+  return run.flows.find((f) => f.name === id.name && f.visit === id.visit);
+}

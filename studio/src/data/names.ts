@@ -1,0 +1,56 @@
+/** Names of time series of a flow, as the report writer gives them. */
+export const SERIES = {
+  sent: "sent",
+  acked: "acked",
+  received: "received",
+  lost: "lost",
+  droppedPolicer: "dropped_policer",
+  droppedQueue: "dropped_queue",
+  droppedChannel: "dropped_loss",
+  cwnd: "cwnd",
+  inFlight: "bytes_in_flight",
+  ssthresh: "ssthresh",
+  rtt: "rtt",
+  smoothedRtt: "smoothed_rtt",
+  pacingRate: "pacing_rate",
+  limit: "credit",
+  limitAtSender: "credit_at_sender",
+  consumed: "consumed",
+  packetNumberSent: "packet_number_sent",
+  packetNumberAcked: "packet_number_acked",
+  reverseRate: "return_rate",
+  dataPerAck: "data_per_ack",
+  ackFrameBytes: "ack_frame_bytes",
+  hops: "hops",
+} as const;
+
+/** Series that show data and the sender's state; without any of them a flow sent no packets. */
+export const SENDER_SERIES: readonly string[] = [
+  SERIES.sent,
+  SERIES.acked,
+  SERIES.received,
+  SERIES.lost,
+  SERIES.droppedPolicer,
+  SERIES.droppedQueue,
+  SERIES.droppedChannel,
+  SERIES.inFlight,
+  SERIES.cwnd,
+  SERIES.ssthresh,
+];
+
+/** Names of time series of a link. */
+export const LINK_SERIES = {
+  throughput: "throughput",
+  queue: "queue",
+  dropsPolicer: "drops_policer",
+  dropsQueue: "drops_queue",
+  dropsChannel: "drops_loss",
+  delay: "delay",
+  requested: "requested",
+  allocated: "allocated",
+  used: "used",
+} as const;
+
+/** Endings that tell the directions of links: `hop/forward` and `hop/return`. */
+export const FORWARD_LINK = "/forward";
+export const RETURN_LINK = "/return";

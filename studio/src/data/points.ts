@@ -1,0 +1,43 @@
+import type { Point, Report } from "./schema.ts";
+
+const keys = new WeakMap<Point, string>();
+
+/** A point's identity: its entries sorted by key. */
+export function pointKey(point: Point): string {
+  let key = keys.get(point);
+  if (key === undefined) {
+    key = JSON.stringify(Object.entries(point).sort(([a], [b]) => (a < b ? -1 : 1)));
+    keys.set(point, key);
+  }
+  return key;
+}
+
+/**
+ * A swept key in words: its last part, after "return" if it belongs to that direction. The whole
+ * key is used if another one ends in the same part.
+ */
+export function keyLabel(key: string, among: string[]): string {
+  const [last, before] = key.split(".").reverse() as [string, string?];
+  const rival = among.some((other) => other !== key && other.split(".").at(-1) === last);
+  return (rival ? key : before === "return" ? `return ${last}` : last).replaceAll("_", " ");
+}
+
+/** A point in words. */
+export function pointLabel(point: Point, keys = Object.keys(point)): string {
+  return Object.entries(point)
+    .map(([key, value]) => `${keyLabel(key, keys)} ${value}`)
+    .join(", ");
+}
+
+/** True if `whole` has every entry of `part`. */
+export function within(part: Point, whole: Point): boolean {
+  return Object.entries(part).every(([key, value]) => whole[key] === value);
+}
+
+/** Sweep points in order of appearance. */
+export function pointsOf(report: Report): Point[] {
+  const all = [...report.runs, ...report.summary].map(({ point }) => point);
+  const seen = new Map<string, Point>();
+  for (const point of all) if (!seen.has(pointKey(point))) seen.set(pointKey(point), point);
+  return [...seen.values()];
+}

@@ -1,0 +1,63 @@
+import type { Metric } from "../data/metrics.ts";
+import {
+  byteScale,
+  bytes,
+  count,
+  ms,
+  NONE,
+  percent,
+  rateScale,
+  type Scale,
+  seconds,
+  significant,
+} from "./numbers.ts";
+
+/** A value of a metric with its unit. */
+export function metricValue(m: Metric, x: number | null | undefined): string {
+  if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
+  if (m.unit === "s") return seconds(x);
+  if (m.unit === "ms") return ms(x);
+  if (m.unit === "B") return bytes(x);
+  if (m.unit === "%") return percent(x / 100);
+  if (m.unit === "fraction") return percent(x);
+  if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
+  return Number.isInteger(x) ? count(x) : significant(x);
+}
+
+/** Unit and divisor for values of a metric up to `max`, which share an axis or a column. */
+export function metricScale(m: Metric, max: number): Scale {
+  if (m.unit === "B") return byteScale(max);
+  if (m.unit === "fraction") return { unit: "%", divisor: 0.01 };
+  if (m.unit === "Mbps") return rateScale(max);
+  if (m.unit === "s" && max < 0.1) return { unit: "ms", divisor: 1e-3 };
+  if (m.unit === "ms" && max >= 10_000) return { unit: "s", divisor: 1000 };
+  return { unit: m.unit, divisor: 1 };
+}
+
+/** A value without its unit, for places that give the unit once. */
+export function plainValue(
+  x: number | null | undefined,
+  scale: Scale = { unit: "", divisor: 1 },
+): string {
+  if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
+  const value = x / scale.divisor;
+  return Number.isInteger(value) && Math.abs(value) >= 1000 ? count(value) : significant(value);
+}
+
+/**
+ * An interval in words, or in per cent of its middle if both ends read the same: "6.20 to 6.24", "±
+ * 0.03 %".
+ */
+export function interval(
+  low: number | null | undefined,
+  high: number | null | undefined,
+  scale?: Scale,
+): string {
+  if (low === null || low === undefined || high === null || high === undefined) return NONE;
+  const [a, b] = [plainValue(low, scale), plainValue(high, scale)];
+  if (a !== b) return `${a} to ${b}`;
+  const half = (high - low) / Math.abs(high + low);
+  return low === high || !Number.isFinite(half)
+    ? "always the same"
+    : `±\u00a0${half < 1e-5 ? "0.001" : significant(half * 100, 1)}\u00a0%`;
+}

@@ -1,0 +1,154 @@
+import type { Layer, Mark, PanelSpec, Reference, Style } from "../charts/time/spec.ts";
+import type { LinkChoice } from "../data/links.ts";
+import { SENDER_SERIES, SERIES } from "../data/names.ts";
+import { type Phases, phasesOf } from "../data/phases.ts";
+import type { ReversePath } from "../data/reverse.ts";
+import { hasSky, Routes } from "../data/routes.ts";
+import type { Flow, PathInfo, Trace, TraceFlow } from "../data/schema.ts";
+import type { SeriesCache } from "../data/series-cache.ts";
+import { count } from "../format/numbers.ts";
+import { type Role, roleColour } from "../format/palette.ts";
+
+/** What the plots of one flow are made from. */
+export interface FlowView {
+  trace: Trace;
+  flow: TraceFlow;
+  path: PathInfo | undefined;
+  /** What the flow measured, if that is known. */
+  result: Flow | undefined;
+  links: LinkChoice;
+  cache: SeriesCache;
+}
+
+/** What the plots of all flows of a run in one axis are made from. */
+export interface FlowsView {
+  trace: Trace;
+  path: PathInfo | undefined;
+  /** Most connections that a flow took. */
+  connections: number;
+  links: LinkChoice;
+  cache: SeriesCache;
+}
+
+/** What the plots of links are made from. */
+export interface LinksView {
+  links: LinkChoice;
+  marks: Mark[];
+  cache: SeriesCache;
+}
+
+/** One run among those drawn over each other. */
+export interface ComparedRun extends ReversePath {
+  name: string;
+  /** Index of its variant, which gives its colour. */
+  index: number;
+  flow: TraceFlow;
+}
+
+/** What packets are counted in. */
+export type Count = "bytes" | "packets";
+
+/** What plots of several runs drawn over each other are made from. */
+export interface RunsView {
+  runs: ComparedRun[];
+  counted: Count;
+  cache: SeriesCache;
+}
+
+/**
+ * A kind of plot. Each method makes the plots of one view; plots without any series are left out
+ * later. Series named here get no generic plot.
+ */
+export interface Panel {
+  flowSeries?: readonly string[];
+  linkSeries?: readonly string[];
+  ofFlow?(view: FlowView): PanelSpec[];
+  ofFlows?(view: FlowsView): PanelSpec[];
+  ofLinks?(view: LinksView): PanelSpec[];
+  ofRuns?(view: RunsView): PanelSpec[];
+}
+
+/** What most plots have in common. */
+export const BASE = {
+  references: [],
+  marks: [],
+  phases: null,
+  labels: false,
+  zero: true,
+  height: 190,
+} satisfies Partial<PanelSpec>;
+
+/** A series of a flow and how it is drawn. */
+export interface Plan extends Partial<Layer> {
+  key: string;
+  name: string;
+  title: string;
+  style: Style;
+  role: Role;
+}
+
+/** The layers of some series of a flow; missing series are left out. */
+export function layersOf(plans: Plan[], { flow, cache }: FlowView): Layer[] {
+  return plans.flatMap(({ key, role, ...layer }) => {
+    const data = cache.get(flow.series[key]);
+    return data ? [{ ...layer, data, colour: () => roleColour(role), shown: true }] : [];
+  });
+}
+
+/** A reference level, if its value is known. */
+export const reference = (name: string, value: number | null | undefined): Reference[] =>
+  typeof value === "number" && Number.isFinite(value) && value > 0
+    ? [{ name, value, colour: () => roleColour("reference") }]
+    : [];
+
+/** A remark for plots of a sender that is only the first of several connections. */
+export function firstConnection(
+  connections: number | undefined,
+  rest = "",
+): Pick<PanelSpec, "note"> {
+  return connections !== undefined && connections > 1
+    ? { note: `The sender's series are of the first of ${count(connections)} connections${rest}.` }
+    : {};
+}
+
+/** More route changes than this would hide a plot. */
+const MOST_CHANGES = 60;
+
+/** Explains the thin vertical lines in plots of paths over satellites. */
+export const CHANGES = " Thin vertical lines mark route changes.";
+
+/** Marks where the routes of some flows change; none if there are too many. */
+export function routeChanges(trace: Trace, flows: TraceFlow[]): Mark[] {
+  const routes = Routes.of(trace);
+  const times = [...new Set(flows.map((f) => f.name))].flatMap((name) => routes.changesOf(name));
+  return times.length <= MOST_CHANGES ? times.map((t) => ({ t, label: "" })).sort(byTime) : [];
+}
+
+const byTime = (a: Mark, b: Mark): number => a.t - b.t;
+
+/** Named instants of a flow, such as the end of its handshake. */
+export const namedMarks = (flow: TraceFlow): Mark[] =>
+  flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort(byTime);
+
+/** All marks of a flow: named instants and route changes. */
+export const marksOf = ({ trace, flow }: Pick<FlowView, "trace" | "flow">): Mark[] =>
+  [...namedMarks(flow), ...routeChanges(trace, [flow])].sort(byTime);
+
+/** True if a flow only has the RTT of its route, as it sent no packets. */
+export function isRouteOnly({ trace, flow, cache }: FlowView): boolean {
+  const sender = [...SENDER_SERIES, SERIES.smoothedRtt];
+  return hasSky(trace) && !sender.some((key) => cache.get(flow.series[key]));
+}
+
+/** Phases of a flow's congestion control, which end with its series; null if unknown. */
+export function phasesIn({ flow, cache }: FlowView): { data: Phases; shown: boolean } | null {
+  const keys = [...SENDER_SERIES, SERIES.rtt, SERIES.smoothedRtt, SERIES.pacingRate];
+  const ends = keys.map((key) => cache.get(flow.series[key])?.t.at(-1) ?? 0);
+  const data = phasesOf(flow.phases, Math.max(...ends));
+  return data && { data, shown: true };
+}
+
+/** Name of a flow among the flows of its run, with the visit if there are several. */
+export function flowName(flows: TraceFlow[], f: TraceFlow): string {
+  return flows.some((o) => o.visit !== f.visit) ? `${f.name}, visit ${f.visit}` : f.name;
+}

@@ -1,0 +1,58 @@
+import type { PanelSpec, Reference } from "../charts/time/spec.ts";
+import { LINK_SERIES } from "../data/names.ts";
+import type { TraceLink } from "../data/schema.ts";
+import { roleColour, variantColour } from "../format/palette.ts";
+import { perLink } from "./lines.ts";
+import { BASE, type LinksView, type Panel } from "./panel.ts";
+
+/** What all plots of links have in common. */
+export function linkBase({ links: { many }, marks }: LinksView) {
+  const choice: Pick<PanelSpec, "note" | "ofLinks"> = many
+    ? { note: many.words, ofLinks: { total: many.total, all: many.all } }
+    : {};
+  return { ...BASE, marks, ...choice };
+}
+
+/** A constant level of each link; if there are many links, one line per distinct value. */
+export function levels(
+  { links: { links, many } }: LinksView,
+  key: string,
+  name: string,
+  of: (link: TraceLink) => number | null,
+): Reference[] {
+  const known = links.flatMap((l, i): Reference[] => {
+    const value = of(l) ?? 0;
+    return l.series[key] !== undefined && value > 0
+      ? [{ name: `${l.name} ${name}`, value, colour: () => variantColour(i) }]
+      : [];
+  });
+  if (!many) return known;
+  const colour = (): string => roleColour("reference");
+  return [...new Set(known.map((r) => r.value))].map((value) => ({
+    name: `${name} of links`,
+    value,
+    colour,
+  }));
+}
+
+/** Throughput of links. */
+export const throughput: Panel = {
+  linkSeries: [LINK_SERIES.throughput],
+  ofLinks: (view) => [
+    {
+      ...linkBase(view),
+      id: "throughput",
+      title: "Link throughput",
+      unit: "Mbps",
+      layers: perLink(view, LINK_SERIES.throughput, "Throughput of", { width: 1.6 }),
+      references: levels(view, LINK_SERIES.throughput, "rate", (l) => l.rate_mbps),
+      howto: view.links.many
+        ? "Throughput of each link, of all flows together, in bins. When the route of a flow " +
+          "changes, one link falls idle and another starts. Links that one flow fills one after " +
+          "the other look alike: the first of them is the bottleneck."
+        : "Throughput of each link in bins. A download ends soonest if the forward link runs at " +
+          "its rate from the first RTT on; every notch before that is time lost in slow start. " +
+          "The return link carries mostly ACKs.",
+    },
+  ],
+};

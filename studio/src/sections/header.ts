@@ -1,0 +1,173 @@
+import { pathView } from "../charts/static/path-drawing.ts";
+import { hasPassed } from "../data/expectations.ts";
+import type { Expectation, Report } from "../data/schema.ts";
+import { count, NONE, shortest } from "../format/numbers.ts";
+import { type Child, h, remeasure, replace } from "../page/dom.ts";
+
+type Theme = "auto" | "light" | "dark";
+
+/**
+ * The switch of themes. It follows the system until the reader chooses one; `changed` is called
+ * when colours change.
+ */
+export function themeToggle(changed: () => void): HTMLElement {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen: Theme = "auto";
+  let printing = false;
+  const group = h("div", { class: "toggle", role: "group", "aria-label": "Colours" });
+  const apply = (): void => {
+    const dark = !printing && (chosen === "dark" || (chosen === "auto" && system.matches));
+    root.dataset.theme = dark ? "dark" : "light";
+    root.classList.toggle("printing", printing);
+    replace(
+      group,
+      (["auto", "light", "dark"] as const).map((t) =>
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": String(t === chosen),
+            click: () => {
+              chosen = t;
+              apply();
+              group.querySelectorAll("button")[["auto", "light", "dark"].indexOf(t)]?.focus();
+            },
+          },
+          t,
+        ),
+      ),
+    );
+    changed();
+    remeasure();
+  };
+  system.addEventListener("change", apply);
+  addEventListener("beforeprint", () => {
+    printing = true;
+    apply();
+  });
+  addEventListener("afterprint", () => {
+    printing = false;
+    apply();
+  });
+  apply();
+  return group;
+}
+
+function expectation(e: Expectation): HTMLElement {
+  const outcome = hasPassed(e);
+  const [mark, word, kind] =
+    outcome === null
+      ? ["?", "not decided", "open"]
+      : outcome
+        ? ["✓", "passed", "passed"]
+        : ["✗", "failed", "failed"];
+  return h(
+    "li",
+    { class: kind },
+    h("span", { class: "mark", "aria-hidden": "true" }, mark),
+    h("span", { class: "word" }, word),
+    h(
+      "span",
+      { class: "what" },
+      e.text,
+      e.measured !== null && [
+        " ",
+        h("span", { class: "measured" }, `measured ${shortest(e.measured)}`),
+      ],
+    ),
+  );
+}
+
+function expectations(list: Expectation[]): Child {
+  if (list.length === 0) return null;
+  const passed = list.filter(hasPassed).length;
+  return h(
+    "section",
+    { class: "card expectations", "aria-labelledby": "expect-title" },
+    h(
+      "h2",
+      { id: "expect-title" },
+      `Expectations: ${passed === list.length ? "all" : `${passed} of`} ${list.length} passed`,
+    ),
+    h("ul", { class: list.length > 6 ? "many" : null }, list.map(expectation)),
+  );
+}
+
+/**
+ * Splits a description into an opening, whole sentences of up to `room` characters, and the rest.
+ */
+export function opening(text: string, room = 230): [string, string] {
+  const whole = text.trim().replace(/\s+/g, " ");
+  if (whole.length <= room * 1.25) return [whole, ""];
+  let end = 0;
+  for (const m of whole.matchAll(/[.!?] (?=[\p{Lu}\d"])/gu)) {
+    if (end > 0 && m.index + 1 > room) break;
+    end = m.index + 1;
+  }
+  return end === 0 ? [whole, ""] : [whole.slice(0, end), whole.slice(end + 1)];
+}
+
+function lead(text: string): Child {
+  const [first, rest] = opening(text);
+  return [
+    h("p", { class: "lead" }, first),
+    rest &&
+      h(
+        "details",
+        { class: "lead more" },
+        h("summary", {}, "More about this scenario"),
+        h("p", {}, rest),
+      ),
+  ];
+}
+
+function notes(report: Report): Child {
+  const list = [
+    ...(report.complete ? [] : ["This report is not complete: the runs were ended early."]),
+    ...report.notes,
+  ];
+  return list.map((text) => h("p", { class: "note" }, text));
+}
+
+const plural = (n: number, word: string): string => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+/** The number of runs, and of what they are made up. */
+function runsInWords(report: Report): string {
+  const points = report.sweep.map((s) => s.values.length).join(" × ");
+  const parts = [
+    plural(report.variants.length, "variant"),
+    points && `${points} points`,
+    plural(new Set(report.runs.map((r) => r.run)).size, "repeat"),
+  ];
+  return `${count(report.runs.length)} (${parts.filter(Boolean).join(", ")})`;
+}
+
+/** Title, facts, path and expectations. */
+export function header(report: Report): HTMLElement {
+  const fact = (name: string, value: string): Child =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value || NONE));
+  const swept = report.sweep.filter((s) => s.key.startsWith("path.") && s.values.length > 1);
+  return h(
+    "header",
+    { class: "intro" },
+    h("h1", {}, report.title),
+    report.description && lead(report.description),
+    h(
+      "dl",
+      { class: "chips" },
+      fact("scenario", report.scenario),
+      fact("seed", String(report.seed)),
+      fact("clock", report.clock),
+      fact("bentpipe", report.version),
+      report.runs.length > 0 && fact("runs", runsInWords(report)),
+    ),
+    notes(report),
+    report.path &&
+      pathView(
+        report.path,
+        swept.map((s) => s.key),
+      ),
+    expectations(report.expectations),
+  );
+}

@@ -1,0 +1,35 @@
+import { h } from "../page/dom.ts";
+
+/** The reason of a failure, in words. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+/** Distance from the window at which sections start to work, in CSS pixels. */
+const NEAR = "800px";
+
+/** Calls back once, when an element comes near the window. */
+export function whenNear(el: Element, call: () => void): void {
+  const watch = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((e) => e.isIntersecting)) return;
+      watch.disconnect();
+      call();
+    },
+    { rootMargin: NEAR },
+  );
+  watch.observe(el);
+}
+
+/** A line that says how a section is doing; hidden while there is nothing to say. */
+export class Status {
+  readonly el = h("p", { class: "note", role: "status", hidden: true });
+
+  say(words: string): void {
+    this.el.textContent = words;
+    this.el.hidden = false;
+  }
+
+  clear(): void {
+    this.el.hidden = true;
+  }
+}

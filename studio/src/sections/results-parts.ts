@@ -1,0 +1,100 @@
+import { publishedMark } from "../charts/static/marks.ts";
+import type { Group } from "../data/groups.ts";
+import { METRIC, type Metric } from "../data/metrics.ts";
+import { groupBy } from "../data/statistics.ts";
+import { significant } from "../format/numbers.ts";
+import { type Child, h, svg } from "../page/dom.ts";
+
+/** Smallest ratio of two medians that a headline is made of. */
+const NOTABLE = 1.005;
+
+/** Ends of the confidence interval of a group's median, or of its spread if there is none. */
+function endsOf(g: Group): [number, number] | null {
+  const { ci95_low: low = null, ci95_high: high = null } = g.summary ?? {};
+  if (low !== null && high !== null) return [low, high];
+  return g.p5 !== null && g.p95 !== null ? [g.p5, g.p95] : null;
+}
+
+/**
+ * The best variant and by how much it beats the worst; null if some run failed, or the intervals
+ * of both overlap.
+ */
+export function headline(
+  groups: Group[],
+  m: Metric,
+): { best: string; words: string; worst: string } | null {
+  const known = groups.flatMap((g) =>
+    g.median !== null && g.median > 0 ? [{ ...g, median: g.median }] : [],
+  );
+  const comparable = m.better && (m.unit === "s" || m.unit === "Mbps");
+  if (known.length < 2 || !comparable || groups.some((g) => g.failed.length > 0)) return null;
+  const lower = m.better === "lower";
+  known.sort((a, b) => (lower ? a.median - b.median : b.median - a.median));
+  const [best, second] = known as [(typeof known)[0], (typeof known)[0]];
+  const worst = known.at(-1)!;
+  const over = (g: { median: number }): number =>
+    lower ? g.median / best.median : best.median / g.median;
+  const [near, far] = [endsOf(best), endsOf(worst)];
+  const apart = !near || !far || (lower ? near[1] < far[0] : near[0] > far[1]);
+  if (!apart || over(second) <= NOTABLE) return null;
+  const other = lower ? "times as fast as" : `times the ${m.label} of`;
+  const what = m.key === METRIC.goodput ? "times the goodput of" : other;
+  const words = ` ${significant(over(worst))} ${what} `;
+  return { best: best.variant, words, worst: worst.variant };
+}
+
+/** The legend of strip plots, with what occurs in them. */
+export function legend(groups: Group[]): Child {
+  const kinds = new Set(groups.flatMap((g) => g.published.map((p) => p.kind)));
+  const box = { viewBox: "-12 -9 24 18", width: 24, height: 18, "aria-hidden": "true" };
+  const item = (mark: Child, words: string): Child => h("span", {}, svg("svg", box, mark), words);
+  const path = (className: string, d: string): Child =>
+    svg("path", { class: className, d, stroke: className === "step" && "currentColor" });
+  const line = (className: string, x: number, y: number): Child =>
+    svg("line", { class: className, x1: -x, x2: x, y1: -y, y2: y });
+  const many = groups.some((g) => g.n > 1);
+  const failed = groups.some((g) => g.failed.length);
+  const middle = svg("rect", { class: "box", x: -10, y: -6, width: 20, height: 12, rx: 2 });
+  const one = many
+    ? path("dots", "M-6,2h0M0,-3h0M6,3h0")
+    : path("dot", "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z");
+  return h(
+    "div",
+    { class: "legend-line" },
+    item(one, "one run"),
+    many && item(line("median", 0, 8), "median"),
+    groups.some((g) => g.sorted.length >= 5) && item(middle, "middle half"),
+    many && item(line("whisker", 11, 0), "5th to 95th percentile"),
+    many && item(path("step", "M-11,6H-3V-1H4V-6H11"), "share of runs"),
+    failed && item(path("failed-runs", "M-4,-4l8,8m0,-8l-8,8"), "did not complete"),
+    kinds.has("objective") && item(publishedMark("objective"), "published objective"),
+    kinds.has("measured") && item(publishedMark("measured"), "published measurement"),
+  );
+}
+
+/** Why runs did not complete, each reason once per variant. */
+export function reasons(groups: Group[]): Child {
+  const lines = groups.flatMap((g) =>
+    [...groupBy(g.failed, (f) => f.error)].map(([error, failed]) => {
+      const runs = failed.map((f) => f.run);
+      const few = `run${runs.length > 1 ? "s" : ""} ${runs.join(", ")}`;
+      const which = runs.length > 8 ? `${runs.length} runs` : few;
+      return h("li", {}, h("b", {}, g.variant), `, ${which}: ${error || "did not complete"}`);
+    }),
+  );
+  return lines.length > 0 && h("ul", { class: "failures" }, lines);
+}
+
+/** How to read strip plots; `single` if there is one run of each variant. */
+export function howto(m: Metric, single: boolean): string {
+  const side = m.better === "lower" ? "left" : "right";
+  const better = m.better ? `; further ${side} is better` : "";
+  return single
+    ? `Each dot is the one run of its variant${better}. A diamond is a published value for the ` +
+        "same case: hollow for an objective, filled for a measurement."
+    : `Each dot is a run${better}. If the boxes of two variants do not overlap, the difference ` +
+        "is larger than the usual spread between runs. Steps show the share of runs at or below " +
+        "a value: a steep line means that runs are alike, a line that ends below 100 % that some " +
+        "never finished. Axes need not begin at zero. Click a dot to open the time series of its " +
+        "run, if they were recorded.";
+}

@@ -1,0 +1,318 @@
+import { PlotStack } from "../charts/time/stack.ts";
+import { hasRuns } from "../data/offered.ts";
+import { pointKey } from "../data/points.ts";
+import { Routes, skyOf } from "../data/routes.ts";
+import type { Report, Trace, TraceFlow } from "../data/schema.ts";
+import type { SeriesCache, SeriesSource } from "../data/series-cache.ts";
+import { h, replace, scrollTo, select } from "../page/dom.ts";
+import { fileName } from "../page/files.ts";
+import type { State, Store } from "../page/state.ts";
+import { flowName } from "../panels/panel.ts";
+import { SkyModel } from "../sky/model.ts";
+import { SkyPanel } from "../sky/panel.ts";
+import { reasonOf, Status, whenNear } from "./parts.ts";
+import { type Column, panelsOf, rangesOf, traceLabel, type Window } from "./run-columns.ts";
+import { runFacts, sharingFacts } from "./run-facts.ts";
+
+/** A flow of a run as text. A trace may have several visits, so it is by visit number. */
+const visitKey = (f: TraceFlow): string => JSON.stringify([f.name, f.visit]);
+
+/** Stands for all flows in the choice of flows; no key of a flow reads so. */
+export const ALL = "all";
+
+/** Up to this many plots do not fill a column beside the sky. */
+const FEW = 2;
+
+/** Title of the section; a report without runs has paths only. */
+export function seriesTitle(report: Report): string {
+  return hasRuns(report) ? "Inside a run" : "Over time";
+}
+
+/** The section with the time series of one run, or of two side by side. */
+export class RunSection {
+  readonly el: HTMLElement;
+  readonly #plots: PlotStack;
+  readonly #controls = h("div", { class: "controls" });
+  readonly #facts = h("div", { class: "run-facts" });
+  /** The plots, and the sky beside or above them. */
+  readonly #body = h("div", {});
+  readonly #status = new Status();
+  readonly #models = new Map<number, SkyModel>();
+  #sky: SkyPanel | null = null;
+  #columns: Column[] = [];
+  /** Counts calls of `show`, so that an overtaken one stops. */
+  #build = 0;
+  #first = true;
+
+  constructor(
+    readonly report: Report,
+    readonly store: Store,
+    readonly series: SeriesSource | null,
+  ) {
+    this.#plots = new PlotStack({
+      moved: (cursor) => cursor !== null && this.#sky?.follow(cursor + this.#t0),
+      zoomed: (zoom) => store.set({ zoom }),
+      file: () => {
+        const [first] = this.#columns;
+        const name = first ? traceLabel(report, first.trace) : "";
+        return fileName(report.scenario, name, "series.csv");
+      },
+      beside: (id) => this.#linksBox(id),
+    });
+    const title = h("h2", { id: "series-title" }, seriesTitle(report));
+    this.el = h(
+      "section",
+      { id: "series", "aria-labelledby": "series-title" },
+      h("div", { class: "section-head" }, title, this.#controls),
+      this.#status.el,
+      this.#facts,
+    );
+    if (report.traces.length === 0 || !series) {
+      this.#status.say("No time series were recorded with this report.");
+      this.#controls.remove();
+      return;
+    }
+    this.el.append(this.#plots.bar, this.#plots.help, this.#body);
+    this.#body.append(this.#plots.el);
+    store.on((changed) => {
+      const keys: (keyof State)[] = ["run", "versus", "traceFlow", "origin"];
+      if (keys.some((k) => changed.has(k))) void this.show();
+      else if (changed.has("links")) void this.#relink();
+    });
+    whenNear(this.el, () => void this.show());
+    this.#drawControls();
+  }
+
+  /** Redraws with the colours of the theme. */
+  recolour(): void {
+    if (this.#columns.length) this.#mount();
+    this.#sky?.recolour();
+  }
+
+  /** Selects the trace of a run; says so if it has none. */
+  open(variant: string, point: string, run: number): void {
+    const i = this.report.traces.findIndex(
+      (t) => t.variant === variant && pointKey(t.point) === point && t.run === run,
+    );
+    if (i < 0) {
+      this.#status.say(`No time series were recorded for run ${run} of ${variant}.`);
+    } else {
+      this.#status.clear();
+      this.store.set({ run: i, zoom: null });
+    }
+    scrollTo(this.el);
+  }
+
+  /** The run's time at which the first column's axis shows zero. */
+  get #t0(): number {
+    return this.#columns[0]?.t0 ?? 0;
+  }
+
+  /** True if all flows of a run are shown in one axis. */
+  get #together(): boolean {
+    const { traceFlow, run } = this.store.state;
+    return traceFlow === ALL && (this.report.traces[run]?.flows.length ?? 0) > 1;
+  }
+
+  #flows({ flows }: Trace): TraceFlow[] {
+    if (this.#together) return flows;
+    const chosen = flows.find((f) => visitKey(f) === this.store.state.traceFlow) ?? flows[0];
+    return chosen ? [chosen] : [];
+  }
+
+  #drawControls(): void {
+    const { report, store } = this;
+    const { state } = store;
+    const runs = report.traces.map((t, i) => ({ value: String(i), text: traceLabel(report, t) }));
+    const { flows } = report.traces[state.run] ?? report.traces[0]!;
+    const each = flows.map((f) => ({ value: visitKey(f), text: flowName(flows, f) }));
+    const chosen = this.#together ? ALL : visitKey(this.#flows({ flows } as Trace)[0]!);
+    const first = this.#together ? "first packet of any flow" : "first packet of the flow";
+    const origins = [
+      { value: "flow", text: first },
+      { value: "run", text: "start of the run" },
+    ];
+    replace(
+      this.#controls,
+      (runs.length > 1 || report.runs.length > 0) &&
+        select("Run", runs, String(state.run), (v) => store.set({ run: Number(v) })),
+      runs.length > 1 &&
+        select(
+          "Compare with",
+          [{ value: "-1", text: "nothing" }, ...runs],
+          String(state.versus),
+          (v) => store.set({ versus: Number(v) }),
+        ),
+      flows.length > 1 &&
+        select("Flow", [...each, { value: ALL, text: "all together" }], chosen, (v) =>
+          store.set({ traceFlow: v, zoom: null }),
+        ),
+      flows.some((f) => f.start_s > 0) &&
+        select("Time from", origins, state.origin, (v) =>
+          store.set({ origin: v as State["origin"], zoom: null }),
+        ),
+    );
+  }
+
+  /** Unpacks the traces if needed, and shows what the state asks for. */
+  async show(): Promise<void> {
+    this.#drawControls();
+    const build = ++this.#build;
+    let cache: SeriesCache;
+    try {
+      cache = await this.series!.get(() => this.#status.say("Unpacking the time series…"));
+    } catch (error) {
+      this.#status.say(`The time series could not be read: ${reasonOf(error)}`);
+      return;
+    }
+    if (build !== this.#build) return;
+    this.#status.clear();
+    const { state } = this.store;
+    this.#columns = [state.run, state.versus].flatMap((i) => this.#column(i, cache));
+    const sky = this.#skyModel(this.#columns[0]?.trace, cache.blob);
+    if (cache.problems.length)
+      this.#status.say(`Some series could not be read: ${cache.problems[0]}`);
+    else if (!sky && this.#columns.every((c) => c.panels.length === 0))
+      this.#status.say("This run has no time series.");
+    const { full, home, last } = rangesOf(this.#columns, sky?.end ?? null);
+    const { timeline } = this.#plots;
+    const kept = state.zoom && !timeline.atHome ? timeline.view : null;
+    timeline.reset(full, home, this.#first ? state.zoom : kept);
+    this.#first = false;
+    this.#showSky(sky, [home[0], last]);
+    this.#mount();
+    this.#drawFacts();
+  }
+
+  #column(i: number, cache: SeriesCache): Column[] {
+    const trace = this.report.traces[i];
+    const flows = trace ? this.#flows(trace) : [];
+    if (!trace || flows.length === 0) return [];
+    const start = Math.min(...flows.map((f) => f.start_s));
+    const t0 = this.store.state.origin === "flow" ? start : 0;
+    return [{ trace, flows, start, t0, panels: this.#panels(trace, flows, cache) }];
+  }
+
+  #panels(trace: Trace, flows: TraceFlow[], cache: SeriesCache): Column["panels"] {
+    const all = this.store.state.links === "all";
+    return panelsOf(this.report, trace, flows, cache, all);
+  }
+
+  #drawFacts(): void {
+    const { report } = this;
+    const column = ({ trace, flows }: Column): HTMLElement => {
+      const run = traceLabel(report, trace);
+      const title = (f: TraceFlow): string =>
+        trace.flows.length > 1 ? `${run} · ${flowName(trace.flows, f)}` : run;
+      const each = flows.map((f) => runFacts(report, trace, f, title(f)));
+      return h(
+        "div",
+        { class: "run-column" },
+        sharingFacts(report, trace, run),
+        h("div", { class: "run-flows" }, each),
+      );
+    };
+    replace(this.#facts, this.#columns.map(column));
+  }
+
+  /** Draws the plots with other links; the window, the sky and the facts stay. */
+  async #relink(): Promise<void> {
+    const build = this.#build;
+    const cache = await this.series!.get();
+    if (build !== this.#build || this.#columns.length === 0) return;
+    for (const c of this.#columns) c.panels = this.#panels(c.trace, c.flows, cache);
+    this.#mount();
+  }
+
+  /** The satellites over a run, made once; null if there are none or they cannot be read. */
+  #skyModel(trace: Trace | undefined, blob: ArrayBuffer): SkyModel | null {
+    const sky = skyOf(this.report, trace);
+    if (!sky) return null;
+    const index = this.report.skies.indexOf(sky);
+    try {
+      const model = this.#models.get(index) ?? new SkyModel(sky, blob);
+      this.#models.set(index, model);
+      return model;
+    } catch (error) {
+      this.#status.say(`The satellites could not be read: ${reasonOf(error)}`);
+      return null;
+    }
+  }
+
+  /**
+   * Puts the sky of the first run beside the plots, or above them if there are two runs or hardly
+   * a plot; takes it away without a model.
+   */
+  #showSky(model: SkyModel | null, [from, to]: Window): void {
+    this.#sky?.destroy();
+    this.#sky = null;
+    const c = this.#columns[0];
+    const { timeline } = this.#plots;
+    timeline.stays = model !== null;
+    const above = this.#columns.length > 1 || (c?.panels.length ?? 0) <= FEW;
+    this.#body.className = model ? `with-sky${above ? " above" : ""}` : "";
+    if (!model || !c) return;
+    const routes = Routes.of(c.trace);
+    const names = [...new Set([...c.trace.flows.map((f) => f.name), ...routes.flows])];
+    const range: Window = [Math.max(0, from + c.t0), Math.min(model.end, to + c.t0)];
+    const flows = names.map((name) => {
+      const index = c.trace.flows.findIndex((f) => f.name === name);
+      return { name, index: Math.max(0, index), strong: c.flows.some((f) => f.name === name) };
+    });
+    this.#sky = new SkyPanel({
+      model,
+      routes,
+      flows,
+      range: range[1] > range[0] ? range : [0, model.end],
+      t0: c.t0,
+      moved: (time) => this.#follow(time - c.t0),
+    });
+    this.#body.prepend(this.#sky.el);
+    this.#sky.follow((timeline.cursor ?? range[0] - c.t0) + c.t0);
+  }
+
+  /** Moves the plots' cursor to a time chosen at the sky, and their window with it if needed. */
+  #follow(time: number): void {
+    const { timeline } = this.#plots;
+    const [a, b] = timeline.view;
+    if (time < a || time > b) timeline.show([time, time + b - a]);
+    timeline.point(time);
+  }
+
+  #mount(): void {
+    const ofFlow = this.#together ? "the first packet of any flow" : "the flow's first packet";
+    const from = this.store.state.origin === "run" ? "the start of the run" : ofFlow;
+    const columns = this.#columns.map(({ trace, t0, panels }) => ({
+      name: traceLabel(this.report, trace),
+      t0,
+      panels,
+    }));
+    this.#plots.mount(columns, `Time counts from ${from}.`);
+  }
+
+  /** A box to show all links, if a run has many. */
+  #linksBox(id: string): HTMLElement | null {
+    const panels = this.#columns.flatMap((c) => c.panels.filter((p) => p.id === id));
+    const totals = [...new Set(panels.flatMap((p) => p.ofLinks?.total ?? []))];
+    if (totals.length === 0) return null;
+    const box = h("input", {
+      type: "checkbox",
+      change: () => {
+        // The plot stays where it is on the screen, however the plots above it change.
+        const plot = (): Element | null =>
+          this.#plots.el.querySelector(`[data-panel="${CSS.escape(id)}"]`);
+        const top = (): number => plot()?.getBoundingClientRect().top ?? 0;
+        const before = top();
+        this.store.set({ links: box.checked ? "all" : "busy" });
+        requestAnimationFrame(() => {
+          scrollBy({ top: top() - before, behavior: "instant" });
+          const anew = plot()?.querySelector<HTMLInputElement>(".panel-head input");
+          anew?.focus({ preventScroll: true });
+        });
+      },
+    });
+    box.checked = this.store.state.links === "all";
+    const words = totals.length === 1 ? `all ${totals[0]} links` : "all links";
+    return h("label", { class: "check" }, box, words);
+  }
+}

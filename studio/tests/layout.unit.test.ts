@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { METRIC } from "../src/data/metrics.ts";
+import { LINK_SERIES, SERIES } from "../src/data/names.ts";
+
+const root = fileURLToPath(new URL("../src", import.meta.url));
+const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((f) =>
+  f.endsWith(".ts"),
+);
+const text = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** Folders from top to bottom; imports point downwards. */
+const ORDER = ["", "sections", "sky", "panels", "charts", "page", "format", "data"];
+const rank = (file: string): number =>
+  ORDER.indexOf(file.includes("/") ? file.slice(0, file.indexOf("/")) : "");
+
+describe("the sources", () => {
+  it("lie in known folders and import downwards only", () => {
+    const upwards = files.flatMap((file) =>
+      [...text(file).matchAll(/from "(\.[^"]+)"/g)]
+        .map((m) => normalize(join(dirname(file), m[1]!)))
+        .filter((to) => rank(to) < rank(file))
+        .map((to) => `${file} imports ${to}`),
+    );
+    expect(files.filter((f) => rank(f) < 0)).toEqual([]);
+    expect(upwards).toEqual([]);
+  });
+  it("have names of metrics and series in data/ only", () => {
+    // Settled names of fields, and the page's own words.
+    const plain = new Set<string>([METRIC.completion, METRIC.goodput, METRIC.bytesSent]);
+    const names = [METRIC, SERIES, LINK_SERIES].flatMap((o): string[] => Object.values(o));
+    const guarded = names.filter((n) => n.includes("_") && !plain.has(n));
+    const found = files
+      .filter((f) => !f.startsWith("data/"))
+      .flatMap((f) =>
+        guarded.filter((n) => new RegExp(`\\b${n}\\b`).test(text(f))).map((n) => `${f}: ${n}`),
+      );
+    expect(found).toEqual([]);
+  });
+  it("have at most 400 lines each", () => {
+    const long = files.filter((f) => text(f).split("\n").length > 401);
+    expect(long).toEqual([]);
+  });
+});
