@@ -5,7 +5,7 @@ use crate::stop::Asked;
 use crate::{FAILED, OK, USAGE, output};
 use bentpipe_lab::LabError;
 use bentpipe_lab::profiles::profile;
-use bentpipe_net::pep::{Config, Credentials, Entrance, Limits, Pep, SatelliteSide, Secret, Way, rules};
+use bentpipe_net::pep::{Config, Credentials, Limits, Listener, NextHop, Pep, SatelliteSide, Secret, rules};
 use bentpipe_net::{check_descriptors, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Bytes;
@@ -52,14 +52,14 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     let failed = |error: &dyn std::fmt::Display| (error.to_string(), FAILED);
     let log = args.log.format().map(|format| (format, Box::new(std::io::stdout()) as Box<dyn std::io::Write + Send>));
     let what = match (&config.entrance, &config.way) {
-        (Entrance::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
-        (Entrance::Transparent { .. }, _) => "transparent proxy",
-        (Entrance::Redirected, _) => "proxy for redirected connections",
-        (Entrance::Tunnel { .. }, _) => "exit of tunnels",
+        (Listener::Explicit { .. }, _) => "explicit proxy (SOCKS5, HTTP CONNECT)",
+        (Listener::Transparent { .. }, _) => "transparent proxy",
+        (Listener::Redirected, _) => "proxy for redirected connections",
+        (Listener::Tunnel { .. }, _) => "exit of tunnels",
     };
     let way = match &config.way {
-        Way::Direct => String::new(),
-        Way::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
+        NextHop::Direct => String::new(),
+        NextHop::Tunnel { exit, .. } => format!(", through a tunnel to {exit}"),
     };
     let mut pep = Pep::start(config, log).await.map_err(usage)?;
     // Whoever is told that it listens may stop it at once.
@@ -95,12 +95,12 @@ fn config(args: &Args) -> Result<Config, Failed> {
     }
     let secret = args.secret.as_deref().map(Secret::from_file).transpose().map_err(usage)?;
     let entrance = match (args.tunnel_listen, &secret, args.mode) {
-        (Some(_), Some(secret), _) => Entrance::Tunnel { secret: secret.clone() },
+        (Some(_), Some(secret), _) => Listener::Tunnel { secret: secret.clone() },
         (_, _, Mode::Explicit) => {
-            Entrance::Explicit { credentials: args.credentials.as_deref().map(credentials).transpose()? }
+            Listener::Explicit { credentials: args.credentials.as_deref().map(credentials).transpose()? }
         }
-        (_, _, Mode::Transparent) => Entrance::Transparent { keep_source: args.keep_source },
-        (_, _, Mode::Redirect) => Entrance::Redirected,
+        (_, _, Mode::Transparent) => Listener::Transparent { keep_source: args.keep_source },
+        (_, _, Mode::Redirect) => Listener::Redirected,
     };
     if args.keep_source && (args.mode != Mode::Transparent || args.tunnel_to.is_some()) {
         return refuse("--keep-source", "--mode transparent without a tunnel");
@@ -111,8 +111,8 @@ fn config(args: &Args) -> Result<Config, Failed> {
     let mut config = Config::new(entrance);
     config.listen = args.tunnel_listen.unwrap_or(args.listen);
     config.way = match (&args.tunnel_to, secret) {
-        (Some(exit), Some(secret)) => Way::Tunnel { exit: resolve(exit)?, secret },
-        _ => Way::Direct,
+        (Some(exit), Some(secret)) => NextHop::Tunnel { exit: resolve(exit)?, secret },
+        _ => NextHop::Direct,
     };
     if !args.clients.is_empty() {
         config.allowed.clients.clone_from(&args.clients);

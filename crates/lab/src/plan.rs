@@ -435,7 +435,7 @@ ping.duration = "20 s"
         assert_eq!(settings.ack, bentpipe_quic::AckRule::Auto);
         assert_eq!(settings.congestion.resume.as_str(), "careful");
         assert_eq!(settings.congestion.slow_start.as_str(), "auto");
-        assert_eq!(settings.credit, bentpipe_quic::CreditRule::tuned());
+        assert_eq!(settings.credit, bentpipe_quic::FlowControlRule::tuned());
         assert_eq!((settings.connection_window, settings.stream_window), (Bytes::from_mb(4), Bytes::from_mb(64)));
         assert_eq!(quic("preset = \"bentpipe\""), settings);
     }

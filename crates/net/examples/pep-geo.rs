@@ -7,15 +7,15 @@
 #[path = "../tests/pep/path.rs"]
 mod path;
 
-use bentpipe_net::pep::{Allowed, Config, Entrance, SatelliteSide, Secret, Way};
+use bentpipe_net::pep::{Allowed, Config, Listener, NextHop, SatelliteSide, Secret};
 use path::{Running, cannot_run, download, geo, serve, server_at};
 use std::io::Write;
 use std::net::SocketAddr;
 
 const SIZE: u64 = 10_000_000;
 
-fn explicit(listen: &str, way: Way, satellite: SatelliteSide, congestion: Option<&str>) -> Config {
-    let entrance = Entrance::Explicit { credentials: None };
+fn explicit(listen: &str, way: NextHop, satellite: SatelliteSide, congestion: Option<&str>) -> Config {
+    let entrance = Listener::Explicit { credentials: None };
     Config {
         listen: listen.parse().expect("an address"),
         way,
@@ -54,22 +54,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let get = |proxy: Option<SocketAddr>| download(near, server, proxy, SIZE).as_secs_f64();
         twice("direct", || get(None));
         for congestion in ["cubic", "bbr"] {
-            let config = explicit("0.0.0.0:0", Way::Direct, SatelliteSide::Client, Some(congestion));
+            let config = explicit("0.0.0.0:0", NextHop::Direct, SatelliteSide::Client, Some(congestion));
             let pep = Running::start(far, config, quiet());
             let at = server_at(pep.address.port());
             twice(&format!("split at the gateway, asked over the hop, {congestion}"), || get(Some(at)));
         }
-        let config = explicit("127.0.0.1:0", Way::Direct, SatelliteSide::Server, None);
+        let config = explicit("127.0.0.1:0", NextHop::Direct, SatelliteSide::Server, None);
         let pep = Running::start(near, config, quiet());
         twice("split at the terminal", || get(Some(pep.address)));
         drop(pep);
         let config = Config {
             listen: "0.0.0.0:0".parse()?,
             allowed: Allowed::all(),
-            ..Config::new(Entrance::Tunnel { secret: secret.clone() })
+            ..Config::new(Listener::Tunnel { secret: secret.clone() })
         };
         let exit = Running::start(far, config, quiet());
-        let way = Way::Tunnel { exit: server_at(exit.address.port()), secret: secret.clone() };
+        let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret: secret.clone() };
         let entrance = Running::start(near, explicit("127.0.0.1:0", way, SatelliteSide::Both, None), quiet());
         twice("tunnel, from its first packet, and once more", || get(Some(entrance.address)));
         drop((entrance, exit));

@@ -74,16 +74,16 @@ pub struct QlogCounts {
 /// Brings traces to files until it is dropped, which waits for what is there.
 #[derive(Debug)]
 pub(crate) struct Traces {
-    desk: Desk,
+    desk: TraceWriter,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Where connections get their sinks. Clones are the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk(Arc<Inside>);
+pub(crate) struct TraceWriter(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inside {
+struct Inner {
     clock: WallClock,
     counts: Arc<QlogCounts>,
     state: Mutex<State>,
@@ -121,15 +121,15 @@ impl Traces {
     pub fn start(qlog: &Qlog, clock: WallClock) -> io::Result<Self> {
         let (files_left, room) = qlog.room()?;
         let state = State { files_left, begun: VecDeque::new(), number: 0, over: false };
-        let inside = Inside { clock, counts: Arc::default(), state: Mutex::new(state), changed: Condvar::new() };
-        let desk = Desk(Arc::new(inside));
+        let inside = Inner { clock, counts: Arc::default(), state: Mutex::new(state), changed: Condvar::new() };
+        let desk = TraceWriter(Arc::new(inside));
         let writer = Writer { inside: desk.0.clone(), directory: qlog.directory.clone(), room, open: Vec::new() };
         let thread = std::thread::Builder::new().name("qlog".to_owned()).spawn(|| writer.run())?;
         Ok(Self { desk, thread: Some(thread) })
     }
 
     /// Where connections get their sinks.
-    pub fn desk(&self) -> Desk {
+    pub fn desk(&self) -> TraceWriter {
         self.desk.clone()
     }
 }
@@ -145,7 +145,7 @@ impl Drop for Traces {
     }
 }
 
-impl Desk {
+impl TraceWriter {
     /// A sink for a connection that begins now, whose file will be called `….side.sqlog`; none where there are too many.
     pub fn begin(&self, side: &str) -> Option<QlogSink> {
         let inside = &self.0;
@@ -178,7 +178,7 @@ fn name(wall: Epoch, number: u64, side: &str) -> String {
     format!("{seconds}.{:03}Z-{number:06}-{side}", wall.as_unix_millis() % 1000)
 }
 
-impl Inside {
+impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,7 +186,7 @@ impl Inside {
 
 /// The thread.
 struct Writer {
-    inside: Arc<Inside>,
+    inside: Arc<Inner>,
     directory: PathBuf,
     /// Bytes that may yet be written.
     room: u64,

@@ -7,8 +7,8 @@ use bentpipe_quic::congestion::{CongestionConfig, ControllerFactory, FastStart, 
 use bentpipe_quic::memory::{Holder, Limits, MemoryStore, PathStore, Prefixes, StoreError};
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::{
-    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings, SettingsError, StartGate,
-    StartTicket, controller_factory,
+    DEFAULT_LIFETIME, MakeController, PathLease, PathMemory, SenderMetrics, Settings, SettingsError, StartLease,
+    StartLimiter, controller_factory,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
@@ -58,7 +58,7 @@ pub enum ResumptionError {
 pub struct Resumption {
     /// Nothing where only clients remember.
     memory: Option<PathMemory>,
-    starts: StartGate<IpAddr>,
+    starts: StartLimiter<IpAddr>,
     factory: ControllerFactory,
     initial_window: u32,
     pacing: bool,
@@ -88,7 +88,7 @@ impl Resumption {
         let memory = PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
         let settings = Settings { congestion: careful(), ..Settings::default() };
         let (factory, Settings { initial_window, pacing, .. }) = (settings.controller()?, settings);
-        Ok(Self { memory: Some(memory), starts: StartGate::default(), factory, initial_window, pacing, clock })
+        Ok(Self { memory: Some(memory), starts: StartLimiter::default(), factory, initial_window, pacing, clock })
     }
 
     /// The same with another congestion control. A recipe's own default resumes nothing: see [`CongestionConfig::resume`].
@@ -163,7 +163,7 @@ pub(crate) struct Begun {
     pub metrics: SenderMetrics,
     pub notes: Option<ResumeHandle>,
     pub remembered: Option<PathLease>,
-    pub starting: Option<StartTicket>,
+    pub starting: Option<StartLease>,
 }
 
 /// One connection's use of what is remembered of its path. Dropping it ends that use and writes down what was learned.
@@ -171,7 +171,7 @@ pub(crate) struct Begun {
 pub struct PathUse {
     notes: ResumeHandle,
     remembered: Option<PathLease>,
-    starting: Option<StartTicket>,
+    starting: Option<StartLease>,
     clock: WallClock,
 }
 

@@ -64,7 +64,7 @@ pub fn find(name: &str) -> Result<Geodetic, OrbitError> {
         what: "place",
         name: name.to_owned(),
         help: format!(
-            "{}; or give latitude and longitude",
+            "{}; or coordinates such as 51.5,-0.1",
             crate::suggestions::help(name, all().iter().map(|(known, _)| *known))
         ),
     })

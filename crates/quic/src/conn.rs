@@ -2,10 +2,10 @@
 
 use crate::arrivals::Arrivals;
 use crate::clock::Clock;
-use crate::credit::{Credit, CreditReport};
+use crate::credit::{FlowControl, FlowControlReport};
 use crate::endpoint::Task;
-use crate::settings::CreditRule;
-use crate::stream::aside::Aside;
+use crate::settings::FlowControlRule;
+use crate::stream::overflow::OverflowBuffer;
 use crate::token::Tokens;
 use bentpipe_congestion::SavedParameters;
 use bentpipe_congestion::resume::ResumeState;
@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// Streams that are finished instead of reset if they are dropped: see [`FinishWhenDropped`].
     finished_when_dropped: BTreeSet<StreamId>,
     /// Streams that are read, and what is set aside of them.
-    pub asides: BTreeMap<StreamId, Aside>,
+    pub overflow: BTreeMap<StreamId, OverflowBuffer>,
     /// Waiters for streams the peer opens, by direction.
     accept: [Vec<Waker>; 2],
     /// Waiters for permission to open a stream, by direction.
@@ -53,7 +53,7 @@ pub(crate) struct State {
     /// Waiters for that.
     validation: Vec<Waker>,
     /// Waiters for the next turn in the connection's life: the handshake is complete, or it has ended.
-    turning: Vec<Waker>,
+    state_changes: Vec<Waker>,
     /// What is known of the path, where the connection has notes of it.
     resume_state: ResumeState,
     /// Who waits for more.
@@ -61,7 +61,7 @@ pub(crate) struct State {
     /// What this side does with path tokens, and whether the peer's stream of them was seen.
     tokens: Option<(Tokens, bool)>,
     arrivals: Arrivals,
-    pub credit: Credit,
+    pub credit: FlowControl,
 }
 
 /// Room that a full send buffer must have before it is filled again, bytes; at most an eighth of the buffer.
@@ -109,7 +109,7 @@ impl Conn {
             streams: BTreeMap::new(),
             stopped: BTreeMap::new(),
             finished_when_dropped: BTreeSet::new(),
-            asides: BTreeMap::new(),
+            overflow: BTreeMap::new(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],
             closed: None,
@@ -119,12 +119,12 @@ impl Conn {
             spawned: Vec::new(),
             validated: false,
             validation: Vec::new(),
-            turning: Vec::new(),
+            state_changes: Vec::new(),
             resume_state: ResumeState::default(),
             learning: None,
             tokens: None,
             arrivals: Arrivals::default(),
-            credit: Credit::default(),
+            credit: FlowControl::default(),
         })))
     }
 
@@ -170,7 +170,7 @@ impl Conn {
 
     /// Tells the size of the send buffer, at first the one that the connection was configured with ([`crate::Settings::send_window`]):
     /// writers that have filled it then wait for room worth waking up for. A smaller size than before takes back nothing.
-    pub fn batch_writes(&self, send_window: u64) {
+    pub fn set_send_buffer(&self, send_window: u64) {
         let mut state = self.lock();
         state.send_window = Some(send_window);
         let mark = if state.writers_blocked() { Watermark::Low } else { Watermark::High };
@@ -196,7 +196,7 @@ impl Conn {
     /// wait behind a hole are read from the stack at once (the [`Reassembler`](crate::Reassembler) says why), and the stack takes that for
     /// consumed; from now on they are withheld from the connection's window until they are in order, as a receiver that reads in order
     /// would do. A stream's own window cannot be steered so.
-    pub fn govern_credit(&self, connection_window: Size, rule: &CreditRule) {
+    pub fn set_flow_control(&self, connection_window: Size, rule: &FlowControlRule) {
         self.lock().credit.govern(connection_window, rule);
     }
 
@@ -223,7 +223,7 @@ impl Conn {
 
     /// Nobody reads the stream any more; `held` bytes that were read of it are not taken.
     pub(crate) fn unsubscribe(&self, id: StreamId, held: u64) {
-        self.lock().forget_aside(id);
+        self.lock().forget_overflow(id);
         self.consumed(held);
     }
 
@@ -254,12 +254,12 @@ impl Conn {
     }
 
     /// Waits until the handshake is complete or the connection has ended, whatever comes next.
-    pub(crate) fn poll_turn(&self, turned: impl Fn(&State) -> bool, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_state_change(&self, turned: impl Fn(&State) -> bool, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if turned(&state) {
             return Poll::Ready(());
         }
-        wait(&mut state.turning, cx);
+        wait(&mut state.state_changes, cx);
         Poll::Pending
     }
 
@@ -367,7 +367,7 @@ impl Conn {
     ) -> Poll<Result<Read, StreamFailure>> {
         use noq_proto::ReadError;
         let mut state = self.lock();
-        if let Some(read) = state.take_aside(id, &mut sink) {
+        if let Some(read) = state.take_overflow(id, &mut sink) {
             return Poll::Ready(Ok(read));
         }
         let room = {
@@ -580,7 +580,7 @@ impl State {
                 Event::Connected => {
                     self.connected = Some(self.now);
                     self.set_validated();
-                    wake_all(&mut self.turning);
+                    wake_all(&mut self.state_changes);
                     self.open.iter_mut().for_each(wake_all);
                 }
                 Event::ConnectionLost { reason } => self.end(reason),
@@ -662,7 +662,7 @@ impl State {
     }
 
     /// What comes of the credit that is given is noted there.
-    pub fn watch_credit(&mut self, report: CreditReport) {
+    pub fn watch_credit(&mut self, report: FlowControlReport) {
         self.credit.watch(report);
     }
 
@@ -686,7 +686,7 @@ impl State {
 
     fn end(&mut self, reason: ConnectionError) {
         self.closed.get_or_insert(reason);
-        self.validation.drain(..).chain(self.turning.drain(..)).chain(self.learning.take()).for_each(Waker::wake);
+        self.validation.drain(..).chain(self.state_changes.drain(..)).chain(self.learning.take()).for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         for waiters in std::mem::take(&mut self.streams).into_values() {
             waiters.read.into_iter().chain(waiters.write).chain(waiters.acknowledged).for_each(Waker::wake);

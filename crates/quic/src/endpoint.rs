@@ -1,15 +1,15 @@
 //! One socket's worth of QUIC, without a socket.
 
-use crate::account::Account;
-use crate::ack::{Acknowledger, Outlet};
+use crate::account::TrafficStats;
+use crate::ack::{AckScheduler, Acknowledger};
 use crate::clock::Clock;
 use crate::conn::{Conn, State};
-use crate::credit::CreditReport;
-use crate::gate::StartTicket;
-use crate::packets::Watch;
+use crate::credit::FlowControlReport;
+use crate::packets::PacketObserver;
 use crate::qlog::QlogSink;
 use crate::remember::PathLease;
-use crate::token::{Tokens, attend};
+use crate::start_limiter::StartLease;
+use crate::token::{Tokens, exchange};
 use crate::wake::{Outside, Woken};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_units::{Span, Time};
@@ -79,17 +79,17 @@ pub struct Attached {
     /// applications run [`crate::take_tokens`] beside theirs.
     pub tokens: Option<Tokens>,
     /// Its ticket for a fast start, given back when it ends.
-    pub starting: Option<StartTicket>,
+    pub starting: Option<StartLease>,
     /// Sees its packets, where its cryptography is wrapped by the same watch. What follows needs one.
-    pub watch: Option<Watch>,
+    pub watch: Option<PacketObserver>,
     /// Decides when its acknowledgements leave; otherwise the stack does.
     pub acknowledger: Option<Acknowledger>,
     /// Counts its packets.
-    pub account: Option<Account>,
+    pub account: Option<TrafficStats>,
     /// Notes the credit that it gives.
-    pub credit: Option<CreditReport>,
+    pub credit: Option<FlowControlReport>,
     /// Notes the credit that it gets.
-    pub credit_heard: Option<CreditReport>,
+    pub credit_heard: Option<FlowControlReport>,
 }
 
 /// How often the memory of paths learns what a connection has observed.
@@ -139,7 +139,7 @@ struct Entry {
     attached: Attached,
     settled: Time,
     woken: Arc<Woken>,
-    outlet: Outlet,
+    outlet: AckScheduler,
 }
 
 impl Entry {
@@ -256,7 +256,7 @@ impl Endpoint {
     }
 
     fn adopt(&mut self, key: usize, conn: Conn, app: impl FnOnce(Conn) -> Task, mut attached: Attached, now: Time) {
-        let outlet = Outlet::new(&mut attached);
+        let outlet = AckScheduler::new(&mut attached);
         if let Some(credit) = &attached.credit {
             conn.lock().watch_credit(credit.clone());
         }
@@ -264,7 +264,7 @@ impl Endpoint {
         if let Some(tokens) = &attached.tokens {
             conn.lock().set_tokens(tokens.clone());
             // Before the application: a client's token is to arrive with the request, not after it.
-            tasks.push(Box::pin(attend(conn.clone(), tokens.clone())) as Task);
+            tasks.push(Box::pin(exchange(conn.clone(), tokens.clone())) as Task);
         }
         tasks.push(app(conn.clone()));
         let woken = Arc::new(Woken::new(key, self.outside.clone()));

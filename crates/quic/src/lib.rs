@@ -9,7 +9,7 @@
 //! - [`controller_factory`] lets the stack use the controllers of `bentpipe-congestion`, [`SenderMetrics`] watches a sender there;
 //! - [`memory`] remembers paths between connections, [`PathMemory`] lets connections use it;
 //! - [`token`] seals what is remembered for clients to keep, and lets connections exchange it;
-//! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`Account`] counts what did;
+//! - [`packets`] watches what passes the packet protection, [`ack`] decides when acknowledgements leave, [`TrafficStats`] counts what did;
 //! - [`credit`] decides what a peer may send, and when it hears so;
 //! - [`qlog`] keeps traces in memory and rewrites them for older viewers;
 //! - [`seeded`] replaces what is random by what is reproducible.
@@ -22,34 +22,34 @@ mod clock;
 mod conn;
 pub mod credit;
 mod endpoint;
-mod gate;
 pub mod memory;
 pub mod packets;
 pub mod qlog;
 mod remember;
 pub mod seeded;
 mod settings;
+mod start_limiter;
 mod stream;
 pub mod tls;
 pub mod token;
 mod view;
 mod wake;
 
-pub use crate::account::Account;
+pub use crate::account::TrafficStats;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::adapter::{MakeController, controller_factory};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::conn::{Conn, FinishWhenDropped};
-pub use crate::credit::{CreditFigures, CreditReport};
+pub use crate::credit::{FlowControlReport, FlowControlStats};
 pub use crate::endpoint::{
     Accept, Acceptor, Admission, Attached, Endpoint, Gatekeeper, PanicHandler, Task, Transmit, panic_message,
 };
-pub use crate::gate::{StartGate, StartTicket};
 pub use crate::remember::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::settings::{
-    CreditRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
+    FlowControlRule, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia, Settings, SettingsError,
     StockController, UDP_HEADER,
 };
+pub use crate::start_limiter::{StartLease, StartLimiter};
 pub use crate::stream::{
     BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, RawStream, Reassembler, RecvStream, SendStream,
     StreamEnd, take_tokens,

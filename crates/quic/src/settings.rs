@@ -55,7 +55,7 @@ pub enum ResumeVia {
 
 /// When a receiver's flow-control credit grows, and how far.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CreditRule {
+pub struct FlowControlRule {
     /// Whether the connection's window follows what the path carries, from `connection_window` up to `most`; otherwise it stays what it is.
     pub tuned: bool,
     /// The largest window that tuning may reach.
@@ -66,7 +66,7 @@ pub struct CreditRule {
     pub every: Option<Span>,
 }
 
-impl CreditRule {
+impl FlowControlRule {
     /// Windows that follow the path, up to 64 MB (850 Mbps over 600 ms). Credit that waits for a sixteenth of the window is late by an eighth of what arrives in
     /// a round trip, since such a window is two of them: a sender that doubles has room for that. 50 ms as "QUIC & Satellite Return Link" (Fairhurst, Custura,
     /// Jones) suggests, so that what a trickle uses, and what a lost update said, is not missing for long.
@@ -81,7 +81,7 @@ impl CreditRule {
     }
 }
 
-impl Default for CreditRule {
+impl Default for FlowControlRule {
     fn default() -> Self {
         Self { tuned: false, most: Bytes::from_mb(64), after: Ratio::new(0.125).unwrap_or_default(), every: None }
     }
@@ -139,7 +139,7 @@ pub struct Settings {
     /// Flow-control window of the connection.
     pub connection_window: Bytes,
     /// How the connection's window grows and is announced.
-    pub credit: CreditRule,
+    pub credit: FlowControlRule,
     /// Most bytes written but not yet acknowledged, whatever the peer allows: the send buffer.
     pub send_window: Bytes,
     /// UDP payload the connection starts with, bytes.
@@ -160,7 +160,7 @@ impl Default for Settings {
             ack_by: AckRule::default().by(),
             ack_auto: Auto::default(),
             stock: None,
-            credit: CreditRule::default(),
+            credit: FlowControlRule::default(),
             max_ack_delay: Span::from_millis(25),
             initial_rtt: Span::from_millis(333),
             initial_window: 10,

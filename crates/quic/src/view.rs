@@ -20,7 +20,7 @@ impl Conn {
     /// # Errors
     /// Why the connection ended before.
     pub async fn handshaken(&self) -> Result<(), ConnectionError> {
-        poll_fn(|cx| self.poll_turn(|state| state.connected().is_some() || state.is_closed(), cx)).await;
+        poll_fn(|cx| self.poll_state_change(|state| state.connected().is_some() || state.is_closed(), cx)).await;
         match self.connected_at() {
             Some(_) => Ok(()),
             None => Err(self.closed().unwrap_or(ConnectionError::LocallyClosed)),
@@ -29,7 +29,7 @@ impl Conn {
 
     /// Waits until the connection has ended.
     pub async fn ended(&self) {
-        poll_fn(|cx| self.poll_turn(State::is_closed, cx)).await;
+        poll_fn(|cx| self.poll_state_change(State::is_closed, cx)).await;
     }
 
     /// Requests of the peer that are not yet answered to the last byte, acknowledged: streams of both directions.

@@ -4,7 +4,7 @@
 
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
-use bentpipe_quic::packets::Watch;
+use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{Accept, Attached, Clock, Conn, Endpoint, EpochClock, RawStream, Settings, Task};
 use bentpipe_units::{Bytes, Span, Time};
@@ -19,7 +19,7 @@ const DELAY: Span = Span::from_millis(300);
 const ANSWER: usize = 1_000_000;
 
 /// What happened on the wire.
-struct Seen {
+struct ObservedPackets {
     /// Datagrams that the receiver sent.
     from_receiver: Vec<Time>,
     /// Datagrams that the sender sent.
@@ -32,7 +32,7 @@ struct Seen {
 type Wire = fn(usize) -> (Span, usize);
 
 /// A client that acknowledges by `rule` asks for a megabyte over `wire`.
-fn download(rule: &str, wire: Wire) -> Seen {
+fn download(rule: &str, wire: Wire) -> ObservedPackets {
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
     let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
@@ -43,7 +43,7 @@ fn download(rule: &str, wire: Wire) -> Seen {
     let transport = Arc::new(settings.transport().unwrap());
     let mut server_config = ServerConfig::with_crypto(Arc::new(server_tls));
     server_config.transport_config(transport.clone());
-    let watch = Watch::default();
+    let watch = PacketObserver::default();
     let mut client_config = ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
     client_config.transport_config(transport);
     let server_config = Arc::new(server_config);
@@ -87,7 +87,7 @@ fn download(rule: &str, wire: Wire) -> Seen {
 
     let mut flying: Vec<(Time, bool, Vec<u8>)> = Vec::new();
     let (mut now, mut sent) = (Time::ZERO, 0);
-    let mut seen = Seen { from_receiver: Vec::new(), from_sender: Vec::new(), received: 0, end: Time::ZERO };
+    let mut seen = ObservedPackets { from_receiver: Vec::new(), from_sender: Vec::new(), received: 0, end: Time::ZERO };
     loop {
         for (endpoint, to_server) in [(&mut client, true), (&mut server, false)] {
             let mut buffer = Vec::new();

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
-use bentpipe_quic::packets::Watch;
+use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Attached, Clock, Conn, CreditReport, CreditRule, Endpoint, EpochClock, RawStream, Settings, Task,
+    Accept, Attached, Clock, Conn, Endpoint, EpochClock, FlowControlReport, FlowControlRule, RawStream, Settings, Task,
 };
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use bytes::BytesMut;
@@ -31,7 +31,7 @@ struct Pair {
     wire: Vec<(Time, bool, Vec<u8>)>,
     now: Time,
     conn: Conn,
-    report: CreditReport,
+    report: FlowControlReport,
     /// Bytes that the server's stack took.
     written: Arc<AtomicU64>,
     reader: Arc<Reader>,
@@ -84,7 +84,7 @@ async fn answer(conn: Conn, written: Arc<AtomicU64>) {
     }
 }
 
-fn pair(window: u64, rule: CreditRule, streams: usize) -> Pair {
+fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
     let (clock, epoch) = (Clock::new(), EpochClock::new(1_767_225_600));
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
     let client_tls = Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
@@ -105,7 +105,7 @@ fn pair(window: u64, rule: CreditRule, streams: usize) -> Pair {
     let segments = NonZeroUsize::new(4).unwrap();
     let mut client = Endpoint::new(EndpointConfig::default(), clock, None, segments);
     let server = Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
-    let (watch, report) = (Watch::default(), CreditReport::new(window, true));
+    let (watch, report) = (PacketObserver::default(), FlowControlReport::new(window, true));
     let mut client_config = ClientConfig::new(watch.client(Arc::new(client_tls.quic(false).unwrap())));
     client_config.transport_config(Arc::new(settings.transport().unwrap()));
     let attached = Attached { watch: Some(watch), credit: Some(report.clone()), ..Attached::default() };
@@ -113,7 +113,7 @@ fn pair(window: u64, rule: CreditRule, streams: usize) -> Pair {
     let app = {
         let reader = reader.clone();
         move |conn: Conn| {
-            conn.govern_credit(window, &rule);
+            conn.set_flow_control(window, &rule);
             for _ in 1..streams {
                 conn.spawn(reader.clone().read(conn.clone()));
             }
@@ -168,8 +168,8 @@ impl Pair {
     }
 }
 
-fn fixed(after: f64, every: Option<Span>) -> CreditRule {
-    CreditRule { after: Ratio::new(after).unwrap(), every, ..CreditRule::default() }
+fn fixed(after: f64, every: Option<Span>) -> FlowControlRule {
+    FlowControlRule { after: Ratio::new(after).unwrap(), every, ..FlowControlRule::default() }
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn updates_that_only_wait_for_time_keep_it() {
 #[test]
 fn an_application_that_reads_slowly_holds_no_more_than_its_window() {
     let most = 1_000_000;
-    for rule in [fixed(0.25, None), CreditRule { most: Bytes::new(most), ..CreditRule::tuned() }] {
+    for rule in [fixed(0.25, None), FlowControlRule { most: Bytes::new(most), ..FlowControlRule::tuned() }] {
         let window = if rule.tuned { most } else { 100_000 };
         let mut pair = pair(100_000, rule, 1);
         for tenth in 0..100 {
@@ -224,7 +224,7 @@ fn an_application_that_reads_slowly_holds_no_more_than_its_window() {
 #[test]
 fn many_streams_that_nobody_reads_share_one_window() {
     let most = 1_000_000;
-    let mut pair = pair(100_000, CreditRule { most: Bytes::new(most), ..CreditRule::tuned() }, 50);
+    let mut pair = pair(100_000, FlowControlRule { most: Bytes::new(most), ..FlowControlRule::tuned() }, 50);
     pair.run(Time::from_secs(20));
     assert!(pair.ahead() <= most && pair.conn.closed().is_none(), "{}", pair.ahead());
     pair.reader.permit(u64::MAX / 2);
@@ -234,9 +234,12 @@ fn many_streams_that_nobody_reads_share_one_window() {
 
 #[test]
 fn a_tuned_window_grows_with_what_arrives() {
-    let mut pair = pair(64_000, CreditRule::tuned(), 1);
+    let mut pair = pair(64_000, FlowControlRule::tuned(), 1);
     pair.reader.permit(u64::MAX / 2);
     pair.run(Time::from_secs(1));
     let figures = pair.report.figures();
-    assert!(figures.window_most.get() > 1_000_000 && figures.window_most <= CreditRule::tuned().most, "{figures:?}");
+    assert!(
+        figures.window_most.get() > 1_000_000 && figures.window_most <= FlowControlRule::tuned().most,
+        "{figures:?}"
+    );
 }

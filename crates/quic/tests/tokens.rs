@@ -7,8 +7,8 @@ use bentpipe_quic::memory::{IpPrefix, Prefixes, SavedPath};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::token::{
-    ClientWindows, KeyRing, Malformed, MemoryJar, PathTokens, Secret, TokenClient, TokenCounts, TokenJar, TokenServer,
-    Tokens, Verdict,
+    ClientWindows, KeyRing, Malformed, MemoryPathTokenStore, PathTokenStore, PathTokens, Secret, TokenClient,
+    TokenCounts, TokenOutcome, TokenServer, Tokens,
 };
 use bentpipe_quic::{
     Accept, Attached, Clock, Conn, Endpoint, EpochClock, Http3, RawStream, Settings, Task, take_tokens,
@@ -42,7 +42,7 @@ struct OneToken {
     given: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-impl TokenJar for OneToken {
+impl PathTokenStore for OneToken {
     fn put(&mut self, _: &str, token: &[u8], _: Epoch) -> Result<(), Malformed> {
         self.given.lock().unwrap().push(token.to_vec());
         Ok(())
@@ -58,7 +58,7 @@ impl TokenJar for OneToken {
 #[derive(Default)]
 struct Accepted {
     notes: ResumeHandle,
-    verdict: Option<Verdict>,
+    verdict: Option<TokenOutcome>,
 }
 
 struct Lab {
@@ -399,7 +399,7 @@ fn a_window_never_shrinks_nor_leaves_its_bound() {
 
 #[test]
 fn a_jar_keeps_the_newest_token_of_each_server() {
-    let client = TokenClient::new(MemoryJar::default(), EpochClock::new(BEGIN));
+    let client = TokenClient::new(MemoryPathTokenStore::default(), EpochClock::new(BEGIN));
     let now = Epoch::from_unix_secs(BEGIN);
     let (one, two) = (good(), good());
     for (server, token) in [("a.test", &one), ("b.test", &one), ("a.test", &two)] {

@@ -4,8 +4,8 @@ use crate::error::SimError;
 use bentpipe_link::random;
 use bentpipe_quic::memory::{Limits, MemoryStore, Prefixes};
 use bentpipe_quic::tls::Randomness;
-use bentpipe_quic::token::{KeyRing, MemoryJar, PathTokens, Secret, TokenClient, TokenServer};
-use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, StartGate};
+use bentpipe_quic::token::{KeyRing, MemoryPathTokenStore, PathTokens, Secret, TokenClient, TokenServer};
+use bentpipe_quic::{DEFAULT_LIFETIME, EpochClock, PathMemory, StartLimiter};
 use rand_core::Rng;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Limits fast starts to one at a time per client.
-    pub gate: StartGate<IpAddr>,
+    pub gate: StartLimiter<IpAddr>,
     /// Memory of paths it has sent over.
     pub memory: PathMemory,
     /// Issues tokens.
@@ -52,7 +52,7 @@ impl Hosts {
         let prefixes = Prefixes::default();
         let store = MemoryStore::new(Limits::default());
         let host = Host {
-            gate: StartGate::default(),
+            gate: StartLimiter::default(),
             memory: PathMemory::new(store, prefixes, "sim", DEFAULT_LIFETIME, self.epoch.clone()),
             issued: TokenServer::new(
                 PathTokens::new(keys),
@@ -61,7 +61,7 @@ impl Hosts {
                 self.epoch.clone(),
                 Randomness::Seeded.generator(),
             ),
-            kept: TokenClient::new(MemoryJar::default(), self.epoch.clone()),
+            kept: TokenClient::new(MemoryPathTokenStore::default(), self.epoch.clone()),
         };
         hosts.insert(name.to_owned(), host.clone());
         Ok(host)

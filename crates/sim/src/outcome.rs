@@ -3,7 +3,7 @@
 use crate::spec::Direction;
 use bentpipe_link::Counters;
 use bentpipe_orbit::Node;
-use bentpipe_quic::CreditFigures;
+use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::account::{Layers, Sizes};
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::qlog::{QlogError, to_qvis};
@@ -219,7 +219,7 @@ pub struct FlowOutcome {
     /// The longest of these intervals.
     pub flow_control_blocked_longest: Option<Span>,
     /// Flow-control figures of the data's receiver, for QUIC.
-    pub credit: Option<CreditFigures>,
+    pub credit: Option<FlowControlStats>,
     /// Packets of the reverse direction.
     pub return_packets: u64,
     /// Bytes of these.

@@ -4,7 +4,7 @@
 
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
+use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, PepSpec, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -284,7 +284,7 @@ fn a_tuned_window_opens_in_time_and_promises_what_the_path_carries() {
         spec.hops[0].forward = direction(50, 325, &format!("{loss}queue = \"1 BDP\""));
         let free = run(&spec);
         let settings = spec.flows[0].stack.quic_mut().unwrap();
-        settings.credit = CreditRule::tuned();
+        settings.credit = FlowControlRule::tuned();
         settings.stream_window = settings.credit.most;
         settings.connection_window = Bytes::new(64_000);
         let outcome = run(&spec);
@@ -381,7 +381,7 @@ fn terminals_on_an_allocated_carrier_have_a_queue_and_a_share_each() {
     // Two uploads of 500 kB over 4 Mbps: with constant capacity, each has the 2 Mbps that are its
     // own and no more.
     let mut spec = geo(vec![Visit { direction: Direction::Upload, ..visit(500_000, Handshake::OneRtt) }]);
-    spec.hops[0].reverse = direction(4, 250, r#"allocation = { cra = "2 Mbps" }"#);
+    spec.hops[0].reverse = direction(4, 250, r#"capacity_allocation = { cra = "2 Mbps" }"#);
     spec.terminals = 2;
     spec.trace = true;
     let second = FlowSpec { name: "other".into(), terminal: 1, ..spec.flows[0].clone() };

@@ -11,7 +11,7 @@ use crate::scenario::{
 };
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::congestion::PathChangeResponse;
-use bentpipe_quic::{CreditRule, Handshake, Http, Settings};
+use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Object, ProgramStack, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
@@ -151,14 +151,14 @@ pub(super) fn stream_windows(keys: &Transport, sizes: Sizes, mtu: Bytes) -> (Byt
 }
 
 /// When QUIC announces larger windows.
-fn credit(keys: &Transport) -> CreditRule {
+fn credit(keys: &Transport) -> FlowControlRule {
     let keys = &keys.flow_control;
     let tuned = match keys.connection_window {
         Some(window) => window == ConnectionWindow::Tuned,
         None => keys.preset == Some(FlowControlPreset::Bentpipe),
     };
-    let default = if tuned { CreditRule::tuned() } else { CreditRule::default() };
-    CreditRule {
+    let default = if tuned { FlowControlRule::tuned() } else { FlowControlRule::default() };
+    FlowControlRule {
         tuned,
         most: keys.max_receive_window.as_ref().map_or(default.most, |most| *most.get_ref()),
         after: keys.window_update_fraction.as_ref().map_or(default.after, |after| *after.get_ref()),
@@ -206,7 +206,7 @@ fn settings(flow: &Flow, http: Http, sizes: Sizes, mtu: Bytes) -> Result<Setting
 }
 
 /// QUIC's windows of a stream and of the connection.
-fn windows(keys: &Transport, credit: &CreditRule, sizes: Sizes, mtu: Bytes) -> Result<(Bytes, Bytes), Problem> {
+fn windows(keys: &Transport, credit: &FlowControlRule, sizes: Sizes, mtu: Bytes) -> Result<(Bytes, Bytes), Problem> {
     let (stream, connection) = stream_windows(keys, sizes, mtu);
     let keys = &keys.flow_control;
     let preset = keys.preset.unwrap_or_default();

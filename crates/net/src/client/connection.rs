@@ -1,6 +1,6 @@
 //! One connection of a client: its socket, its driver, its requests.
 
-use super::{ClientError, Inside, Server};
+use super::{ClientError, Inner, Server};
 use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::server::MTU;
@@ -8,10 +8,10 @@ use crate::socket::Socket;
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{CongestionConfig, FastStart};
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::packets::Watch;
+use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::token::{ClientWindows, Tokens};
 use bentpipe_quic::{
-    AckRule, Attached, BidiStream, Conn, CreditRule, Endpoint, Http3, MakeController, Settings, Task,
+    AckRule, Attached, BidiStream, Conn, Endpoint, FlowControlRule, Http3, MakeController, Settings, Task,
     controller_factory,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
@@ -26,7 +26,7 @@ use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 
 /// Flow-control window that a connection begins with: our choice. Servers that remember the path send up to half of what it carried in their first flight, 4 MB of 100 Mbps
-/// over 600 ms; a token of theirs makes it larger. It follows the path from there, up to 64 MB ([`CreditRule::tuned`]). What is not taken from the stream fills it and no more.
+/// over 600 ms; a token of theirs makes it larger. It follows the path from there, up to 64 MB ([`FlowControlRule::tuned`]). What is not taken from the stream fills it and no more.
 const WINDOW: Size = Size::from_mb(4);
 /// Bytes of a piece of content, at most.
 const PIECE: usize = 64 * 1024;
@@ -159,7 +159,7 @@ impl std::fmt::Debug for Ask {
 impl Connection {
     /// Begins a connection, and waits until it can be used: at once where the server's ticket allows early data, otherwise when the handshake is
     /// complete.
-    pub async fn open(client: &Inside, server: &Server, address: SocketAddr, early: bool) -> Result<Self, ClientError> {
+    pub async fn open(client: &Inner, server: &Server, address: SocketAddr, early: bool) -> Result<Self, ClientError> {
         let fail =
             |reason: String| ClientError::Connection { server: format!("{} ({address})", server.name()), reason };
         let any = if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
@@ -171,7 +171,7 @@ impl Connection {
 
         let settings = Settings {
             // The stack cannot change it later: it is the connection's that limits.
-            stream_window: CreditRule::tuned().most,
+            stream_window: FlowControlRule::tuned().most,
             connection_window: WINDOW,
             initial_mtu: MTU.0,
             max_mtu: MTU.1,
@@ -193,7 +193,7 @@ impl Connection {
         if let Some(sink) = &qlog {
             transport.qlog_factory(Arc::new(sink.clone()));
         }
-        let watch = Watch::default();
+        let watch = PacketObserver::default();
         let mut config = ClientConfig::new(watch.client(client.tls[usize::from(early)].clone()));
         config.transport_config(Arc::new(transport)).token_store(client.address_tokens.clone());
         let windows = ClientWindows { present: WINDOW, most: ClientWindows::MOST };
@@ -278,9 +278,9 @@ impl Connection {
 
 /// The application inside the connection.
 async fn serve(conn: Conn, mut asks: mpsc::Receiver<Ask>, server: String) {
-    conn.batch_writes(Settings::default().send_window.get());
-    let credit = CreditRule::tuned();
-    conn.govern_credit(WINDOW, &credit);
+    conn.set_send_buffer(Settings::default().send_window.get());
+    let credit = FlowControlRule::tuned();
+    conn.set_flow_control(WINDOW, &credit);
     let built = h3::client::builder().build(Http3::new(conn.clone(), credit.most.get())).await;
     let Ok((mut connection, requests)) = built else { return };
     loop {

@@ -10,12 +10,12 @@ pub use trust::Trust;
 
 use crate::authority::host_and_port;
 use crate::clock::WallClock;
-use crate::jar::TokenFile;
 use crate::qlog::{Qlog, Traces};
+use crate::token_file::TokenFile;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{TokenMemoryCache, TokenStore};
 use bentpipe_quic::tls::ALPN_H3;
-use bentpipe_quic::token::{MemoryJar, TokenClient};
+use bentpipe_quic::token::{MemoryPathTokenStore, TokenClient};
 use bentpipe_units::Span;
 use connection::Connection;
 use http::{HeaderMap, Uri};
@@ -150,14 +150,14 @@ impl ClientBuilder {
         let path_tokens = match &self.tokens {
             _ if self.no_path_tokens => None,
             Some(file) => Some(TokenClient::new(file.jar(), clock.epoch())),
-            None => Some(TokenClient::new(MemoryJar::default(), clock.epoch())),
+            None => Some(TokenClient::new(MemoryPathTokenStore::default(), clock.epoch())),
         };
         let traces = self.qlog.map(|qlog| {
             let directory = qlog.directory.clone();
             let failed = |error: io::Error| ClientError::Qlog { directory, reason: error.to_string() };
             Traces::start(&qlog, clock.clone()).map_err(failed)
         });
-        let inside = Inside {
+        let inside = Inner {
             tls: [tls(false)?, tls(true)?],
             address_tokens,
             path_tokens,
@@ -177,9 +177,9 @@ impl ClientBuilder {
 /// way to write them down. Tokens of both kinds can be kept in a file ([`ClientBuilder::tokens`]): those that show the client's
 /// address (RFC 9000 §8.1.3), and those in which servers of ours seal what they learned of the path.
 #[derive(Debug, Clone)]
-pub struct Client(Arc<Inside>);
+pub struct Client(Arc<Inner>);
 
-struct Inside {
+struct Inner {
     /// Without and with early data; both keep the same tickets.
     tls: [Arc<QuicClientConfig>; 2],
     address_tokens: Arc<dyn TokenStore>,
@@ -194,7 +194,7 @@ struct Inside {
 /// A server's connection. Whoever opens it holds it locked, and nothing else.
 type Slot = Arc<tokio::sync::Mutex<Option<Connection>>>;
 
-impl std::fmt::Debug for Inside {
+impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
     }

@@ -42,7 +42,7 @@ impl Trust {
             .with_protocol_versions(versions)
             .map_err(fail)?;
         let config = match self {
-            Self::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Credulous(provider))),
+            Self::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyServer(provider))),
             Self::System => builder.with_root_certificates(system()?),
             Self::Only(certificates) => {
                 let mut roots = RootCertStore::empty();
@@ -71,9 +71,9 @@ fn system() -> Result<RootCertStore, ClientError> {
 
 /// Believes every certificate, though not a handshake that its key did not sign.
 #[derive(Debug)]
-struct Credulous(Arc<CryptoProvider>);
+struct AcceptAnyServer(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Credulous {
+impl ServerCertVerifier for AcceptAnyServer {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

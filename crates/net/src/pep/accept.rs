@@ -1,15 +1,15 @@
 //! Takes connections, finds out where they want to go, and leads them on.
 
-use super::door::{Buffers, Pass};
+use super::admission::{Buffers, ConnectionGuard};
 use super::entry::{Entry, Event};
-use super::face::{Face, TcpFace};
-use super::journey::Journey;
 use super::log::How;
+use super::proxied_connection::ProxiedConnection;
 use super::refusal::Refusal;
 use super::relay::relay;
+use super::stream::{ProxyStream, TcpProxyStream};
 use super::target::Target;
-use super::tunnel::Passenger;
-use super::{Entrance, Shared};
+use super::tunnel::PendingStream;
+use super::{Listener, Shared};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
 
 fn take(stream: TcpStream, remote: SocketAddr, shared: &Arc<Shared>) {
     // Dropped before its time, it is reset: the answer to a client that is not let in.
-    let face = TcpFace::new(stream);
+    let face = TcpProxyStream::new(stream);
     if !shared.allowed.client(remote.ip()) {
         shared.metrics.not_allowed.fetch_add(1, Relaxed);
         return;
@@ -62,29 +62,29 @@ struct Asked {
     entry: Option<Entry>,
 }
 
-async fn serve(mut face: TcpFace, remote: SocketAddr, pass: Pass, shared: &Arc<Shared>) {
+async fn serve(mut face: TcpProxyStream, remote: SocketAddr, pass: ConnectionGuard, shared: &Arc<Shared>) {
     let buffers = pass.buffers();
     let Some(asked) = ask(&mut face, shared, buffers).await else {
         shared.metrics.not_understood.fetch_add(1, Relaxed);
         return;
     };
     let Asked { target, how, entry } = asked;
-    let mut journey = Journey::begin(shared, remote, how, target.clone());
+    let mut journey = ProxiedConnection::begin(shared, remote, how, target.clone());
     if let Some(tunnel) = &shared.tunnel {
         if shared.allowed.refuses_all(&target) {
             journey.refused(Refusal::NotAllowed);
             return refuse(face, entry, Refusal::NotAllowed).await;
         }
         let kill = shared.kill.clone();
-        let passenger = Passenger { face, target, entry, journey, pass, patience: shared.patience, kill };
+        let passenger = PendingStream { face, target, entry, journey, pass, patience: shared.patience, kill };
         if let Err(passenger) = tunnel.carry(passenger, shared.door.limits().connect_time).await {
-            let Passenger { face, entry, mut journey, .. } = passenger;
+            let PendingStream { face, entry, mut journey, .. } = passenger;
             journey.refused(Refusal::Unreachable);
             refuse(face, entry, Refusal::Unreachable).await;
         }
         return;
     }
-    let source = matches!(shared.entrance, Entrance::Transparent { keep_source: true }).then_some(remote);
+    let source = matches!(shared.entrance, Listener::Transparent { keep_source: true }).then_some(remote);
     let server = match shared.dial(&target, source, buffers).await {
         Ok(server) => server,
         Err(refusal) => {
@@ -94,7 +94,7 @@ async fn serve(mut face: TcpFace, remote: SocketAddr, pass: Pass, shared: &Arc<S
     };
     let (server, address) = server;
     journey.reached(address);
-    let mut server = TcpFace::new(server);
+    let mut server = TcpProxyStream::new(server);
     let mut first = Vec::new();
     if let Some(entry) = entry {
         let granted = entry.grant();
@@ -109,7 +109,7 @@ async fn serve(mut face: TcpFace, remote: SocketAddr, pass: Pass, shared: &Arc<S
 }
 
 /// Finds out where a client wants to go. Nothing where it cannot be found out; the client has then been told what there is to tell.
-async fn ask(face: &mut TcpFace, shared: &Shared, buffers: Buffers) -> Option<Asked> {
+async fn ask(face: &mut TcpProxyStream, shared: &Shared, buffers: Buffers) -> Option<Asked> {
     shared.tuning.accepted(face.stream(), buffers).ok()?;
     let led = |target: io::Result<SocketAddr>, how| {
         // Who came by no rule came to the proxy itself: it would be its own client.
@@ -117,11 +117,11 @@ async fn ask(face: &mut TcpFace, shared: &Shared, buffers: Buffers) -> Option<As
         Some(Asked { target: Target::from(target), how, entry: None })
     };
     match &shared.entrance {
-        Entrance::Transparent { .. } => led(face.stream().local_addr(), How::Transparent),
-        Entrance::Redirected => led(original(face.stream()), How::Redirected),
+        Listener::Transparent { .. } => led(face.stream().local_addr(), How::Transparent),
+        Listener::Redirected => led(original(face.stream()), How::Redirected),
         // Its connections do not come over TCP.
-        Entrance::Tunnel { .. } => None,
-        Entrance::Explicit { credentials } => {
+        Listener::Tunnel { .. } => None,
+        Listener::Explicit { credentials } => {
             let patience = shared.door.limits().entry_time.into();
             let mut entry = Entry::new(credentials.clone());
             let target = timeout(patience, enter(face, &mut entry)).await.ok()??;
@@ -139,7 +139,7 @@ fn original(stream: &TcpStream) -> io::Result<SocketAddr> {
 }
 
 /// Speaks with a client until it has said where it wants to go.
-async fn enter(face: &mut TcpFace, entry: &mut Entry) -> Option<Target> {
+async fn enter(face: &mut TcpProxyStream, entry: &mut Entry) -> Option<Target> {
     let mut buffer = [0; 2048];
     loop {
         match entry.step() {
@@ -164,7 +164,7 @@ async fn enter(face: &mut TcpFace, entry: &mut Entry) -> Option<Target> {
 
 /// The last that a client hears. What it has sent and nobody read would have the kernel reset the connection, perhaps before the client has seen it: so some
 /// is read.
-async fn tell(face: &mut TcpFace, answer: &[u8]) {
+async fn tell(face: &mut TcpProxyStream, answer: &[u8]) {
     let stream = face.stream();
     let told = async {
         stream.write_all(answer).await?;
@@ -184,7 +184,7 @@ async fn tell(face: &mut TcpFace, answer: &[u8]) {
 }
 
 /// Refuses a client: in its own words where it has some, and by a reset otherwise.
-pub(super) async fn refuse(mut face: TcpFace, entry: Option<Entry>, refusal: Refusal) {
+pub(super) async fn refuse(mut face: TcpProxyStream, entry: Option<Entry>, refusal: Refusal) {
     if let Some(entry) = entry {
         tell(&mut face, &entry.refuse(refusal)).await;
     }

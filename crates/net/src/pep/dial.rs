@@ -1,7 +1,7 @@
 //! Connects to where a client wants to go, if it may.
 
 use super::Shared;
-use super::door::Buffers;
+use super::admission::Buffers;
 use super::refusal::Refusal;
 use super::target::{Host, Target};
 use bentpipe_units::Span;

@@ -4,7 +4,7 @@ use super::entry::Protocol;
 use super::refusal::Refusal;
 use super::relay::End;
 use super::target::Target;
-use crate::lines::{LogLine, humane};
+use crate::log_writer::{LogLine, humane};
 use crate::server::LogFormat;
 use std::fmt;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ impl fmt::Display for How {
 
 /// What became of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Outcome {
     /// It was led on, and ended.
     Ended(End),
     /// It was not led on.
@@ -45,7 +45,7 @@ pub(super) enum Fate {
     Stopped,
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended(end) => end.fmt(f),
@@ -68,7 +68,7 @@ pub(super) struct Line {
     pub up: u64,
     pub down: u64,
     pub took: Duration,
-    pub fate: Fate,
+    pub fate: Outcome,
 }
 
 impl LogLine for Line {
@@ -106,7 +106,7 @@ mod tests {
             up: 123,
             down: 4567,
             took: Duration::from_millis(42),
-            fate: Fate::Refused(Refusal::TimedOut),
+            fate: Outcome::Refused(Refusal::TimedOut),
         };
         let text = line.format(LogFormat::Text);
         assert!(text.starts_with("192.0.2.1:5000 [2026-01-01"), "{text}");

@@ -1,6 +1,6 @@
 //! What the proxy counts.
 
-use super::door::Full;
+use super::admission::Full;
 use crate::scrape::{self, Series};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,7 +1,7 @@
 //! A performance-enhancing proxy for TCP (RFC 3135 §2.1): it splits real connections, so that each part of the path has a connection of its own.
 //!
-//! What [`bentpipe_tcp`'s relay](https://docs.rs/bentpipe-tcp) is in the simulator, this is on real sockets. A [`Pep`] has an [`Entrance`], by which
-//! connections come, and a [`Way`] by which they go on. Its limits hold against clients that mean harm: places, memory and time are bounded.
+//! What [`bentpipe_tcp`'s relay](https://docs.rs/bentpipe-tcp) is in the simulator, this is on real sockets. A [`Pep`] has an [`Listener`], by which
+//! connections come, and a [`NextHop`] by which they go on. Its limits hold against clients that mean harm: places, memory and time are bounded.
 //!
 //! The parsers of what comes from outside do no I/O: [`Entry`] for clients of an explicit proxy, [`Target`] for where they want to go.
 //!
@@ -27,19 +27,19 @@
 //! ```
 
 mod accept;
+mod admission;
 mod allow;
 mod dial;
-mod door;
 mod entry;
-mod face;
-mod journey;
 mod limits;
 mod log;
 mod metrics;
+mod proxied_connection;
 mod refusal;
 mod relay;
 mod rules;
 mod socket;
+mod stream;
 mod target;
 mod tunnel;
 
@@ -54,14 +54,14 @@ pub use tunnel::{Header, HeaderError, Secret, read_header, write_header};
 
 use crate::clock::WallClock;
 use crate::driver::Driver;
-use crate::lines::Lines;
+use crate::log_writer::LogWriter;
 use crate::scrape;
 use crate::server::LogFormat;
 use crate::socket::Socket;
+use admission::AdmissionControl;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::{Bytes, Span};
-use door::Door;
-use relay::Patience;
+use relay::IdleTimeouts;
 use socket::{Kernel, Tuning};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -77,7 +77,7 @@ use tunnel::{LAST, Tunnel};
 
 /// How connections come to the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entrance {
+pub enum Listener {
     /// Clients know it, and ask it by SOCKS5 (RFC 1928) or HTTP CONNECT (RFC 9110 §9.3.6), whichever they speak, on one port.
     Explicit {
         /// The name and password that they have to know.
@@ -99,7 +99,7 @@ pub enum Entrance {
 
 /// How they go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum NextHop {
     /// To the server, by TCP.
     Direct,
     /// To another proxy, through a tunnel of QUIC that is kept open. Names are looked up there.
@@ -126,11 +126,11 @@ pub enum SatelliteSide {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// How connections come.
-    pub entrance: Entrance,
+    pub entrance: Listener,
     /// Where they are waited for; port 0 is any that is free.
     pub listen: SocketAddr,
     /// How they go on.
-    pub way: Way,
+    pub way: NextHop,
     /// Who may come, and where they may go.
     pub allowed: Allowed,
     /// Which side's sockets are tuned.
@@ -150,17 +150,17 @@ pub struct Config {
 
 impl Config {
     /// One on the loopback, at any free port, with the defaults. Entrances that rules lead to let everything pass.
-    pub fn new(entrance: Entrance) -> Self {
+    pub fn new(entrance: Listener) -> Self {
         let allowed = match entrance {
-            Entrance::Explicit { .. } => Allowed::default(),
-            Entrance::Transparent { .. } | Entrance::Redirected => Allowed::all(),
+            Listener::Explicit { .. } => Allowed::default(),
+            Listener::Transparent { .. } | Listener::Redirected => Allowed::all(),
             // Who comes has shown who it is; where it goes was allowed at the other end, for that end.
-            Entrance::Tunnel { .. } => Allowed { clients: vec![Addresses::Any], ..Allowed::default() },
+            Listener::Tunnel { .. } => Allowed { clients: vec![Addresses::Any], ..Allowed::default() },
         };
         Self {
             entrance,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
-            way: Way::Direct,
+            way: NextHop::Direct,
             allowed,
             satellite: SatelliteSide::Both,
             congestion: None,
@@ -216,16 +216,16 @@ pub enum PepError {
 /// What all connections share.
 #[derive(Debug)]
 struct Shared {
-    entrance: Entrance,
+    entrance: Listener,
     /// Where there is one; otherwise connections go on directly.
     tunnel: Option<Tunnel>,
     allowed: Allowed,
     tuning: Tuning,
     buffer: Bytes,
-    door: Door,
-    patience: Patience,
+    door: AdmissionControl,
+    patience: IdleTimeouts,
     metrics: Arc<Metrics>,
-    log: Option<Lines<log::Line>>,
+    log: Option<LogWriter<log::Line>>,
     clock: WallClock,
     /// Where it listens itself: no way leads there.
     address: SocketAddr,
@@ -263,7 +263,7 @@ impl Pep {
     pub async fn start(config: Config, log: Option<(LogFormat, Box<dyn Write + Send>)>) -> Result<Self, PepError> {
         let Config { entrance, way, allowed, carrier, buffer, limits, .. } = config;
         let kernel = Kernel::ask().map_err(PepError::System)?;
-        let direct = way == Way::Direct && !matches!(entrance, Entrance::Tunnel { .. });
+        let direct = way == NextHop::Direct && !matches!(entrance, Listener::Tunnel { .. });
         let tuning = Tuning {
             congestion: config.congestion,
             // What crosses the satellite is TCP only where it is not a tunnel.
@@ -272,9 +272,9 @@ impl Pep {
             kernel,
         };
         tuning.check()?;
-        let door = Door::new(match entrance {
+        let door = AdmissionControl::new(match entrance {
             // Whoever is at the other end stands for many.
-            Entrance::Tunnel { .. } => Limits { per_client: limits.connections, ..limits },
+            Listener::Tunnel { .. } => Limits { per_client: limits.connections, ..limits },
             _ => limits,
         });
         let opened = Opened::open(config.listen, &entrance, &tuning, buffer)?;
@@ -288,16 +288,16 @@ impl Pep {
         let metrics = Arc::new(Metrics::default());
         let lost = metrics.clone();
         let lines = log.map(|(format, sink)| {
-            Lines::new(format, sink, move || {
+            LogWriter::new(format, sink, move || {
                 lost.log_lost.fetch_add(1, Relaxed);
             })
         });
         let log = lines.transpose().map_err(PepError::System)?;
         let clock = WallClock::new();
         let tunnel = match (&way, &entrance) {
-            (Way::Direct, _) => None,
-            (Way::Tunnel { .. }, Entrance::Tunnel { .. }) => return Err(PepError::TunnelInTunnel),
-            (Way::Tunnel { exit, secret }, _) => {
+            (NextHop::Direct, _) => None,
+            (NextHop::Tunnel { .. }, Listener::Tunnel { .. }) => return Err(PepError::TunnelInTunnel),
+            (NextHop::Tunnel { exit, secret }, _) => {
                 Some(Tunnel::start(*exit, secret, &carrier, (buffer, limits.memory), clock.clone())?)
             }
         };
@@ -307,7 +307,7 @@ impl Pep {
             allowed,
             buffer,
             door,
-            patience: Patience { idle: limits.idle_time, half_open: limits.half_open_time },
+            patience: IdleTimeouts { idle: limits.idle_time, half_open: limits.half_open_time },
             metrics,
             log,
             clock,
@@ -319,7 +319,7 @@ impl Pep {
         });
         let (mut tasks, mut exit) = (Vec::new(), None);
         match (opened, &shared.entrance) {
-            (Opened::Udp(socket), Entrance::Tunnel { secret }) => {
+            (Opened::Udp(socket), Listener::Tunnel { secret }) => {
                 exit = Some(tunnel::start_exit(socket, secret, &carrier, buffer, shared.clone())?);
             }
             (Opened::Tcp(listener), _) => tasks.push(tokio::spawn(accept::listen(listener, shared.clone()))),
@@ -412,11 +412,11 @@ enum Opened {
 }
 
 impl Opened {
-    fn open(address: SocketAddr, entrance: &Entrance, tuning: &Tuning, buffer: Bytes) -> Result<Self, PepError> {
-        if matches!(entrance, Entrance::Tunnel { .. }) {
+    fn open(address: SocketAddr, entrance: &Listener, tuning: &Tuning, buffer: Bytes) -> Result<Self, PepError> {
+        if matches!(entrance, Listener::Tunnel { .. }) {
             return Socket::bind(address).map(Self::Udp).map_err(|source| PepError::Listen { address, source });
         }
-        let transparent = matches!(entrance, Entrance::Transparent { .. });
+        let transparent = matches!(entrance, Listener::Transparent { .. });
         tuning.listen(address, transparent, buffer).map(Self::Tcp)
     }
 

@@ -1,6 +1,6 @@
 //! Leads a connection on: what arrives at one side leaves at the other, within fixed buffers.
 
-use super::face::{Cut, Face};
+use super::stream::{ProxyStream, StreamError};
 use bentpipe_units::{Bytes, Span};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -27,7 +27,7 @@ pub(super) enum End {
     /// Both sides had said all.
     Complete,
     /// One side was cut off, and the other was reset.
-    Cut(Side, Cut),
+    StreamError(Side, StreamError),
     /// Nothing moved for too long.
     Idle,
 }
@@ -37,16 +37,16 @@ impl fmt::Display for End {
         let (side, cut) = match self {
             Self::Complete => return f.write_str("complete"),
             Self::Idle => return f.write_str("idle"),
-            Self::Cut(side, cut) => (side, cut),
+            Self::StreamError(side, cut) => (side, cut),
         };
         let side = match side {
             Side::Client => "client",
             Side::Server => "server",
         };
         f.write_str(match cut {
-            Cut::Reset => "reset-by-",
-            Cut::TimedOut => "lost-",
-            Cut::Failed => "failed-",
+            StreamError::Reset => "reset-by-",
+            StreamError::TimedOut => "lost-",
+            StreamError::Failed => "failed-",
         })?;
         f.write_str(side)
     }
@@ -63,7 +63,7 @@ pub(super) struct Moved {
 
 /// How long is waited for whom.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct IdleTimeouts {
     /// Nothing moves.
     pub idle: Span,
     /// Nothing moves, and one direction has ended.
@@ -72,11 +72,11 @@ pub(super) struct Patience {
 
 /// Leads a connection on until it ends. `first` is what the client has said already. Each direction holds `piece` bytes at most, or `first`.
 pub(super) async fn relay(
-    client: &mut impl Face,
-    server: &mut impl Face,
+    client: &mut impl ProxyStream,
+    server: &mut impl ProxyStream,
     first: Vec<u8>,
     piece: Bytes,
-    patience: Patience,
+    patience: IdleTimeouts,
     moved: &Moved,
 ) -> End {
     let piece = usize::try_from(piece.get()).unwrap_or(usize::MAX);
@@ -96,7 +96,7 @@ pub(super) async fn relay(
             }
             if let Poll::Ready(Err((writing, cut))) = polled {
                 let other = if towards == Side::Server { Side::Client } else { Side::Server };
-                return Poll::Ready(End::Cut(if writing { towards } else { other }, cut));
+                return Poll::Ready(End::StreamError(if writing { towards } else { other }, cut));
             }
         }
         if up.is_done() && down.is_done() {
@@ -158,15 +158,15 @@ impl Pipe {
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        source: &mut impl Face,
-        sink: &mut impl Face,
-    ) -> Poll<Result<(), (bool, Cut)>> {
+        source: &mut impl ProxyStream,
+        sink: &mut impl ProxyStream,
+    ) -> Poll<Result<(), (bool, StreamError)>> {
         for _ in 0..TURN {
             if self.from < self.to {
                 let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
                 let written = ready!(sink.poll_write(cx, waiting)).map_err(|cut| (true, cut))?;
                 if written == 0 {
-                    return Poll::Ready(Err((true, Cut::Failed)));
+                    return Poll::Ready(Err((true, StreamError::Failed)));
                 }
                 self.from += written;
                 self.moved += written as u64;

@@ -1,6 +1,6 @@
 //! What an operator sets so that connections come to the proxy by themselves. The proxy sets nothing.
 
-use super::Entrance;
+use super::Listener;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ const TABLE: u32 = 862;
 
 /// Commands for a shell, as root, in the network namespace of the proxy: what arrives at `interface` over TCP goes to the proxy at `listen`. Those that undo
 /// it stand at the end, as comments. Nothing for an explicit proxy, which needs no rules.
-pub fn rules(entrance: &Entrance, listen: SocketAddr, interface: &str) -> Option<String> {
+pub fn rules(entrance: &Listener, listen: SocketAddr, interface: &str) -> Option<String> {
     let (v4, address) = (listen.is_ipv4(), listen.ip());
     let family = if v4 { "ip" } else { "ip6" };
     let mut text = String::new();
@@ -20,8 +20,8 @@ pub fn rules(entrance: &Entrance, listen: SocketAddr, interface: &str) -> Option
     let nfproto = if v4 { "ipv4" } else { "ipv6" };
     let matching = format!("iifname \"{interface}\" meta nfproto {nfproto} meta l4proto tcp fib daddr type != local");
     match entrance {
-        Entrance::Explicit { .. } | Entrance::Tunnel { .. } => return None,
-        Entrance::Transparent { keep_source } => {
+        Listener::Explicit { .. } | Listener::Tunnel { .. } => return None,
+        Listener::Transparent { keep_source } => {
             let _ = write!(
                 text,
                 "nft -f - <<'END'\n\
@@ -49,7 +49,7 @@ pub fn rules(entrance: &Entrance, listen: SocketAddr, interface: &str) -> Option
             let _ = writeln!(text, "#          ip {option}rule del fwmark {MARK:#x} lookup {TABLE}");
             let _ = writeln!(text, "#          ip {option}route flush table {TABLE}");
         }
-        Entrance::Redirected => {
+        Listener::Redirected => {
             let to = if address.is_unspecified() { format!(":{}", listen.port()) } else { listen.to_string() };
             // Redirected is what goes to the machine itself; elsewhere on it, it is changed as for any other machine.
             let verdict = if address.is_unspecified() { "redirect".to_owned() } else { format!("dnat {family}") };
@@ -77,14 +77,14 @@ mod tests {
 
     #[test]
     fn rules_name_the_address_and_the_interface_and_how_to_undo_them() {
-        let transparent = Entrance::Transparent { keep_source: false };
+        let transparent = Listener::Transparent { keep_source: false };
         let text = rules(&transparent, "127.0.0.1:8118".parse().unwrap(), "lan0").unwrap();
         assert!(text.contains("tproxy ip to 127.0.0.1:8118 ") && text.contains("iifname \"lan0\""), "{text}");
         assert!(text.contains("ip rule add fwmark 0x62 lookup 862\n") && text.contains("# To undo"), "{text}");
         let text = rules(&transparent, "[::1]:8118".parse().unwrap(), "lan0").unwrap();
         assert!(text.contains("tproxy ip6 to [::1]:8118 ") && text.contains("ip -6 route add local ::/0"), "{text}");
-        let text = rules(&Entrance::Redirected, "0.0.0.0:8118".parse().unwrap(), "lan0").unwrap();
+        let text = rules(&Listener::Redirected, "0.0.0.0:8118".parse().unwrap(), "lan0").unwrap();
         assert!(text.contains(" redirect to :8118\n"), "{text}");
-        assert_eq!(rules(&Entrance::Explicit { credentials: None }, "127.0.0.1:1080".parse().unwrap(), "x"), None);
+        assert_eq!(rules(&Listener::Explicit { credentials: None }, "127.0.0.1:1080".parse().unwrap(), "x"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! TCP sockets as a proxy wants them: the satellite side tuned, buffers bounded.
 
-use super::door::Buffers;
+use super::admission::Buffers;
 use super::relay::Side;
 use super::{PepError, SatelliteSide};
 use bentpipe_units::{Bytes, Span};

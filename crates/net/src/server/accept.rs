@@ -67,8 +67,8 @@ impl Tuning {
     }
 
     /// Has a connection give credit as configured.
-    pub fn govern_credit(&self, conn: &Conn) {
-        conn.govern_credit(self.settings.connection_window, &self.settings.credit);
+    pub fn set_flow_control(&self, conn: &Conn) {
+        conn.set_flow_control(self.settings.connection_window, &self.settings.credit);
     }
 }
 

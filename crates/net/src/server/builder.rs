@@ -2,7 +2,7 @@
 
 use super::accept::{HEADER_MEMORY, MTU, Tuning, accept};
 use super::error_log::ErrorLog;
-use super::limits::{Door, Limits};
+use super::limits::{AdmissionControl, Limits};
 use super::log::{AccessLog, LogFormat};
 use super::metrics::Metrics;
 use super::open_files::OpenFiles;
@@ -255,7 +255,7 @@ impl ServerBuilder {
         let traces = traces.transpose()?;
         let shared = Arc::new(Shared {
             origin,
-            door: Door::new(limits, metrics.clone()),
+            door: AdmissionControl::new(limits, metrics.clone()),
             metrics,
             files: OpenFiles::new(limits.open_files, limits.open_files_per_client),
             errors: ErrorLog::new(errors),

@@ -1,6 +1,6 @@
 //! The error log: what the system refuses the server, in few lines however often it happens.
 
-use crate::lines::humane;
+use crate::log_writer::humane;
 use bentpipe_units::{Span, Time};
 use std::fmt;
 use std::io::Write;

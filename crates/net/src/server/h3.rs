@@ -1,9 +1,9 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
-use super::limits::{Pass, Sending, UNREAD_BUFFER};
-use super::reply::{Origin, Reply};
-use super::upstream::{Asker, Piece, Relay, Upload, announced, expects_continue};
-use super::{Served, Shared};
+use super::limits::{ConnectionGuard, SendBufferGrant, UNREAD_BUFFER};
+use super::reply::{Origin, StreamedResponse};
+use super::upstream::{Piece, Relay, RequestContext, Upload, announced, expects_continue};
+use super::{RequestLog, Shared};
 use crate::path_report::{PathReport, takes_trailers};
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
@@ -35,9 +35,9 @@ const TAKEN: u64 = 256 * 1024;
 const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
-pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: Pass, notes: Option<ResumeHandle>) {
-    conn.batch_writes(UNREAD_BUFFER);
-    shared.tuning.govern_credit(&conn);
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: ConnectionGuard, notes: Option<ResumeHandle>) {
+    conn.set_send_buffer(UNREAD_BUFFER);
+    shared.tuning.set_flow_control(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
     conn.spawn(async move {
@@ -164,7 +164,7 @@ async fn respond(
 ) {
     let limits = *shared.door.limits();
     let (mut stream, mut content) = stream.split();
-    let mut served = Served::begin(shared, client, &request, Version::HTTP_3);
+    let mut served = RequestLog::begin(shared, client, &request, Version::HTTP_3);
     let notes = notes.filter(|_| *request.method() == Method::GET && takes_trailers(request.headers()));
     let now = shared.clock.system();
     let reply = match &shared.origin {
@@ -172,7 +172,7 @@ async fn respond(
             // Content of a request is not read: it would only cost credit.
             content.stop_sending(Code::H3_NO_ERROR);
             drop(content);
-            Reply::file(&shared, root, request, client, now).await
+            StreamedResponse::file(&shared, root, request, client, now).await
         }
         Origin::Upstream(relay) => {
             let early = conn.connected_at().is_none();
@@ -180,7 +180,7 @@ async fn respond(
                 return;
             }
             let early = early && request.method().is_safe();
-            let asker = Asker { client, version: Version::HTTP_3, early, now };
+            let asker = RequestContext { client, version: Version::HTTP_3, early, now };
             let Some(reply) = relayed(conn, (&mut stream, content), relay, &request, asker, limits.stall_time).await
             else {
                 return;
@@ -212,9 +212,9 @@ async fn relayed(
     (stream, content): (&mut RequestStream<SendStream, Bytes>, RequestStream<RecvStream, Bytes>),
     relay: &Relay,
     request: &Request<()>,
-    asker: Asker,
+    asker: RequestContext,
     stall: Span,
-) -> Option<Reply> {
+) -> Option<StreamedResponse> {
     if expects_continue(request.headers()) && relay.refusal(request).is_none() {
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::CONTINUE;
@@ -251,7 +251,7 @@ async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Se
 }
 
 /// Keeps the response's part of the memory while something of it is not acknowledged; a client for which that takes too long is given up.
-async fn acknowledged(conn: &Conn, stream: &RequestStream<SendStream, Bytes>, sending: Sending, stall: Span) {
+async fn acknowledged(conn: &Conn, stream: &RequestStream<SendStream, Bytes>, sending: SendBufferGrant, stall: Span) {
     let pieces = sending.granted() / TAKEN + 1;
     if within(Span::from_nanos(stall.as_nanos().saturating_mul(pieces)), conn.acknowledged(stream.send_id()))
         .await
@@ -266,10 +266,10 @@ async fn acknowledged(conn: &Conn, stream: &RequestStream<SendStream, Bytes>, se
 async fn send(
     conn: &Conn,
     stream: &mut RequestStream<SendStream, Bytes>,
-    Reply { mut head, mut content }: Reply,
+    StreamedResponse { mut head, mut content }: StreamedResponse,
     notes: Option<ResumeHandle>,
-    sending: &mut Sending,
-    served: &mut Served,
+    sending: &mut SendBufferGrant,
+    served: &mut RequestLog,
 ) -> Result<(), Option<Code>> {
     let stall = sending.limits().stall_time;
     let slow = || Some(Code::H3_EXCESSIVE_LOAD);
@@ -284,7 +284,7 @@ async fn send(
         // A small part of the buffer, since it is memory too; of few sizes, so that what one piece leaves, another fits.
         let most = 1 << (buffer / 8).max(LEAST_PIECE).ilog2();
         let Some(piece) = content.next(most).await.map_err(|_| Some(Code::H3_INTERNAL_ERROR))? else { break };
-        conn.batch_writes(buffer);
+        conn.set_send_buffer(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
         sending.written(bytes);

@@ -116,10 +116,10 @@ const FIRST_BUFFER: u64 = 4 * 1024 * 1024;
 
 /// Who is connected. Clones are the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Door(Arc<Inside>);
+pub(crate) struct AdmissionControl(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inside {
+struct Inner {
     limits: Limits,
     counts: Mutex<Counts>,
     metrics: Arc<Metrics>,
@@ -157,9 +157,9 @@ impl Counts {
     }
 }
 
-impl Door {
+impl AdmissionControl {
     pub fn new(limits: Limits, metrics: Arc<Metrics>) -> Self {
-        Self(Arc::new(Inside { limits, counts: Mutex::default(), metrics }))
+        Self(Arc::new(Inner { limits, counts: Mutex::default(), metrics }))
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -198,33 +198,33 @@ impl Door {
     }
 
     /// Lets a client in whose admission was asked for.
-    pub fn enter(&self, address: IpAddr) -> Pass {
+    pub fn enter(&self, address: IpAddr) -> ConnectionGuard {
         let client = client(address);
         let mut counts = self.counts();
         counts.clients.enter(client);
         counts.handshakes += 1;
-        Pass { door: self.clone(), client, shaking: true }
+        ConnectionGuard { door: self.clone(), client, shaking: true }
     }
 
     /// Begins a response to `address`; it counts until what is returned is dropped.
-    pub fn send(&self, address: IpAddr) -> Sending {
+    pub fn send(&self, address: IpAddr) -> SendBufferGrant {
         let client = client(address);
         let mut counts = self.counts();
         counts.sent.responses += 1;
         counts.sent_to.entry(client).or_default().responses += 1;
-        Sending { door: self.clone(), client, granted: 0, next: 0, handed: 0 }
+        SendBufferGrant { door: self.clone(), client, granted: 0, next: 0, handed: 0 }
     }
 }
 
 /// A client's place inside.
 #[derive(Debug)]
-pub(crate) struct Pass {
-    door: Door,
+pub(crate) struct ConnectionGuard {
+    door: AdmissionControl,
     client: IpPrefix,
     shaking: bool,
 }
 
-impl Pass {
+impl ConnectionGuard {
     /// Its handshake is complete.
     pub fn shaken(&mut self) {
         if std::mem::replace(&mut self.shaking, false) {
@@ -233,7 +233,7 @@ impl Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.shaken();
         let mut counts = self.door.counts();
@@ -241,11 +241,11 @@ impl Drop for Pass {
     }
 }
 
-/// A response under way, until all of it is acknowledged. Call [`Sending::buffer`] before each
-/// piece, and [`Sending::written`] after it.
+/// A response under way, until all of it is acknowledged. Call [`SendBufferGrant::buffer`] before each
+/// piece, and [`SendBufferGrant::written`] after it.
 #[derive(Debug)]
-pub(crate) struct Sending {
-    door: Door,
+pub(crate) struct SendBufferGrant {
+    door: AdmissionControl,
     client: IpPrefix,
     /// What it may hold.
     granted: u64,
@@ -255,7 +255,7 @@ pub(crate) struct Sending {
     handed: u64,
 }
 
-impl Sending {
+impl SendBufferGrant {
     /// Returns the send buffer from now on, bytes, for a connection that could use `window`:
     /// twice its congestion window. It is no more than the response's part, and no more than what
     /// other responses, altogether and to the same client, do not hold.
@@ -304,7 +304,7 @@ impl Sending {
     }
 }
 
-impl Drop for Sending {
+impl Drop for SendBufferGrant {
     fn drop(&mut self) {
         let mut counts = self.door.counts();
         counts.take_back(&self.client, self.granted);
@@ -321,8 +321,8 @@ impl Drop for Sending {
 mod tests {
     use super::*;
 
-    fn door(limits: Limits) -> Door {
-        Door::new(limits, Arc::default())
+    fn door(limits: Limits) -> AdmissionControl {
+        AdmissionControl::new(limits, Arc::default())
     }
 
     fn ip(last: u8) -> IpAddr {
@@ -367,14 +367,14 @@ mod tests {
         let door = door(Limits { send_memory: Bytes::new(8 * 1024 * 1024), ..Limits::default() });
         let mut first = door.send(ip(1));
         assert_eq!(first.buffer(u64::MAX), 8 * 1024 * 1024);
-        let mut sending: Vec<Sending> = (0..15).map(|_| door.send(ip(1))).collect();
+        let mut sending: Vec<SendBufferGrant> = (0..15).map(|_| door.send(ip(1))).collect();
         let late: Vec<u64> = sending.iter_mut().map(|sending| sending.buffer(u64::MAX)).collect();
         assert_eq!(late, [LEAST_BUFFER; 15], "the first one has all");
         assert_eq!(first.buffer(u64::MAX), 512 * 1024);
         assert_eq!(sending[0].buffer(u64::MAX), LEAST_BUFFER, "and may still hold it");
         first.written(0);
         assert_eq!(sending[0].buffer(u64::MAX), 512 * 1024);
-        let more: Vec<Sending> = (0..1000).map(|_| door.send(ip(1))).collect();
+        let more: Vec<SendBufferGrant> = (0..1000).map(|_| door.send(ip(1))).collect();
         assert_eq!(sending[1].buffer(u64::MAX), LEAST_BUFFER);
         drop((first, sending, more));
         let counts = door.counts();
@@ -401,7 +401,7 @@ mod tests {
     fn one_client_gets_64_mb_and_leaves_the_rest_to_others() {
         let door = door(Limits::default());
         assert_eq!(door.send(ip(1)).buffer(u64::MAX), MOST_BUFFER, "one download gets all it needs");
-        let mut heavy: Vec<Sending> = (0..256).map(|_| door.send(ip(1))).collect();
+        let mut heavy: Vec<SendBufferGrant> = (0..256).map(|_| door.send(ip(1))).collect();
         heavy.iter_mut().for_each(|sending| _ = sending.buffer(u64::MAX));
         let granted = door.counts().sent.granted;
         assert!(granted <= MOST_BUFFER, "{granted}");
@@ -413,7 +413,7 @@ mod tests {
     fn send_memory_is_kept_to_whoever_comes_and_goes() {
         let memory = 64 * 1024 * 1024;
         let door = door(Limits { send_memory: Bytes::new(memory), ..Limits::default() });
-        let mut sending: Vec<Sending> = Vec::new();
+        let mut sending: Vec<SendBufferGrant> = Vec::new();
         for step in 0..2000u64 {
             match step % 5 {
                 0 | 1 => sending.push(door.send(ip((step % 3) as u8))),
@@ -426,7 +426,7 @@ mod tests {
                     }
                 }
             }
-            let held: u64 = sending.iter().map(Sending::granted).sum();
+            let held: u64 = sending.iter().map(SendBufferGrant::granted).sum();
             assert_eq!(held, door.counts().sent.granted);
             let by_client: u64 = door.counts().sent_to.values().map(|shares| shares.granted).sum();
             assert_eq!(held, by_client);

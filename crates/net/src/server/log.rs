@@ -1,7 +1,7 @@
 //! The access log: one line for each request.
 
 use super::metrics::Metrics;
-use crate::lines::{Lines, LogLine, humane};
+use crate::log_writer::{LogLine, LogWriter, humane};
 use http::{Method, StatusCode, Version};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -74,7 +74,7 @@ impl LogLine for Line {
 /// Where lines go. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessLog {
-    lines: Lines<Line>,
+    lines: LogWriter<Line>,
     metrics: Arc<Metrics>,
 }
 
@@ -85,7 +85,7 @@ impl AccessLog {
         let lost = move || {
             counts.log_lost.fetch_add(1, Relaxed);
         };
-        Ok(Self { lines: Lines::new(format, sink, lost)?, metrics })
+        Ok(Self { lines: LogWriter::new(format, sink, lost)?, metrics })
     }
 
     /// Waits until the lines so far are written.

@@ -12,9 +12,9 @@ mod metrics;
 mod open_files;
 mod outgoing;
 mod reply;
-mod stall;
 mod tcp;
 mod upstream;
+mod write_timeout;
 
 pub use builder::{ServerBuilder, ServerError};
 pub use limits::Limits;
@@ -27,7 +27,7 @@ pub(crate) use accept::MTU;
 use crate::certificate::Certificate;
 use crate::clock::WallClock;
 use crate::driver::Driver;
-use crate::qlog::{Desk, QlogCounts, Traces};
+use crate::qlog::{QlogCounts, TraceWriter, Traces};
 use crate::resumption::Resumption;
 use accept::Tuning;
 use bentpipe_quic::HeaderMemory;
@@ -35,7 +35,7 @@ use bentpipe_quic::token::TokenServer;
 use bentpipe_units::{Span, Time};
 use error_log::ErrorLog;
 use http::{Request, StatusCode, Version};
-use limits::Door;
+use limits::AdmissionControl;
 use log::{AccessLog, Line};
 use open_files::OpenFiles;
 use reply::Origin;
@@ -53,7 +53,7 @@ use tokio::time::{Duration, Instant};
 pub(crate) struct Shared {
     origin: Origin,
     clock: WallClock,
-    door: Door,
+    door: AdmissionControl,
     metrics: Arc<Metrics>,
     files: OpenFiles,
     errors: ErrorLog,
@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     config: bentpipe_quic::noq_proto::ServerConfig,
     resumption: Resumption,
     tokens: TokenServer,
-    qlog: Option<Desk>,
+    qlog: Option<TraceWriter>,
     stop: watch::Receiver<()>,
 }
 
@@ -175,13 +175,13 @@ fn h3_no_error() -> u64 {
 
 /// A request and what became of it: counted and logged when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct RequestLog {
     shared: Arc<Shared>,
     line: Option<Line>,
     begun: Time,
 }
 
-impl Served {
+impl RequestLog {
     fn begin<T>(shared: &Arc<Shared>, client: IpAddr, request: &Request<T>, version: Version) -> Self {
         let line = Line {
             client,
@@ -212,7 +212,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for RequestLog {
     fn drop(&mut self) {
         let Some(mut line) = self.line.take() else { return };
         let metrics = &self.shared.metrics;

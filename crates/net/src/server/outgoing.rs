@@ -1,6 +1,6 @@
 //! A response's content as hyper takes it, and the watch over a stream of HTTP/2.
 
-use super::Served;
+use super::RequestLog;
 use super::reply::Content;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -202,14 +202,14 @@ pub(super) struct Outgoing {
     open_ended: bool,
     /// Whether all of the content was handed over.
     whole: bool,
-    served: Option<Served>,
+    served: Option<RequestLog>,
     /// For HTTP/2.
     watch: Option<Arc<StreamWatch>>,
     _under_way: UnderWay,
 }
 
 impl Outgoing {
-    pub fn new(content: Content, served: Served, under_way: UnderWay) -> Self {
+    pub fn new(content: Content, served: RequestLog, under_way: UnderWay) -> Self {
         let empty = matches!(content, Content::File { .. }) && content.is_done();
         let (open_ended, whole) = (matches!(content, Content::Upstream(_)), content.is_done());
         let pieces = unfold(content, |mut content| async move {
@@ -234,7 +234,7 @@ impl Outgoing {
     }
 
     fn complete(&mut self) {
-        self.served.take().into_iter().for_each(Served::complete);
+        self.served.take().into_iter().for_each(RequestLog::complete);
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) enum Origin {
 
 /// A response whose content is read as it is sent.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct StreamedResponse {
     pub head: Response<()>,
     pub content: Content,
 }
@@ -58,7 +58,7 @@ impl Content {
     }
 }
 
-impl Reply {
+impl StreamedResponse {
     /// The status in words.
     pub fn plain(status: StatusCode, now: SystemTime) -> Self {
         let Answer { head, body, .. } = plain(status);

@@ -1,10 +1,10 @@
 //! HTTP/1.1 and HTTP/2 over TLS, beside HTTP/3: the same responses, and word of the better way (Alt-Svc, RFC 7838).
 
 use super::outgoing::{Outgoing, Requests, StreamCut, StreamExecutor, UnderWay};
-use super::reply::{Origin, Reply};
-use super::stall::Impatient;
-use super::upstream::{Asker, Upload};
-use super::{Served, Shared};
+use super::reply::{Origin, StreamedResponse};
+use super::upstream::{RequestContext, Upload};
+use super::write_timeout::WriteTimeout;
+use super::{RequestLog, Shared};
 use bentpipe_quic::{Admission, panic_message};
 use futures_util::FutureExt;
 use http::header::{ALT_SVC, HeaderValue};
@@ -67,7 +67,7 @@ async fn serve(stream: TcpStream, remote: SocketAddr, tls: TlsAcceptor, shared: 
     let limits = *shared.door.limits();
     // Small frames of HTTP/2 should not wait for acknowledgements; without it all works, more slowly.
     let _ = stream.set_nodelay(true);
-    let stream = Impatient::new(stream, limits.stall_time.into(), shared.metrics.clone());
+    let stream = WriteTimeout::new(stream, limits.stall_time.into(), shared.metrics.clone());
     let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
         shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
         return;
@@ -143,16 +143,16 @@ async fn respond(
     under_way: UnderWay,
 ) -> Response<Outgoing> {
     let version = request.version();
-    let mut served = Served::begin(&shared, client, &request, version);
+    let mut served = RequestLog::begin(&shared, client, &request, version);
     let now = shared.clock.system();
     let (head, incoming) = request.into_parts();
     let request = Request::from_parts(head, ());
-    let Reply { head, content } = match &shared.origin {
-        Origin::Files(root) => Reply::file(&shared, root, request, client, now).await,
+    let StreamedResponse { head, content } = match &shared.origin {
+        Origin::Files(root) => StreamedResponse::file(&shared, root, request, client, now).await,
         Origin::Upstream(relay) => {
             let upload = Upload::of_tcp(incoming, shared.door.limits().stall_time.into());
             // TLS over TCP takes no early data here.
-            relay.forward(&request, upload, Asker { client, version, early: false, now }).await
+            relay.forward(&request, upload, RequestContext { client, version, early: false, now }).await
         }
     };
     served.status(head.status());

@@ -1,7 +1,7 @@
 //! A proxy, and clients of it.
 
 use bentpipe_net::LogFormat;
-use bentpipe_net::pep::{Allowed, Config, Entrance, Limits, Pep};
+use bentpipe_net::pep::{Allowed, Config, Limits, Listener, Pep};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What an explicit proxy on the loopback is made of, that lets everybody go everywhere.
 pub fn explicit(limits: Limits) -> Config {
-    Config { allowed: Allowed::all(), limits, ..Config::new(Entrance::Explicit { credentials: None }) }
+    Config { allowed: Allowed::all(), limits, ..Config::new(Listener::Explicit { credentials: None }) }
 }
 
 /// Lines that were logged.

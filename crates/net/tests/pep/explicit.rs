@@ -2,7 +2,7 @@
 
 use crate::clients::{connect, explicit, server, socks, start};
 use crate::soon;
-use bentpipe_net::pep::{Allowed, Config, Credentials, Entrance, Limits};
+use bentpipe_net::pep::{Allowed, Config, Credentials, Limits, Listener};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -81,7 +81,7 @@ async fn destinations_that_are_not_there_or_not_allowed_are_refused_in_the_clien
     // Itself.
     assert_eq!(socks(pep.address(), pep.address()).await.unwrap().1, 2);
 
-    let entrance = Entrance::Explicit { credentials: None };
+    let entrance = Listener::Explicit { credentials: None };
     let (pep, logged) = start(Config::new(entrance)).await;
     assert_eq!(socks(pep.address(), target).await.unwrap().1, 2);
     // Not by its name, either.
@@ -110,7 +110,7 @@ async fn clients_that_are_not_allowed_are_reset() {
 async fn who_does_not_know_the_password_does_not_enter() {
     let (_listener, target) = server().await;
     let credentials = Some(Credentials::parse("user:pass").unwrap());
-    let (pep, _) = start(Config { entrance: Entrance::Explicit { credentials }, ..explicit(Limits::default()) }).await;
+    let (pep, _) = start(Config { entrance: Listener::Explicit { credentials }, ..explicit(Limits::default()) }).await;
     let (_, head) = connect(pep.address(), &target.to_string(), b"").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 407 ") && head.contains("Proxy-Authenticate: Basic "), "{head}");
     let mut stream = TcpStream::connect(pep.address()).await.unwrap();

@@ -3,7 +3,7 @@
 use crate::clients::Logged;
 use crate::path::{Running, cannot_run, download, geo, serve, server_at};
 use bentpipe_emu::Namespace;
-use bentpipe_net::pep::{Allowed, Config, Entrance, Secret, Way, rules};
+use bentpipe_net::pep::{Allowed, Config, Listener, NextHop, Secret, rules};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -92,9 +92,9 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
         }
     }
     for (entrance, listen, seen) in [
-        (Entrance::Transparent { keep_source: false }, "127.0.0.1:0", "10.2.0.1"),
-        (Entrance::Transparent { keep_source: true }, "127.0.0.1:0", "10.1.0.2"),
-        (Entrance::Redirected, "0.0.0.0:0", "10.2.0.1"),
+        (Listener::Transparent { keep_source: false }, "127.0.0.1:0", "10.2.0.1"),
+        (Listener::Transparent { keep_source: true }, "127.0.0.1:0", "10.1.0.2"),
+        (Listener::Redirected, "0.0.0.0:0", "10.2.0.1"),
     ] {
         let cabled = Cabled::new();
         let listener = cabled.server.inside(|| TcpListener::bind("0.0.0.0:0")).unwrap().unwrap();
@@ -111,15 +111,15 @@ fn connections_that_the_printed_rules_lead_to_it_are_split() {
         assert!(stream.read(&mut [0]).is_err(), "it is reset");
         drop(pep);
         let (text, port) = (logged.text(), listener.local_addr().unwrap().port());
-        let how = if entrance == Entrance::Redirected { "redirected" } else { "transparent" };
+        let how = if entrance == Listener::Redirected { "redirected" } else { "transparent" };
         assert!(text.starts_with("10.1.0.2:") && text.ends_with(" complete\n") && text.lines().count() == 1, "{text}");
         assert!(text.contains(&format!("] {how} 10.2.0.2:{port} 10.2.0.2:{port} 5 5 ")), "{text}");
     }
 }
 
 /// An explicit proxy in a namespace that lets everything pass.
-fn explicit(listen: &str, way: Way) -> Config {
-    let entrance = Entrance::Explicit { credentials: None };
+fn explicit(listen: &str, way: NextHop) -> Config {
+    let entrance = Listener::Explicit { credentials: None };
     Config { listen: listen.parse().unwrap(), way, allowed: Allowed::all(), ..Config::new(entrance) }
 }
 
@@ -146,10 +146,10 @@ fn ten_megabytes_over_a_geostationary_path_come_sooner_through_a_tunnel() {
     let exit = Config {
         listen: "0.0.0.0:0".parse().unwrap(),
         allowed: Allowed::all(),
-        ..Config::new(Entrance::Tunnel { secret: secret.clone() })
+        ..Config::new(Listener::Tunnel { secret: secret.clone() })
     };
     let exit = Running::start(far, exit, quiet());
-    let way = Way::Tunnel { exit: server_at(exit.address.port()), secret };
+    let way = NextHop::Tunnel { exit: server_at(exit.address.port()), secret };
     let entrance = Running::start(near, explicit("127.0.0.1:0", way), quiet());
     let first = download(near, server, Some(entrance.address), SIZE);
     // The best of a few: a machine that is busy keeps user-space senders from the processor, and not the kernel's.

@@ -2,7 +2,7 @@
 
 use crate::clients::{Logged, connect, explicit, server, socks, start, until};
 use crate::soon;
-use bentpipe_net::pep::{Allowed, Config, Entrance, Limits, Pep, Secret, Way};
+use bentpipe_net::pep::{Allowed, Config, Limits, Listener, NextHop, Pep, Secret};
 use bentpipe_units::{Bytes, Span};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -18,11 +18,11 @@ fn secret() -> Secret {
 }
 
 fn exit(secret: Secret, limits: Limits) -> Config {
-    Config { allowed: Allowed::all(), limits, ..Config::new(Entrance::Tunnel { secret }) }
+    Config { allowed: Allowed::all(), limits, ..Config::new(Listener::Tunnel { secret }) }
 }
 
 fn entrance(exit: SocketAddr, secret: Secret) -> Config {
-    Config { way: Way::Tunnel { exit, secret }, ..explicit(Limits::default()) }
+    Config { way: NextHop::Tunnel { exit, secret }, ..explicit(Limits::default()) }
 }
 
 /// Both ends, which share a secret.

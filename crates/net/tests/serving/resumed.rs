@@ -1,6 +1,6 @@
 //! Downloads that are resumed, doubled, cut short or answered with something else.
 
-use super::scripted::{Reply, Scripted, Step};
+use super::scripted::{Scripted, Step, StreamedResponse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bentpipe_net::{Download, DownloadError, Outcome, download};
@@ -93,8 +93,8 @@ async fn a_second_download_into_the_same_file_fails_at_once_and_the_first_is_who
             steps.push(Step::Send(content[half..].to_vec()));
             let range = format!("bytes {begin}-{}/{length}", content.len() - 1);
             match begin {
-                0 => Reply::new(200, &[("content-length", &length), ("etag", "\"v1\"")], steps),
-                _ => Reply::new(206, &[("content-range", &range), ("etag", "\"v1\"")], steps),
+                0 => StreamedResponse::new(200, &[("content-length", &length), ("etag", "\"v1\"")], steps),
+                _ => StreamedResponse::new(206, &[("content-range", &range), ("etag", "\"v1\"")], steps),
             }
         })
     };
@@ -145,9 +145,9 @@ async fn a_part_of_another_version_is_not_appended() {
             Scripted::new(move |request| match first_byte(request) {
                 Some(first) => {
                     let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                    Reply::whole(206, &headers, &new[first..])
+                    StreamedResponse::whole(206, &headers, &new[first..])
                 }
-                None => Reply::whole(200, &[("content-length", "400000"), ("etag", "\"v2\"")], &new),
+                None => StreamedResponse::whole(200, &[("content-length", "400000"), ("etag", "\"v2\"")], &new),
             })
         };
         let here = Here::interrupted(&server.url("/file"), &old[..100_000], Some(300_000));
@@ -168,7 +168,7 @@ async fn a_part_that_ends_before_the_file_is_not_the_whole() {
         // At most so much at once.
         let end = (first + 150_000).min(served.len());
         let range = format!("bytes {first}-{}/{}", end - 1, served.len());
-        Reply::whole(206, &[("content-range", &range), ("etag", "\"v1\"")], &served[first..end])
+        StreamedResponse::whole(206, &[("content-range", &range), ("etag", "\"v1\"")], &served[first..end])
     });
     let here = Here::interrupted(&server.url("/file"), &content[..100_000], Some(300_000));
     let said = here.get(&server, "/file").await.unwrap_err().to_string();
@@ -197,11 +197,11 @@ async fn what_is_shorter_or_longer_than_announced_is_not_the_file() {
         match request.uri().path() {
             "/reset" => {
                 steps.push(Step::Reset);
-                Reply::new(200, &[], steps)
+                StreamedResponse::new(200, &[], steps)
             }
-            "/unannounced" => Reply::new(200, &[], steps),
-            "/twice" => Reply::new(200, &[headers[0], ("content-length", "300001")], steps),
-            _ => Reply::new(200, &headers, steps),
+            "/unannounced" => StreamedResponse::new(200, &[], steps),
+            "/twice" => StreamedResponse::new(200, &[headers[0], ("content-length", "300001")], steps),
+            _ => StreamedResponse::new(200, &headers, steps),
         }
     });
     for (path, reason) in [
@@ -231,10 +231,10 @@ async fn what_is_there_counts_and_not_what_the_record_says() {
     let server = Scripted::new(move |request| match first_byte(request) {
         Some(first) if first < served.len() => {
             let range = format!("bytes {first}-{}/{}", served.len() - 1, served.len());
-            Reply::whole(206, &[("content-range", &range), ("etag", "\"v1\"")], &served[first..])
+            StreamedResponse::whole(206, &[("content-range", &range), ("etag", "\"v1\"")], &served[first..])
         }
-        Some(_) => Reply::whole(416, &[], b""),
-        None => Reply::whole(200, &[("content-length", "300000"), ("etag", "\"v1\"")], &served),
+        Some(_) => StreamedResponse::whole(416, &[], b""),
+        None => StreamedResponse::whole(200, &[("content-length", "300000"), ("etag", "\"v1\"")], &served),
     });
     let url = server.url("/file");
     let longer = [&content[..], &[0; 1000]].concat();
@@ -276,7 +276,7 @@ async fn a_digest_is_compared_before_the_file_is_there() {
         let path = request.uri().path();
         let (name, value) = field(path);
         let Some(first) = first_byte(request) else {
-            return Reply::whole(200, &[("etag", "\"v1\"")], &served);
+            return StreamedResponse::whole(200, &[("etag", "\"v1\"")], &served);
         };
         let range = format!("bytes {first}-{}/{}", served.len() - 1, served.len());
         let mut headers = vec![("content-range", range.as_str()), ("etag", "\"v1\"")];
@@ -284,7 +284,7 @@ async fn a_digest_is_compared_before_the_file_is_there() {
         if !trailing {
             headers.push((name, &value));
         }
-        let reply = Reply::whole(206, &headers, &served[first..]);
+        let reply = StreamedResponse::whole(206, &headers, &served[first..]);
         if trailing { reply.trailers(&[(name, &value)]) } else { reply }
     });
     for path in ["/right", "/trailer", "/sha-512", "/content", "/unknown", "/malformed"] {
@@ -313,7 +313,7 @@ async fn what_is_exchanged_meanwhile_is_noticed() {
         let server = Arc::new(Scripted::new(move |_| {
             let (first, second) = served.split_at(100_000);
             let steps = vec![Step::Send(first.to_vec()), Step::Wait(held.clone()), Step::Send(second.to_vec())];
-            Reply::new(200, &[("content-length", "300000"), ("etag", "\"v1\"")], steps)
+            StreamedResponse::new(200, &[("content-length", "300000"), ("etag", "\"v1\"")], steps)
         }));
         let here = Arc::new(Here::new());
         let getting = tokio::spawn({

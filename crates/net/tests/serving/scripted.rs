@@ -24,7 +24,7 @@ pub enum Step {
 }
 
 /// A response: its head and what follows.
-pub struct Reply {
+pub struct StreamedResponse {
     status: u16,
     headers: HeaderMap,
     steps: Vec<Step>,
@@ -37,7 +37,7 @@ fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {
     fields.iter().map(field).collect()
 }
 
-impl Reply {
+impl StreamedResponse {
     pub fn new(status: u16, headers: &[(&'static str, &str)], steps: Vec<Step>) -> Self {
         Self { status, headers: fields(headers), steps, trailers: None }
     }
@@ -53,7 +53,7 @@ impl Reply {
     }
 }
 
-type Script = Arc<dyn Fn(&Request<()>) -> Reply + Send + Sync>;
+type Script = Arc<dyn Fn(&Request<()>) -> StreamedResponse + Send + Sync>;
 
 /// A server on the loopback. It ends with the test's runtime.
 pub struct Scripted {
@@ -65,7 +65,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    pub fn new(script: impl Fn(&Request<()>) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn new(script: impl Fn(&Request<()>) -> StreamedResponse + Send + Sync + 'static) -> Self {
         let clock = WallClock::new();
         let identity = Identity::self_signed("127.0.0.1", [1; 32]).unwrap();
         let crypto = tls::server(&identity, ALPN_H3, Randomness::System, clock.epoch(), None).unwrap();
@@ -120,7 +120,7 @@ async fn serve(conn: Conn, script: Script) {
 
 async fn answer(resolver: RequestResolver<Http3, Bytes>, script: Script) -> Result<(), h3::error::StreamError> {
     let (request, mut stream) = resolver.resolve_request().await?;
-    let Reply { status, headers, steps, trailers } = script(&request);
+    let StreamedResponse { status, headers, steps, trailers } = script(&request);
     let mut head = Response::builder().status(status).body(()).unwrap();
     *head.headers_mut() = headers;
     stream.send_response(head).await?;

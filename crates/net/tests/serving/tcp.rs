@@ -44,9 +44,9 @@ pub async fn ask(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
 
 /// Lines of a log, for the test to read.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct LogWriter(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Lines {
+impl Write for LogWriter {
     fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
         Write::write(&mut *self.0.lock().unwrap(), data)
     }
@@ -57,7 +57,7 @@ impl Write for Lines {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http1_serves_the_same_files_and_points_to_http3() {
-    let lines = Lines::default();
+    let lines = LogWriter::default();
     let sink = lines.clone();
     let place =
         Place::with(|builder| builder.metrics(([127, 0, 0, 1], 0).into()).log(LogFormat::Json, Box::new(sink))).await;

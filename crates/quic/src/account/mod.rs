@@ -1,4 +1,4 @@
-//! What one end of a connection sent and received: see [`Account`].
+//! What one end of a connection sent and received: see [`TrafficStats`].
 
 mod per_ack;
 mod sizes;
@@ -6,7 +6,7 @@ mod sizes;
 pub use per_ack::PerAck;
 pub use sizes::Sizes;
 
-use crate::packets::{PacketSeen, Space};
+use crate::packets::{PacketInfo, Space};
 use bentpipe_units::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// The [`Endpoint`](crate::Endpoint) tells it of every packet that leaves (not of those that a policy held back for good) and of every packet that arrives.
 #[derive(Clone, Default)]
-pub struct Account(Arc<Mutex<Books>>);
+pub struct TrafficStats(Arc<Mutex<TrafficCounts>>);
 
 /// Which series an account keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Keep {
 
 /// What was counted.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct TrafficCounts {
     /// Bytes of all packets that left.
     pub sent: Layers,
     /// Packets that left with an ACK frame, in all packet-number spaces.
@@ -83,7 +83,7 @@ impl Layers {
         self.header + self.ack + self.credit + self.other + self.padding + self.tag
     }
 
-    fn add(&mut self, packet: &PacketSeen) {
+    fn add(&mut self, packet: &PacketInfo) {
         let frames = &packet.frames;
         self.header += u64::from(packet.header);
         self.ack += u64::from(frames.ack);
@@ -94,35 +94,35 @@ impl Layers {
     }
 }
 
-impl std::fmt::Debug for Account {
+impl std::fmt::Debug for TrafficStats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Account")
     }
 }
 
-impl Account {
+impl TrafficStats {
     /// Books that are empty.
     pub fn new(keep: Keep) -> Self {
         let acknowledgements = keep == Keep::Acknowledgements;
-        Self(Arc::new(Mutex::new(Books {
+        Self(Arc::new(Mutex::new(TrafficCounts {
             per_ack: acknowledgements.then(PerAck::default),
             ack_frame_bytes: acknowledgements.then(Vec::new),
             numbers: (keep == Keep::Numbers).then(Numbers::default),
-            ..Books::default()
+            ..TrafficCounts::default()
         })))
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
+    fn books(&self) -> MutexGuard<'_, TrafficCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was counted so far. Counting begins anew, without series.
-    pub fn take(&self) -> Books {
+    pub fn take(&self) -> TrafficCounts {
         std::mem::take(&mut self.books())
     }
 
     /// `packet` left at `now`.
-    pub fn sent(&self, now: Time, packet: &PacketSeen) {
+    pub fn sent(&self, now: Time, packet: &PacketInfo) {
         let mut guard = self.books();
         let books = &mut *guard;
         books.sent.add(packet);
@@ -146,7 +146,7 @@ impl Account {
     }
 
     /// `packet` arrived at `now`.
-    pub fn received(&self, now: Time, packet: &PacketSeen) {
+    pub fn received(&self, now: Time, packet: &PacketInfo) {
         let mut guard = self.books();
         let books = &mut *guard;
         if packet.frames.eliciting {
@@ -168,13 +168,13 @@ mod tests {
     use super::*;
     use crate::packets::Frames;
 
-    fn packet(space: Space, frames: Frames) -> PacketSeen {
-        PacketSeen { space, number: 7, header: 11, tag: 16, frames }
+    fn packet(space: Space, frames: Frames) -> PacketInfo {
+        PacketInfo { space, number: 7, header: 11, tag: 16, frames }
     }
 
     #[test]
     fn packets_are_counted_by_what_they_hold() {
-        let account = Account::new(Keep::Acknowledgements);
+        let account = TrafficStats::new(Keep::Acknowledgements);
         let ack = Frames { ack: 5, acknowledges: Some(3), ..Frames::default() };
         let more = Frames { ack: 300, credit: 4, stream: 20, other: 1, padding: 2, eliciting: true, ..ack };
         let data = Frames { stream: 1000, eliciting: true, ..Frames::default() };
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn only_numbers_of_one_space_are_drawn() {
-        let account = Account::new(Keep::Numbers);
+        let account = TrafficStats::new(Keep::Numbers);
         let ack = Frames { ack: 5, acknowledges: Some(3), ..Frames::default() };
         for space in [Space::Initial, Space::Handshake, Space::Data] {
             account.sent(Time::from_millis(1), &packet(space, ack));

@@ -1,7 +1,7 @@
 //! `auto`: so many ACKs a round trip as the return path carries without a queue.
 
-use super::trips::Trips;
-use crate::packets::{PacketSeen, Space};
+use super::ack_rtt::AckRtt;
+use crate::packets::{PacketInfo, Space};
 use bentpipe_units::{Span, Time};
 
 /// How `auto` is tuned.
@@ -54,7 +54,7 @@ pub(super) struct Pace {
     frequency: f64,
     /// What the frequency does not exceed, and until when.
     ceiling: Option<(f64, Time)>,
-    trips: Trips,
+    trips: AckRtt,
     /// Round trip of the handshake's large packets.
     handshake: Option<Span>,
     /// What the handshake lets be guessed.
@@ -78,7 +78,7 @@ impl Pace {
             auto,
             frequency: auto.first,
             ceiling: None,
-            trips: Trips::default(),
+            trips: AckRtt::default(),
             handshake: None,
             guess: 0.0,
             begun: None,
@@ -93,14 +93,14 @@ impl Pace {
         self.last.map_or(Time::ZERO, |last| last + round.mul_f64(1.0 / self.frequency.max(1.0)))
     }
 
-    pub fn left(&mut self, now: Time, packet: &PacketSeen) {
+    pub fn left(&mut self, now: Time, packet: &PacketInfo) {
         self.trips.left(now, packet);
         if packet.space == Space::Data && packet.frames.ack > 0 {
             self.last = Some(now);
         }
     }
 
-    pub fn received(&mut self, now: Time, packet: &PacketSeen, smoothed_rtt: Option<Span>) {
+    pub fn received(&mut self, now: Time, packet: &PacketInfo, smoothed_rtt: Option<Span>) {
         let before = self.trips.shortest();
         if before.is_none() && self.handshake.is_none() {
             self.handshake = smoothed_rtt;

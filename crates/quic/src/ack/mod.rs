@@ -13,19 +13,19 @@
 //!   draft-ietf-quic-ack-frequency §6); `auto` answers at once unless it has just sent an ACK, and then within its interval.
 //! - Packets of the handshake are never held, nor is anything until it is complete.
 
+mod ack_rtt;
 mod auto;
-mod outlet;
 mod rule;
+mod scheduler;
 #[cfg(test)]
 mod tests;
-mod trips;
 mod unreported;
 
 pub use auto::Auto;
-pub(crate) use outlet::Outlet;
 pub use rule::{AckBy, AckRule, AckRuleError};
+pub(crate) use scheduler::AckScheduler;
 
-use crate::packets::{PacketSeen, Space};
+use crate::packets::{PacketInfo, Space};
 use auto::Pace;
 use bentpipe_units::{Span, Time};
 use unreported::Unreported;
@@ -36,7 +36,7 @@ pub const QUIET: u64 = 8;
 
 /// What becomes of an ACK-only packet that the stack wants to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AckDecision {
     /// It leaves now.
     Send,
     /// It waits until then at most: a later one replaces it, and so does any packet that acknowledges as much.
@@ -45,7 +45,7 @@ pub enum Verdict {
 
 /// What a receiver knows beside a packet when it arrives.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Circumstances {
+pub struct AckContext {
     /// The packet was marked CE (RFC 3168).
     pub marked: bool,
     /// The smoothed round trip as this side knows it, once the handshake is complete.
@@ -55,7 +55,7 @@ pub struct Circumstances {
 /// Decides when the acknowledgements of one connection leave.
 ///
 /// Order of calls: [`Self::received`] for each packet that has arrived; for each packet that the stack makes, in its order,
-/// [`Self::verdict`] where it is ACK-only, and [`Self::left`] for every packet that does leave, at once or once held. What is held leaves when [`Self::until`]
+/// [`Self::decide`] where it is ACK-only, and [`Self::left`] for every packet that does leave, at once or once held. What is held leaves when [`Self::until`]
 /// says, which arrivals may change. `now` never goes back.
 #[derive(Debug, Clone)]
 pub struct Acknowledger {
@@ -78,23 +78,23 @@ impl Acknowledger {
     }
 
     /// A packet arrived.
-    pub fn received(&mut self, now: Time, packet: &PacketSeen, seen: Circumstances) {
+    pub fn received(&mut self, now: Time, packet: &PacketInfo, seen: AckContext) {
         self.smoothed_rtt = seen.smoothed_rtt.or(self.smoothed_rtt);
         self.unreported.received(now, packet, seen.marked);
         self.pace.received(now, packet, seen.smoothed_rtt);
     }
 
     /// What becomes of `packet`, which only acknowledges.
-    pub fn verdict(&mut self, now: Time, packet: &PacketSeen) -> Verdict {
+    pub fn decide(&mut self, now: Time, packet: &PacketInfo) -> AckDecision {
         if packet.space != Space::Data {
-            return Verdict::Send;
+            return AckDecision::Send;
         }
         self.unreported.answered();
         if self.smoothed_rtt.is_none() {
-            return Verdict::Send;
+            return AckDecision::Send;
         }
         let until = self.until();
-        if until <= now || self.is_due() { Verdict::Send } else { Verdict::Hold(until) }
+        if until <= now || self.is_due() { AckDecision::Send } else { AckDecision::Hold(until) }
     }
 
     /// When an ACK that is held leaves at the latest.
@@ -105,7 +105,7 @@ impl Acknowledger {
     }
 
     /// `packet` leaves.
-    pub fn left(&mut self, now: Time, packet: &PacketSeen) {
+    pub fn left(&mut self, now: Time, packet: &PacketInfo) {
         self.unreported.left(packet);
         self.pace.left(now, packet);
     }

@@ -8,14 +8,14 @@ const RTT: Span = Span::from_millis(600);
 const MAX_ACK_DELAY: Span = Span::from_millis(25);
 const MILLISECOND: Span = Span::from_millis(1);
 
-fn data(number: u64) -> PacketSeen {
+fn data(number: u64) -> PacketInfo {
     let frames = Frames { stream: 1400, eliciting: true, ..Frames::default() };
-    PacketSeen { space: Space::Data, number, header: 11, tag: 16, frames }
+    PacketInfo { space: Space::Data, number, header: 11, tag: 16, frames }
 }
 
-fn ack(number: u64, acknowledges: u64) -> PacketSeen {
+fn ack(number: u64, acknowledges: u64) -> PacketInfo {
     let frames = Frames { ack: 8, acknowledges: Some(acknowledges), ranges: 1, ..Frames::default() };
-    PacketSeen { space: Space::Data, number, header: 11, tag: 16, frames }
+    PacketInfo { space: Space::Data, number, header: 11, tag: 16, frames }
 }
 
 /// A receiver beyond its handshake, whose stack answers every other packet, every gap, and what has waited for 25 ms.
@@ -49,7 +49,7 @@ impl Receiver {
     /// A receiver that has measured a round trip on an ample return link.
     fn measured() -> Self {
         let mut receiver = Self::new("auto");
-        let seen = Circumstances { marked: false, smoothed_rtt: Some(RTT) };
+        let seen = AckContext { marked: false, smoothed_rtt: Some(RTT) };
         let mut ping = ack(0, 0);
         ping.frames.eliciting = true;
         receiver.policy.received(receiver.now, &data(0), seen);
@@ -59,10 +59,10 @@ impl Receiver {
         receiver
     }
 
-    fn arrives_as(&mut self, packet: &PacketSeen, marked: bool) {
+    fn arrives_as(&mut self, packet: &PacketInfo, marked: bool) {
         let prompt = packet.number != self.largest + 1 || packet.frames.immediate || marked;
         self.largest = self.largest.max(packet.number);
-        self.policy.received(self.now, packet, Circumstances { marked, smoothed_rtt: Some(RTT) });
+        self.policy.received(self.now, packet, AckContext { marked, smoothed_rtt: Some(RTT) });
         if self.held.is_some() {
             assert!(self.policy.until() <= self.now + MAX_ACK_DELAY, "held beyond its bound");
         }
@@ -82,9 +82,9 @@ impl Receiver {
     fn stack_answers(&mut self) {
         self.unanswered = 0;
         self.number += 1;
-        match self.policy.verdict(self.now, &ack(self.number, self.largest)) {
-            Verdict::Send => self.leaves(self.largest),
-            Verdict::Hold(until) => {
+        match self.policy.decide(self.now, &ack(self.number, self.largest)) {
+            AckDecision::Send => self.leaves(self.largest),
+            AckDecision::Hold(until) => {
                 assert!(until > self.now && until <= self.now + MAX_ACK_DELAY);
                 self.held = Some(self.largest);
             }
@@ -222,8 +222,8 @@ fn a_sender_that_asks_is_answered_at_once() {
 #[test]
 fn nothing_is_held_before_the_handshake_is_complete() {
     let mut policy = Acknowledger::new("1:64".parse().unwrap(), MAX_ACK_DELAY);
-    policy.received(Time::ZERO, &data(1), Circumstances::default());
-    assert_eq!(policy.verdict(Time::ZERO, &ack(0, 1)), Verdict::Send);
+    policy.received(Time::ZERO, &data(1), AckContext::default());
+    assert_eq!(policy.decide(Time::ZERO, &ack(0, 1)), AckDecision::Send);
 }
 
 #[test]
@@ -235,14 +235,14 @@ fn auto_thins_its_acks_where_the_round_trip_shows_a_queue_and_comes_back() {
         sent.frames.eliciting = true;
         policy.left(now, &sent);
         now += trip;
-        policy.received(now, &ack(number, number), Circumstances { marked: false, smoothed_rtt: Some(RTT) });
+        policy.received(now, &ack(number, number), AckContext { marked: false, smoothed_rtt: Some(RTT) });
         // What the pace is after that, as the time to the next ACK.
         policy.left(now, &ack(number, number));
         policy.pace.next(RTT).since(now)
     };
     // As of 280 kbps, of which ACKs may take 40 %: 131 a round trip, and 13 on a tenth of it.
     let handshake = RTT + Span::from_millis(33);
-    policy.received(Time::ZERO, &data(0), Circumstances { marked: false, smoothed_rtt: Some(handshake) });
+    policy.received(Time::ZERO, &data(0), AckContext { marked: false, smoothed_rtt: Some(handshake) });
     ping(&mut policy, 1, RTT);
     let dense = ping(&mut policy, 2, RTT);
     let mut sparse = dense;

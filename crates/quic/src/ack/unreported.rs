@@ -1,6 +1,6 @@
 //! What has arrived and was not yet acknowledged.
 
-use crate::packets::{PacketSeen, Space};
+use crate::packets::{PacketInfo, Space};
 use bentpipe_units::Time;
 
 /// Packets that arrived since the last ACK that left. Numbers only: it takes the same memory whatever arrives.
@@ -29,7 +29,7 @@ pub(super) struct Unreported {
 
 impl Unreported {
     /// `packet` arrived; `marked`: it carried CE (RFC 3168).
-    pub fn received(&mut self, now: Time, packet: &PacketSeen, marked: bool) {
+    pub fn received(&mut self, now: Time, packet: &PacketInfo, marked: bool) {
         if packet.space != Space::Data {
             return;
         }
@@ -55,7 +55,7 @@ impl Unreported {
     }
 
     /// `packet` left.
-    pub fn left(&mut self, packet: &PacketSeen) {
+    pub fn left(&mut self, packet: &PacketInfo) {
         let Some(acknowledges) = packet.frames.acknowledges.filter(|_| packet.space == Space::Data) else { return };
         let largest = self.largest_eliciting.unwrap_or_default();
         if acknowledges >= largest {

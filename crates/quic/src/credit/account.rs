@@ -1,25 +1,25 @@
 //! Credit carried out: by the stack's own rule or by ours.
 
-use super::promise::LEAST;
-use super::{CreditReport, Promise};
-use crate::settings::CreditRule;
+use super::window::LEAST;
+use super::{FlowControlReport, FlowControlWindow};
+use crate::settings::FlowControlRule;
 use bentpipe_units::{Bytes, Span, Time};
 use noq_proto::{Connection, VarInt};
 
 /// The credit that a connection gives its peer.
 #[derive(Debug, Default)]
-pub(crate) struct Credit {
-    keeper: Keeper,
+pub(crate) struct FlowControl {
+    policy: WindowPolicy,
     /// Bytes taken from the stack.
     read: u64,
     /// Of those, what the application has taken.
     consumed: u64,
-    report: Option<CreditReport>,
+    report: Option<FlowControlReport>,
 }
 
 /// Who decides what is announced when.
 #[derive(Debug, Default)]
-enum Keeper {
+enum WindowPolicy {
     /// Nobody has said anything: the stack.
     #[default]
     Untold,
@@ -34,7 +34,7 @@ enum Keeper {
     },
     /// The rule.
     Rule {
-        promise: Box<Promise>,
+        promise: Box<FlowControlWindow>,
         /// The window that the stack was told last.
         told: u64,
         /// Bytes that wait behind holes.
@@ -42,46 +42,46 @@ enum Keeper {
     },
 }
 
-impl Credit {
+impl FlowControl {
     /// Says what the connection was configured with: `window`, and how it is announced.
-    pub fn govern(&mut self, window: Bytes, rule: &CreditRule) {
+    pub fn govern(&mut self, window: Bytes, rule: &FlowControlRule) {
         let told = window.get();
-        self.keeper = if rule.is_stack() {
-            Keeper::Stack { window: told, waiting: 0, withheld: 0 }
+        self.policy = if rule.is_stack() {
+            WindowPolicy::Stack { window: told, waiting: 0, withheld: 0 }
         } else {
-            Keeper::Rule { promise: Box::new(Promise::new(*rule, window)), told, waiting: 0 }
+            WindowPolicy::Rule { promise: Box::new(FlowControlWindow::new(*rule, window)), told, waiting: 0 }
         };
     }
 
     /// Lets `report` know what comes.
-    pub fn watch(&mut self, report: CreditReport) {
+    pub fn watch(&mut self, report: FlowControlReport) {
         self.report = Some(report);
     }
 
     /// The largest window that it may come to, where it was told.
     pub fn bound(&self) -> u64 {
-        match &self.keeper {
-            Keeper::Untold => 0,
-            Keeper::Stack { window, .. } => *window,
-            Keeper::Rule { promise, .. } => promise.bound(),
+        match &self.policy {
+            WindowPolicy::Untold => 0,
+            WindowPolicy::Stack { window, .. } => *window,
+            WindowPolicy::Rule { promise, .. } => promise.bound(),
         }
     }
 
     /// Lets the window grow to `window`, where it is smaller.
     pub fn raise(&mut self, raised: Bytes, quic: &mut Connection) {
-        match &mut self.keeper {
-            Keeper::Untold => {
-                self.keeper = Keeper::Stack { window: raised.get(), waiting: 0, withheld: 0 };
+        match &mut self.policy {
+            WindowPolicy::Untold => {
+                self.policy = WindowPolicy::Stack { window: raised.get(), waiting: 0, withheld: 0 };
             }
-            Keeper::Stack { window, .. } => *window = (*window).max(raised.get()),
-            Keeper::Rule { promise, .. } => promise.raise(raised),
+            WindowPolicy::Stack { window, .. } => *window = (*window).max(raised.get()),
+            WindowPolicy::Rule { promise, .. } => promise.raise(raised),
         }
         self.tell(quic);
     }
 
     /// `bytes` arrived from the network.
     pub fn arrived(&mut self, now: Time, bytes: u64, smoothed_rtt: Span) {
-        if let Keeper::Rule { promise, .. } = &mut self.keeper {
+        if let WindowPolicy::Rule { promise, .. } = &mut self.policy {
             promise.arrived(now, bytes, smoothed_rtt);
         }
     }
@@ -90,8 +90,8 @@ impl Credit {
     /// consumed and lets the peer send on.
     pub fn room(&mut self, now: Time, quic: &mut Connection) -> u64 {
         self.settle(now, quic);
-        match &self.keeper {
-            Keeper::Rule { promise, told, .. } => {
+        match &self.policy {
+            WindowPolicy::Rule { promise, told, .. } => {
                 let debt = promise.limit().saturating_sub(promise.total_read()).saturating_sub(*told);
                 promise.room().min(debt.max(LEAST))
             }
@@ -102,7 +102,7 @@ impl Credit {
     /// `bytes` were taken from the stack.
     pub fn read(&mut self, bytes: u64) {
         self.read += bytes;
-        if let Keeper::Rule { promise, .. } = &mut self.keeper {
+        if let WindowPolicy::Rule { promise, .. } = &mut self.policy {
             promise.read(bytes);
         }
         self.moved();
@@ -111,7 +111,7 @@ impl Credit {
     /// Of those, the application has taken `bytes`, or has no use for them.
     pub fn consumed(&mut self, bytes: u64) {
         self.consumed += bytes;
-        if let Keeper::Rule { promise, .. } = &mut self.keeper {
+        if let WindowPolicy::Rule { promise, .. } = &mut self.policy {
             promise.consumed(bytes);
         }
         self.moved();
@@ -126,16 +126,16 @@ impl Credit {
     /// A reader that had `told` of bytes behind a hole holds `now` of them.
     pub fn waits(&mut self, told: &mut u64, now: u64, quic: &mut Connection) {
         let total = |waiting: u64, told: u64| waiting.saturating_sub(told).saturating_add(now);
-        match &mut self.keeper {
-            Keeper::Untold => {}
+        match &mut self.policy {
+            WindowPolicy::Untold => {}
             // Worth telling the stack of: a sixteenth of the window.
-            Keeper::Stack { window, waiting, .. } if now == 0 || now.abs_diff(*told) > *window / 16 => {
+            WindowPolicy::Stack { window, waiting, .. } if now == 0 || now.abs_diff(*told) > *window / 16 => {
                 *waiting = total(*waiting, *told);
                 *told = now;
                 self.tell(quic);
             }
-            Keeper::Stack { .. } => {}
-            Keeper::Rule { promise, waiting, .. } => {
+            WindowPolicy::Stack { .. } => {}
+            WindowPolicy::Rule { promise, waiting, .. } => {
                 *waiting = total(*waiting, *told);
                 *told = now;
                 promise.waits(*waiting);
@@ -146,7 +146,7 @@ impl Credit {
     /// A reader that kept `before` bytes of an incomplete frame from its application keeps `now` of them. To the byte: what
     /// they hold is bounded by the window alone. Under the rule, they are bytes that are not consumed.
     pub fn withhold(&mut self, before: u64, now: u64, quic: &mut Connection) {
-        if let Keeper::Stack { withheld, .. } = &mut self.keeper {
+        if let WindowPolicy::Stack { withheld, .. } = &mut self.policy {
             *withheld = withheld.saturating_sub(before).saturating_add(now);
             self.tell(quic);
         }
@@ -155,14 +155,14 @@ impl Credit {
     /// Lets the stack go on with the window less what waits, and never without room for a packet, but for the bytes of
     /// incomplete frames: those may use up all of it.
     fn tell(&self, quic: &mut Connection) {
-        if let Keeper::Stack { window, waiting, withheld } = &self.keeper {
+        if let WindowPolicy::Stack { window, waiting, withheld } = &self.policy {
             set(quic, window.saturating_sub(*waiting).max(1500).saturating_sub(*withheld));
         }
     }
 
     /// Announces what is due, and lets the stack rest. To be called before anything is sent.
     pub fn settle(&mut self, now: Time, quic: &mut Connection) {
-        let Keeper::Rule { promise, told, .. } = &mut self.keeper else { return };
+        let WindowPolicy::Rule { promise, told, .. } = &mut self.policy else { return };
         // What the stack has announced by itself, were it to have come so far.
         promise.surpassed(promise.total_read().saturating_add(*told));
         let before = promise.limit();
@@ -177,10 +177,10 @@ impl Credit {
         }
     }
 
-    /// When [`Credit::settle`] is due.
+    /// When [`FlowControl::settle`] is due.
     pub fn due(&self) -> Option<Time> {
-        match &self.keeper {
-            Keeper::Rule { promise, .. } => promise.due(),
+        match &self.policy {
+            WindowPolicy::Rule { promise, .. } => promise.due(),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! Flow-control credit: what a receiver lets its peer send (RFC 9000 §4), and when it says so.
 //!
-//! Two can decide. **The stack**, where a [`CreditRule`](crate::CreditRule) asks for nothing of its own: it announces each eighth of a fixed window. Or
-//! the rule: [`Promise`] keeps the account of one connection and says which limit is due when; it knows no stack. `Credit` carries
-//! either out, and [`CreditReport`] writes down what came of it.
+//! Two can decide. **The stack**, where a [`FlowControlRule`](crate::CreditRule) asks for nothing of its own: it announces each eighth of a fixed window. Or
+//! the rule: [`FlowControlWindow`] keeps the account of one connection and says which limit is due when; it knows no stack. `FlowControl` carries
+//! either out, and [`FlowControlReport`] writes down what came of it.
 //!
 //! Only the connection's limit (MAX_DATA) can be steered: the stack has no way to change a stream's window after the start, so streams
 //! are given one as large as the connection's may become, and it is the connection's that limits.
@@ -16,10 +16,10 @@
 
 mod account;
 mod pace;
-mod promise;
 mod report;
+mod window;
 
-pub(crate) use account::Credit;
+pub(crate) use account::FlowControl;
 pub use pace::{GAIN, PARTS};
-pub use promise::Promise;
-pub use report::{CreditFigures, CreditReport, CreditSeries};
+pub use report::{FlowControlReport, FlowControlSeries, FlowControlStats};
+pub use window::FlowControlWindow;

@@ -12,13 +12,13 @@ pub const PARTS: u64 = 4;
 
 /// Measures arrivals.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pace {
+pub(super) struct ArrivalRate {
     /// When the present part of a round trip began, its length, and bytes so far.
     part: Option<(Time, Span, u64)>,
     best: u64,
 }
 
-impl Pace {
+impl ArrivalRate {
     /// `bytes` arrived at `now`, when the smoothed round trip was `smoothed`. Silence is in no part but the one it began in.
     pub fn arrived(&mut self, now: Time, bytes: u64, smoothed: Span) {
         let sum = match &mut self.part {
@@ -48,14 +48,14 @@ mod tests {
 
     #[test]
     fn a_steady_stream_needs_twice_its_rate_times_the_round_trip() {
-        let mut pace = Pace::default();
+        let mut pace = ArrivalRate::default();
         (0..2000).for_each(|ms| pace.arrived(Time::from_millis(ms), 1000, RTT));
         assert_eq!(pace.window(), 2 * 400 * 1000);
     }
 
     #[test]
     fn a_rate_that_doubles_each_round_trip_is_foreseen_for_the_next() {
-        let mut pace = Pace::default();
+        let mut pace = ArrivalRate::default();
         let (mut sum, mut rate) = (0.0, 100.0);
         for ms in 0..2800u64 {
             pace.arrived(Time::from_millis(ms), rate as u64, RTT);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn silence_neither_shrinks_nor_grows_it() {
-        let mut pace = Pace::default();
+        let mut pace = ArrivalRate::default();
         (0..2000).for_each(|ms| pace.arrived(Time::from_millis(ms), 1000, RTT));
         (0..20).for_each(|index| pace.arrived(Time::from_secs(10 + index), 1000, RTT));
         assert_eq!(pace.window(), 2 * 400 * 1000);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The largest figures of one connection's flow control in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CreditFigures {
+pub struct FlowControlStats {
     /// The most bytes of streams that the receiver had taken from the stack and the application had not yet taken: those that wait behind holes
     /// above all.
     pub held_most: Bytes,
@@ -15,7 +15,7 @@ pub struct CreditFigures {
 
 /// Series of one connection's flow control in one direction: (time, bytes of stream data).
 #[derive(Debug, Default)]
-pub struct CreditSeries {
+pub struct FlowControlSeries {
     /// Limit of each update that left the receiver.
     pub announced: Vec<(Time, f64)>,
     /// Limit of each update that arrived at the sender.
@@ -26,42 +26,42 @@ pub struct CreditSeries {
 
 /// Watches the credit of one direction of one connection, at both of its ends; one that records keeps series too. Clones share it.
 #[derive(Clone)]
-pub struct CreditReport(Arc<Mutex<Books>>);
+pub struct FlowControlReport(Arc<Mutex<Recording>>);
 
-struct Books {
+struct Recording {
     limit: u64,
     consumed: u64,
-    figures: CreditFigures,
-    series: Option<CreditSeries>,
+    figures: FlowControlStats,
+    series: Option<FlowControlSeries>,
 }
 
-impl std::fmt::Debug for CreditReport {
+impl std::fmt::Debug for FlowControlReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("CreditReport")
     }
 }
 
-impl Books {
+impl Recording {
     fn promised(&mut self) {
         let window = Bytes::new(self.limit.saturating_sub(self.consumed));
         self.figures.window_most = self.figures.window_most.max(window);
     }
 }
 
-impl CreditReport {
+impl FlowControlReport {
     /// Nothing but the `initial` limit yet; `record` keeps series.
     pub fn new(initial: Bytes, record: bool) -> Self {
-        let mut books = Books {
+        let mut books = Recording {
             limit: initial.get(),
             consumed: 0,
-            figures: CreditFigures::default(),
-            series: record.then(CreditSeries::default),
+            figures: FlowControlStats::default(),
+            series: record.then(FlowControlSeries::default),
         };
         books.promised();
         Self(Arc::new(Mutex::new(books)))
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
+    fn books(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,12 +96,12 @@ impl CreditReport {
     }
 
     /// The figures so far.
-    pub fn figures(&self) -> CreditFigures {
+    pub fn figures(&self) -> FlowControlStats {
         self.books().figures
     }
 
     /// The series so far, where it records; takes them out.
-    pub fn take_series(&self) -> Option<CreditSeries> {
+    pub fn take_series(&self) -> Option<FlowControlSeries> {
         self.books().series.take()
     }
 }

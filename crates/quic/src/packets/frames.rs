@@ -44,7 +44,7 @@ pub(super) fn walk(payload: &[u8]) -> Frames {
         match kind.unwrap_or(Kind::Other) {
             Kind::Padding => frames.padding += bytes,
             Kind::Ack => frames.ack += bytes,
-            Kind::Credit => frames.credit += bytes,
+            Kind::FlowControl => frames.credit += bytes,
             Kind::Stream => frames.stream += bytes,
             Kind::Other => frames.other += bytes,
             Kind::Close => {
@@ -64,7 +64,7 @@ pub(super) fn walk(payload: &[u8]) -> Frames {
 enum Kind {
     Padding,
     Ack,
-    Credit,
+    FlowControl,
     Stream,
     Other,
     /// CONNECTION_CLOSE elicits nothing.
@@ -97,11 +97,11 @@ fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> {
         }
         0x10 => {
             frames.max_data = Some(rest.varint()?);
-            Kind::Credit
+            Kind::FlowControl
         }
         0x11 => {
             rest.varints(2)?;
-            Kind::Credit
+            Kind::FlowControl
         }
         0x08..=0x0f => {
             rest.varint()?;

@@ -1,6 +1,6 @@
 //! Cryptography that is looked at: every call goes through to the one configured.
 
-use super::{Space, Watch};
+use super::{PacketObserver, Space};
 use bytes::BytesMut;
 use noq_proto::crypto::{
     ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
@@ -11,7 +11,7 @@ use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 use std::any::Any;
 use std::sync::Arc;
 
-impl Watch {
+impl PacketObserver {
     /// `config`, whose next connection is watched. For one connection: a second would be seen as the first.
     pub fn client(&self, config: Arc<dyn ClientConfig>) -> Arc<dyn ClientConfig> {
         Arc::new(Watched { config, watch: self.clone() })
@@ -25,7 +25,7 @@ impl Watch {
 
 struct Watched<T: ?Sized> {
     config: Arc<T>,
-    watch: Watch,
+    watch: PacketObserver,
 }
 
 impl ClientConfig for Watched<dyn ClientConfig> {
@@ -57,7 +57,7 @@ impl ServerConfig for Watched<dyn ServerConfig> {
 
 struct WatchedSession {
     session: Box<dyn Session>,
-    watch: Watch,
+    watch: PacketObserver,
     /// How many sets of keys the handshake has made: first those of Handshake packets, then those of 1-RTT packets (RFC 9001 §4.1.4).
     written: u8,
 }
@@ -124,7 +124,7 @@ impl Session for WatchedSession {
 struct WatchedKey {
     key: Box<dyn PacketKey>,
     space: Space,
-    watch: Watch,
+    watch: PacketObserver,
 }
 
 impl PacketKey for WatchedKey {
@@ -154,14 +154,14 @@ impl PacketKey for WatchedKey {
     }
 }
 
-fn keys(keys: Keys, space: Space, watch: &Watch) -> Keys {
+fn keys(keys: Keys, space: Space, watch: &PacketObserver) -> Keys {
     Keys { header: keys.header, packet: pair(keys.packet, space, watch) }
 }
 
-fn pair(keys: KeyPair<Box<dyn PacketKey>>, space: Space, watch: &Watch) -> KeyPair<Box<dyn PacketKey>> {
+fn pair(keys: KeyPair<Box<dyn PacketKey>>, space: Space, watch: &PacketObserver) -> KeyPair<Box<dyn PacketKey>> {
     KeyPair { local: packet_key(keys.local, space, watch), remote: packet_key(keys.remote, space, watch) }
 }
 
-fn packet_key(key: Box<dyn PacketKey>, space: Space, watch: &Watch) -> Box<dyn PacketKey> {
+fn packet_key(key: Box<dyn PacketKey>, space: Space, watch: &PacketObserver) -> Box<dyn PacketKey> {
     Box::new(WatchedKey { key, space, watch: watch.clone() })
 }

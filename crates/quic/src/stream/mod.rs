@@ -1,9 +1,9 @@
 //! Streams as applications use them: in order, framed for HTTP/3 or bare.
 
-pub(crate) mod aside;
 mod frame_filter;
 mod header_memory;
 mod http3;
+pub(crate) mod overflow;
 mod raw;
 mod reassembler;
 mod sorter;

@@ -35,7 +35,7 @@ const MOST_BYTES: u64 = 65_536;
 const WORTH: f64 = 0.25;
 
 /// What a connection's own part sends, as a task beside its application.
-pub(crate) async fn attend(conn: Conn, tokens: Tokens) {
+pub(crate) async fn exchange(conn: Conn, tokens: Tokens) {
     match tokens {
         Tokens::Server { server, .. } => issue(conn, &server).await,
         Tokens::Client { client, server, windows } => {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 ///
 /// Names are what certificates are checked against, with the port where it is not the usual one: a token goes to
 /// nobody but the server that gave it. Tokens are like cookies: what clears those clears these.
-pub trait TokenJar: std::fmt::Debug + Send {
+pub trait PathTokenStore: std::fmt::Debug + Send {
     /// Keeps what `server` gave at `now`, instead of what it gave before. What has expired is not kept.
     ///
     /// # Errors
@@ -27,26 +27,26 @@ pub trait TokenJar: std::fmt::Debug + Send {
 
 /// A jar in memory.
 #[derive(Debug)]
-pub struct MemoryJar {
+pub struct MemoryPathTokenStore {
     most: usize,
     tokens: BTreeMap<String, (ReadToken, Vec<u8>)>,
 }
 
-impl MemoryJar {
+impl MemoryPathTokenStore {
     /// A jar for tokens of at most `most` servers; the token that expires first goes first.
     pub const fn new(most: usize) -> Self {
         Self { most, tokens: BTreeMap::new() }
     }
 }
 
-impl Default for MemoryJar {
+impl Default for MemoryPathTokenStore {
     /// For 1024 servers, our choice: about 300 kB.
     fn default() -> Self {
         Self::new(1024)
     }
 }
 
-impl TokenJar for MemoryJar {
+impl PathTokenStore for MemoryPathTokenStore {
     fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
         let read = ReadToken::parse(token)?;
         self.tokens.retain(|_, (kept, _)| now < kept.expires);

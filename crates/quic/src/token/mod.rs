@@ -5,7 +5,7 @@
 //! the form is our own, since no draft fixes one).
 //!
 //! - [`KeyRing`] holds the keys, [`PathTokens`] seals and opens, [`TokenCounts`] says what became of tokens;
-//! - [`ReadToken`] is what the client can read, [`TokenJar`] keeps tokens by server;
+//! - [`ReadToken`] is what the client can read, [`PathTokenStore`] keeps tokens by server;
 //! - [`stream`] carries tokens in HTTP/3;
 //! - [`TokenServer`] and [`TokenClient`] let connections exchange them, [`Tokens`] is one connection's part.
 //!
@@ -47,12 +47,12 @@ mod sides;
 pub mod stream;
 mod used;
 
-pub(crate) use exchange::{attend, receive};
-pub use jar::{MemoryJar, TokenJar};
+pub(crate) use exchange::{exchange, receive};
+pub use jar::{MemoryPathTokenStore, PathTokenStore};
 pub use open::{PathTokens, SealError, TokenCounts, TokenError};
 pub use ring::{KeyRing, KeyRingError, MIN_PERIOD, Secret};
 
-pub use sides::{ClientWindows, TokenClient, TokenServer, Tokens, Verdict};
+pub use sides::{ClientWindows, TokenClient, TokenOutcome, TokenServer, Tokens};
 
 use crate::memory::SavedPath;
 use bentpipe_units::{Bytes, Epoch, Span};

@@ -1,6 +1,6 @@
 //! What a server and a client have to do with tokens, for all their connections and for one.
 
-use super::{PathTokens, ReadToken, TokenCounts, TokenError, TokenJar};
+use super::{PathTokenStore, PathTokens, ReadToken, TokenCounts, TokenError};
 use crate::clock::EpochClock;
 use crate::memory::{Prefixes, SavedPath};
 use bentpipe_congestion::resume::ResumeState;
@@ -73,18 +73,18 @@ impl TokenServer {
 /// A client that keeps tokens. Clones are the same one.
 #[derive(Debug, Clone)]
 pub struct TokenClient {
-    jar: Arc<Mutex<dyn TokenJar>>,
+    jar: Arc<Mutex<dyn PathTokenStore>>,
     epoch: EpochClock,
 }
 
 impl TokenClient {
     /// Keeps tokens in `jar`, by `epoch`'s clock.
-    pub fn new(jar: impl TokenJar + 'static, epoch: EpochClock) -> Self {
+    pub fn new(jar: impl PathTokenStore + 'static, epoch: EpochClock) -> Self {
         Self { jar: Arc::new(Mutex::new(jar)), epoch }
     }
 
     /// The jar itself, to forget what is in it.
-    pub fn jar(&self) -> MutexGuard<'_, dyn TokenJar + 'static> {
+    pub fn jar(&self) -> MutexGuard<'_, dyn PathTokenStore + 'static> {
         self.jar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,9 +123,9 @@ impl ClientWindows {
 
 /// What became of the token that a connection's client brought. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub struct Verdict(Arc<Mutex<Option<Result<(), TokenError>>>>);
+pub struct TokenOutcome(Arc<Mutex<Option<Result<(), TokenError>>>>);
 
-impl Verdict {
+impl TokenOutcome {
     /// Nothing where no token was brought.
     pub fn get(&self) -> Option<Result<(), TokenError>> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -151,7 +151,7 @@ pub enum Tokens {
         /// The connection's notes, which its controller keeps too.
         notes: ResumeHandle,
         /// What became of the client's token.
-        verdict: Verdict,
+        verdict: TokenOutcome,
     },
     /// Brings the server's token, and keeps new ones.
     Client {
@@ -167,7 +167,7 @@ pub enum Tokens {
 impl Tokens {
     /// A server's part for the connection with these notes.
     pub fn server(server: &TokenServer, notes: ResumeHandle) -> Self {
-        Self::Server { server: server.clone(), notes, verdict: Verdict::default() }
+        Self::Server { server: server.clone(), notes, verdict: TokenOutcome::default() }
     }
 
     /// A client's part for a connection to `server`.
@@ -176,7 +176,7 @@ impl Tokens {
     }
 
     /// The verdict on the client's token, at a server.
-    pub fn verdict(&self) -> Option<&Verdict> {
+    pub fn verdict(&self) -> Option<&TokenOutcome> {
         match self {
             Self::Server { verdict, .. } => Some(verdict),
             Self::Client { .. } => None,
@@ -194,7 +194,7 @@ impl Tokens {
 
 /// A server judges the token that `remote` brought, and offers what it says to the connection.
 pub(super) fn judge(
-    (server, notes, verdict): (&TokenServer, &ResumeHandle, &Verdict),
+    (server, notes, verdict): (&TokenServer, &ResumeHandle, &TokenOutcome),
     token: Result<&[u8], usize>,
     remote: IpAddr,
     clock: Time,

@@ -149,7 +149,7 @@ fn nothing_is_sealed_about_a_path_that_has_expired() {
 fn a_jar_gives_the_last_token_of_a_server_once() {
     let mut tokens = tokens();
     let [one, two] = [0, 1].map(|second| seal(&mut tokens, &saved(), IpPrefix::host(ip(CLIENT)), at(second)));
-    let mut jar = MemoryJar::default();
+    let mut jar = MemoryPathTokenStore::default();
     jar.put("a.example", &one, at(1)).unwrap();
     jar.put("a.example", &two, at(1)).unwrap();
     assert_eq!(jar.put("a.example", b"no token", at(1)), Err(Malformed(8)));
@@ -163,7 +163,7 @@ fn a_jar_gives_the_last_token_of_a_server_once() {
 #[test]
 fn a_full_jar_drops_what_expires_first_and_forgets_when_told() {
     let mut tokens = tokens();
-    let mut jar = MemoryJar::new(2);
+    let mut jar = MemoryPathTokenStore::new(2);
     for (server, end) in [("a", 300), ("b", 100), ("c", 200)] {
         let path = SavedPath { expires: at(end), ..saved() };
         jar.put(server, &seal(&mut tokens, &path, IpPrefix::host(ip(CLIENT)), at(0)), at(0)).unwrap();

@@ -9,7 +9,7 @@ use crate::outcome::{
 use crate::spec::{DatagramTraffic, FlowSpec, Stack, Visit};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::DropCause;
-use bentpipe_quic::CreditReport;
+use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::account::Layers;
 use bentpipe_quic::congestion::{PathChangeFeed, SenderStats};
 use bentpipe_units::{Span, Time};
@@ -93,7 +93,7 @@ pub struct VisitReport<'a> {
     /// How the data's receiver acknowledged.
     pub reverse: ReverseReport,
     /// Flow-control record of the data's receiver.
-    pub credit: Option<CreditReport>,
+    pub credit: Option<FlowControlReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
 }
@@ -274,7 +274,7 @@ impl FlowProgress {
             packets_declared_lost: Some(record.packets_declared_lost),
             flow_control_blocked: Some(record.window_blocked),
             flow_control_blocked_longest: Some(record.window_blocked_longest),
-            credit: report.credit.as_ref().map(CreditReport::figures),
+            credit: report.credit.as_ref().map(FlowControlReport::figures),
             return_packets: counters.return_packets,
             return_bytes: counters.return_bytes,
             acknowledgements: report.reverse.acknowledgements.clone(),
@@ -379,7 +379,7 @@ fn return_rate(bins: &[u64], start: Time) -> Vec<(Time, f64)> {
 /// The time series of a visit that ends.
 fn trace(name: &str, visit: &CurrentVisit, now: Time, report: &mut VisitReport<'_>) -> FlowTrace {
     let sender = report.record.series.take().unwrap_or_default();
-    let credit = report.credit.as_ref().and_then(CreditReport::take_series).unwrap_or_default();
+    let credit = report.credit.as_ref().and_then(FlowControlReport::take_series).unwrap_or_default();
     let reverse = std::mem::take(&mut report.reverse.series);
     let counters = &visit.counters;
     let received = visit.progress.state().series.take().unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::outcome::{Acknowledgements, PathOutcome, QlogFile, ReturnBytes, Serie
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{Direction, FlowSpec};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_quic::account::{Account, Keep, PerAck};
+use bentpipe_quic::account::{Keep, PerAck, TrafficStats};
 use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::{FastStart, ResumeHandle};
 use bentpipe_quic::memory::Holder;
@@ -17,13 +17,13 @@ use bentpipe_quic::noq_proto::{
     ClientConfig, ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TransportConfig, ValidationTokenConfig,
     crypto,
 };
-use bentpipe_quic::packets::Watch;
+use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::qlog::QlogSink;
 use bentpipe_quic::tls::{self, Identity, Randomness};
-use bentpipe_quic::token::{ClientWindows, Tokens, Verdict};
+use bentpipe_quic::token::{ClientWindows, TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, AckBy, Attached, Conn, CreditReport, Endpoint, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MakeController,
-    PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
+    Accept, AckBy, Attached, Conn, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER, IP_UDP_HEADER,
+    MakeController, PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, controller_factory, seeded,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -72,9 +72,9 @@ struct Running {
     /// What the data's sender knows about the path, if it remembers paths.
     notes: Option<ResumeHandle>,
     /// Outcome of the client's token, if tokens are exchanged.
-    verdict: Option<Verdict>,
+    verdict: Option<TokenOutcome>,
     /// Flow-control record of the data.
-    credit: CreditReport,
+    credit: FlowControlReport,
     /// The server's connection, once it exists.
     server_conn: Arc<Mutex<Option<Conn>>>,
     sinks: Option<(QlogSink, QlogSink)>,
@@ -83,9 +83,9 @@ struct Running {
 
 /// Packet statistics of a connection.
 struct ConnectionTraffic {
-    receiver: Account,
+    receiver: TrafficStats,
     /// Those of the data's sender, if time series are recorded.
-    sender: Option<Account>,
+    sender: Option<TrafficStats>,
 }
 
 /// Datagrams in one buffer.
@@ -112,7 +112,7 @@ impl Running {
             observed: known.observed,
             receiver,
             retreated: known.offered.map(|_| known.retreated),
-            token: self.verdict.as_ref().map(Verdict::name),
+            token: self.verdict.as_ref().map(TokenOutcome::name),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Running {
 impl ConnectionTraffic {
     fn new(record: bool) -> Self {
         let keep = if record { Keep::Acknowledgements } else { Keep::Totals };
-        Self { receiver: Account::new(keep), sender: record.then(|| Account::new(Keep::Numbers)) }
+        Self { receiver: TrafficStats::new(keep), sender: record.then(|| TrafficStats::new(Keep::Numbers)) }
     }
 
     /// Their counters.
@@ -237,7 +237,7 @@ impl QuicFlow {
     fn endpoint_parts(
         &self,
         side: Role,
-        (metrics, credit): (&SenderMetrics, &CreditReport),
+        (metrics, credit): (&SenderMetrics, &FlowControlReport),
         sink: Option<&QlogSink>,
         accounts: &ConnectionTraffic,
         now: Time,
@@ -301,7 +301,7 @@ impl QuicFlow {
         let acknowledger = (receives && settings.ack_by == AckBy::Receiver)
             .then(|| Acknowledger::with(settings.ack, settings.max_ack_delay, settings.ack_auto));
         let account = if receives { Some(accounts.receiver.clone()) } else { accounts.sender.clone() };
-        let watch = account.is_some().then(Watch::default);
+        let watch = account.is_some().then(PacketObserver::default);
         let attached = Attached {
             metrics: Some(metrics.clone()),
             remembered,
@@ -343,7 +343,7 @@ impl Flow for QuicFlow {
         let trace = shared.trace && visit.measured;
         let record = |direction| SenderMetrics::new(trace && visit.direction == direction);
         let (server_probe, client_probe) = (record(Direction::Download), record(Direction::Upload));
-        let credit = CreditReport::new(self.settings.connection_window, trace);
+        let credit = FlowControlReport::new(self.settings.connection_window, trace);
         let sinks = (shared.qlog && visit.measured).then(|| {
             let sink = |side| QlogSink::new(&self.qlog_name(number, side), shared.clock);
             (sink("client"), sink("server"))

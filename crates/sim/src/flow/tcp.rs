@@ -12,7 +12,7 @@ use crate::tcp_connections::{TcpConnection, TcpConnections, earliest};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::{ControllerFactory, FastStart, ResumeHandle};
 use bentpipe_quic::memory::Holder;
-use bentpipe_quic::{Handshake, PathLease, StartTicket};
+use bentpipe_quic::{Handshake, PathLease, StartLease};
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
 use bentpipe_tcp::{CloseReason, MakeController};
 use bentpipe_units::{Span, Time};
@@ -37,7 +37,7 @@ struct Running {
     ready: Option<Time>,
     /// Path leases of the data's sender: one per connection.
     remembered: Vec<PathLease>,
-    tickets: Vec<StartTicket>,
+    tickets: Vec<StartLease>,
     /// Since when HTTP flow control has blocked the data.
     blocked_since: Option<Time>,
     blocked: Span,
@@ -236,7 +236,7 @@ impl Flow for TcpFlow {
 
     fn end_visit(&mut self, now: Time, shared: &Shared) {
         let Some(running) = self.running.take() else { return };
-        running.tickets.iter().for_each(StartTicket::leave);
+        running.tickets.iter().for_each(StartLease::leave);
         for remembered in &running.remembered {
             // As on a server, a failing store ends nothing.
             let _ = remembered.settle(true);

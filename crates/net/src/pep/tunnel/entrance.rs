@@ -2,18 +2,18 @@
 
 use super::super::PepError;
 use super::super::accept::refuse;
-use super::super::door::Pass;
+use super::super::admission::ConnectionGuard;
 use super::super::entry::Entry;
-use super::super::face::{Cut, Face, TcpFace};
-use super::super::journey::Journey;
+use super::super::proxied_connection::ProxiedConnection;
 use super::super::refusal::Refusal;
-use super::super::relay::{Patience, relay};
+use super::super::relay::{IdleTimeouts, relay};
+use super::super::stream::{ProxyStream, StreamError, TcpProxyStream};
 use super::super::target::Target;
 use super::credit::Credits;
-use super::face::StreamFace;
 use super::header::{FIRST, LONGEST_ANSWER, read_answer, write_header};
 use super::secret::{Role, Secret};
-use super::{Carrier, HANDSHAKE, LAST};
+use super::stream::QuicProxyStream;
+use super::{HANDSHAKE, LAST, TunnelConfig};
 use crate::clock::WallClock;
 use crate::driver::Driver;
 use crate::server::MTU;
@@ -22,7 +22,7 @@ use bentpipe_quic::ack::Acknowledger;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::packets::Watch;
+use bentpipe_quic::packets::PacketObserver;
 use bentpipe_quic::{AckRule, Attached, Conn, Endpoint, RawStream, Task};
 use bentpipe_units::{Bytes, Span};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -41,25 +41,25 @@ const PAUSES: [u64; 6] = [0, 1, 2, 5, 10, 30];
 const LASTED: Duration = Duration::from_secs(30);
 
 /// A TCP connection on its way into the tunnel. Dropped, its client is reset.
-pub(in super::super) struct Passenger {
-    pub face: TcpFace,
+pub(in super::super) struct PendingStream {
+    pub face: TcpProxyStream,
     pub target: Target,
     /// What the client said, where it was asked: it is told that all is well before the far end knows, which saves a round trip.
     pub entry: Option<Entry>,
-    pub journey: Journey,
-    pub pass: Pass,
-    pub patience: Patience,
+    pub journey: ProxiedConnection,
+    pub pass: ConnectionGuard,
+    pub patience: IdleTimeouts,
     /// It is to end at once.
     pub kill: watch::Receiver<()>,
 }
 
 /// How to reach a connection's application.
-type Carriage = mpsc::Sender<Passenger>;
+type StreamSender = mpsc::Sender<PendingStream>;
 
 /// The near end of a tunnel.
 #[derive(Debug)]
 pub(in super::super) struct Tunnel {
-    present: watch::Receiver<Option<Carriage>>,
+    present: watch::Receiver<Option<StreamSender>>,
     keeping: JoinHandle<()>,
     over: watch::Sender<bool>,
 }
@@ -79,19 +79,19 @@ impl Tunnel {
         (buffer, memory): (Bytes, Bytes),
         clock: WallClock,
     ) -> Result<Self, PepError> {
-        let carrier = Arc::new(Carrier::new(congestion, buffer, memory)?);
+        let carrier = Arc::new(TunnelConfig::new(congestion, buffer, memory)?);
         let tls = Arc::new(secret.client()?);
         let (publish, present) = watch::channel(None);
         let (over, ending) = watch::channel(false);
         let keeping = tokio::spawn(async move {
-            let keeper = Keeper { exit, tls, carrier, clock, publish };
+            let keeper = TunnelSupervisor { exit, tls, carrier, clock, publish };
             keeper.keep(ending).await;
         });
         Ok(Self { present, keeping, over })
     }
 
     /// Puts a connection into the tunnel, or waits until there is one, up to `limit`. It comes back where there is none.
-    pub async fn carry(&self, passenger: Passenger, limit: Span) -> Result<(), Passenger> {
+    pub async fn carry(&self, passenger: PendingStream, limit: Span) -> Result<(), PendingStream> {
         let mut present = self.present.clone();
         let place = async {
             loop {
@@ -127,15 +127,15 @@ impl Tunnel {
 }
 
 /// What keeps a connection.
-struct Keeper {
+struct TunnelSupervisor {
     exit: SocketAddr,
     tls: Arc<QuicClientConfig>,
-    carrier: Arc<Carrier>,
+    carrier: Arc<TunnelConfig>,
     clock: WallClock,
-    publish: watch::Sender<Option<Carriage>>,
+    publish: watch::Sender<Option<StreamSender>>,
 }
 
-impl Keeper {
+impl TunnelSupervisor {
     async fn keep(self, mut ending: watch::Receiver<bool>) {
         let mut failures = 0;
         loop {
@@ -169,7 +169,7 @@ impl Keeper {
         }
     }
 
-    async fn connect(&self) -> Result<(Conn, Carriage, Driver), String> {
+    async fn connect(&self) -> Result<(Conn, StreamSender, Driver), String> {
         let any =
             if self.exit.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
         let socket = Socket::bind(any).map_err(|error| error.to_string())?;
@@ -177,7 +177,7 @@ impl Keeper {
         let (driver, _) = Driver::start(endpoint, socket, self.clock.clone());
         // The exit opens no streams.
         let transport = self.carrier.transport(self.clock.base(), 0).ok_or("impossible settings")?;
-        let watch = Watch::default();
+        let watch = PacketObserver::default();
         let mut config = ClientConfig::new(watch.client(self.tls.clone()));
         config.transport_config(Arc::new(transport));
         let delay = self.carrier.settings.max_ack_delay;
@@ -210,7 +210,7 @@ impl Keeper {
 }
 
 /// The application inside the connection: a task for each passenger.
-async fn take(conn: Conn, mut inbox: mpsc::Receiver<Passenger>, carrier: Arc<Carrier>) {
+async fn take(conn: Conn, mut inbox: mpsc::Receiver<PendingStream>, carrier: Arc<TunnelConfig>) {
     carrier.govern(&conn);
     let Ok(control) = RawStream::open(&conn).await else { return };
     let credits = Credits::default();
@@ -237,17 +237,17 @@ async fn take(conn: Conn, mut inbox: mpsc::Receiver<Passenger>, carrier: Arc<Car
 }
 
 /// Leads one connection through a stream of its own.
-async fn lead(conn: Conn, credits: Credits, passenger: Passenger) {
+async fn lead(conn: Conn, credits: Credits, passenger: PendingStream) {
     // The pass is given back last: who finds nobody inside finds every journey told.
-    let Passenger { pass, mut face, target, entry, mut journey, patience, .. } = passenger;
+    let PendingStream { pass, mut face, target, entry, mut journey, patience, .. } = passenger;
     // As many streams as the exit admits may be open.
     let Ok(Ok(stream)) = timeout(HANDSHAKE.into(), RawStream::open(&conn)).await else {
         journey.refused(Refusal::Busy);
         return refuse(face, entry, Refusal::Busy).await;
     };
     let buffers = pass.buffers();
-    let mut stream = StreamFace::new(stream, credits, buffers.satellite, Bytes::new(FIRST.into()));
-    let header = write_header(Carrier::window(buffers.satellite), &target);
+    let mut stream = QuicProxyStream::new(stream, credits, buffers.satellite, Bytes::new(FIRST.into()));
+    let header = write_header(TunnelConfig::window(buffers.satellite), &target);
     if stream.stream().write_all(&header).await.is_err() {
         journey.refused(Refusal::Failed);
         return refuse(face, entry, Refusal::Failed).await;
@@ -271,7 +271,7 @@ async fn lead(conn: Conn, credits: Credits, passenger: Passenger) {
 
 /// A stream whose beginning says what became of it; what the client says does not wait for that.
 struct Answered {
-    stream: StreamFace,
+    stream: QuicProxyStream,
     /// What has come of the answer, while it is not whole.
     answer: Option<Vec<u8>>,
     refused: Option<Refusal>,
@@ -279,10 +279,10 @@ struct Answered {
 
 impl Answered {
     /// Waits for the answer.
-    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Cut>> {
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         while let Some(answer) = &mut self.answer {
             let Some(mut bytes) = ready!(self.stream.stream().poll_read(cx))? else {
-                return Poll::Ready(Err(Cut::Failed));
+                return Poll::Ready(Err(StreamError::Failed));
             };
             let wanted = LONGEST_ANSWER.saturating_sub(answer.len()).min(bytes.len());
             answer.extend_from_slice(&bytes.split_to(wanted));
@@ -295,7 +295,7 @@ impl Answered {
                 }
                 Err(refusal) => {
                     self.refused = Some(refusal);
-                    return Poll::Ready(Err(Cut::Reset));
+                    return Poll::Ready(Err(StreamError::Reset));
                 }
             }
         }
@@ -303,17 +303,17 @@ impl Answered {
     }
 }
 
-impl Face for Answered {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Cut>> {
+impl ProxyStream for Answered {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
         ready!(self.poll_answer(cx))?;
         self.stream.poll_read(cx, into)
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, Cut>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
         self.stream.poll_write(cx, data)
     }
 
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Cut>> {
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         self.stream.poll_finish(cx)
     }
 

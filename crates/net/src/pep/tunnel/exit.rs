@@ -1,17 +1,17 @@
 //! Where connections leave the tunnel: takes QUIC connections of those who know the secret, and leads their streams on by TCP.
 
-use super::super::door::Door;
-use super::super::face::TcpFace;
-use super::super::journey::Journey;
+use super::super::admission::AdmissionControl;
 use super::super::log::How;
+use super::super::proxied_connection::ProxiedConnection;
 use super::super::refusal::Refusal;
 use super::super::relay::relay;
+use super::super::stream::TcpProxyStream;
 use super::super::{Limits, PepError, Shared};
 use super::credit::Credits;
-use super::face::StreamFace;
 use super::header::{Header, LONGEST, read_header, write_answer};
 use super::secret::Secret;
-use super::{Carrier, HANDSHAKE};
+use super::stream::QuicProxyStream;
+use super::{HANDSHAKE, TunnelConfig};
 use crate::driver::Driver;
 use crate::server::MTU;
 use crate::socket::Socket;
@@ -41,7 +41,7 @@ pub(in super::super) fn start(
     buffer: Bytes,
     shared: Arc<Shared>,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
-    let carrier = Arc::new(Carrier::new(congestion, buffer, shared.door.limits().memory)?);
+    let carrier = Arc::new(TunnelConfig::new(congestion, buffer, shared.door.limits().memory)?);
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server()?)));
     let mut endpoint_config = EndpointConfig::default();
     let largest = endpoint_config.max_udp_payload_size(MTU.1.max(1472));
@@ -49,7 +49,7 @@ pub(in super::super) fn start(
     let clock = shared.clock.clone();
     // Memory is counted where streams become TCP connections.
     let limits = Limits { connections: TUNNELS, per_client: OF_ADDRESS, memory: Bytes::MAX, ..*shared.door.limits() };
-    let tunnels = Door::new(limits);
+    let tunnels = AdmissionControl::new(limits);
     let (door, base, accepted) = (tunnels.clone(), clock.base(), config.clone());
     let acceptor: Acceptor = Box::new(move |remote| {
         let pass = door.enter(remote.ip(), (Bytes::new(0), Bytes::new(0))).ok()?;
@@ -74,7 +74,7 @@ pub(in super::super) fn start(
 }
 
 /// The application inside a connection: a task for each stream.
-async fn take(conn: Conn, shared: Arc<Shared>, carrier: Arc<Carrier>, remote: SocketAddr) {
+async fn take(conn: Conn, shared: Arc<Shared>, carrier: Arc<TunnelConfig>, remote: SocketAddr) {
     carrier.govern(&conn);
     if !matches!(timeout(HANDSHAKE.into(), conn.handshaken()).await, Ok(Ok(()))) {
         return conn.close(0, b"");
@@ -100,7 +100,7 @@ async fn serve(mut stream: RawStream, credits: Credits, shared: Arc<Shared>, rem
         Ok(pass) => pass,
         Err(full) => {
             shared.metrics.full(full);
-            let stream = StreamFace::new(stream, credits, Bytes::new(0), Bytes::new(0));
+            let stream = QuicProxyStream::new(stream, credits, Bytes::new(0), Bytes::new(0));
             return answer(stream, Refusal::Busy.number()).await;
         }
     };
@@ -112,9 +112,9 @@ async fn serve(mut stream: RawStream, credits: Credits, shared: Arc<Shared>, rem
     };
     let Header { window, target, .. } = header;
     let buffers = pass.buffers();
-    let mut stream = StreamFace::new(stream, credits, buffers.satellite, Bytes::new(window.into()));
+    let mut stream = QuicProxyStream::new(stream, credits, buffers.satellite, Bytes::new(window.into()));
     stream.give_back(rest);
-    let mut journey = Journey::begin(&shared, remote, How::Tunnel, target.clone());
+    let mut journey = ProxiedConnection::begin(&shared, remote, How::Tunnel, target.clone());
     let (server, address) = match shared.dial(&target, None, buffers).await {
         Ok(reached) => reached,
         Err(refusal) => {
@@ -123,8 +123,8 @@ async fn serve(mut stream: RawStream, credits: Credits, shared: Arc<Shared>, rem
         }
     };
     journey.reached(address);
-    let mut server = TcpFace::new(server);
-    if stream.stream().write_all(&write_answer(Carrier::window(buffers.satellite))).await.is_err() {
+    let mut server = TcpProxyStream::new(server);
+    if stream.stream().write_all(&write_answer(TunnelConfig::window(buffers.satellite))).await.is_err() {
         return;
     }
     let end = relay(&mut stream, &mut server, Vec::new(), buffers.piece, shared.patience, journey.moved()).await;
@@ -145,7 +145,7 @@ async fn header(stream: &mut RawStream) -> Option<(Header, Piece)> {
 }
 
 /// The last that the entrance hears of a connection; the rest of what the client says is not wanted.
-async fn answer(mut stream: StreamFace, number: u8) {
+async fn answer(mut stream: QuicProxyStream, number: u8) {
     if stream.stream().write_all(&[number]).await.is_ok() && stream.stream().finish().is_ok() {
         stream.refuse();
     }

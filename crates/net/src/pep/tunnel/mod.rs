@@ -5,11 +5,11 @@
 mod credit;
 mod entrance;
 mod exit;
-mod face;
 mod header;
 mod secret;
+mod stream;
 
-pub(super) use entrance::{Passenger, Tunnel};
+pub(super) use entrance::{PendingStream, Tunnel};
 pub(super) use exit::start as start_exit;
 pub use header::{Header, HeaderError, read_header, write_header};
 pub use secret::Secret;
@@ -35,12 +35,12 @@ pub(super) const LAST: Span = Span::from_secs(3);
 
 /// How connections of the tunnel are tuned.
 #[derive(Debug)]
-struct Carrier {
+struct TunnelConfig {
     settings: Settings,
     factory: ControllerFactory,
 }
 
-impl Carrier {
+impl TunnelConfig {
     /// `buffer`: the most that waits of one stream and direction; `memory`: of all. Peers keep to less than that by themselves ([`credit`]); the stack's own
     /// windows are there for those who do not.
     fn new(congestion: &CongestionConfig, buffer: Bytes, memory: Bytes) -> Result<Self, PepError> {
@@ -87,7 +87,7 @@ impl Carrier {
 
     /// Has a connection buffer and give credit as configured.
     fn govern(&self, conn: &Conn) {
-        conn.batch_writes(self.settings.send_window.get());
-        conn.govern_credit(self.settings.connection_window, &self.settings.credit);
+        conn.set_send_buffer(self.settings.send_window.get());
+        conn.set_flow_control(self.settings.connection_window, &self.settings.credit);
     }
 }

@@ -26,7 +26,7 @@ const LENGTH: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Role {
     /// Where connections enter the tunnel.
-    Entrance,
+    Listener,
     /// Where they leave it.
     Exit,
 }
@@ -34,7 +34,7 @@ pub(in super::super) enum Role {
 impl Role {
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Entrance => "entrance.pep.bentpipe",
+            Self::Listener => "entrance.pep.bentpipe",
             Self::Exit => "exit.pep.bentpipe",
         }
     }
@@ -110,7 +110,7 @@ impl Secret {
 
     /// The cryptography of an entrance.
     pub(super) fn client(&self) -> Result<QuicClientConfig, PepError> {
-        let own = self.identity(Role::Entrance)?;
+        let own = self.identity(Role::Listener)?;
         let mut config = rustls::ClientConfig::builder_with_provider(provider(Randomness::System))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(system)?
@@ -125,7 +125,7 @@ impl Secret {
     pub(super) fn server(&self) -> Result<QuicServerConfig, PepError> {
         let own = self.identity(Role::Exit)?;
         let provider = provider(Randomness::System);
-        let trusted = Arc::new(self.trusting(Role::Entrance)?);
+        let trusted = Arc::new(self.trusting(Role::Listener)?);
         let verifier =
             WebPkiClientVerifier::builder_with_provider(trusted, provider.clone()).build().map_err(system)?;
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
@@ -174,7 +174,7 @@ mod tests {
         let (one, two) = (Secret([1; 32]), Secret([2; 32]));
         let certificate = |secret: &Secret, role| secret.identity(role).unwrap().certificates;
         assert_eq!(certificate(&one, Role::Exit), certificate(&one, Role::Exit));
-        assert_ne!(certificate(&one, Role::Exit), certificate(&one, Role::Entrance));
+        assert_ne!(certificate(&one, Role::Exit), certificate(&one, Role::Listener));
         assert_ne!(certificate(&one, Role::Exit), certificate(&two, Role::Exit));
     }
 }

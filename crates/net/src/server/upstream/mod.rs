@@ -9,7 +9,7 @@ mod upload;
 pub(super) use relayed::Relayed;
 pub(super) use upload::{Piece, Upload};
 
-use super::reply::{Content, Reply};
+use super::reply::{Content, StreamedResponse};
 use crate::authority::host_and_port;
 use crate::client::{ClientError, Trust};
 use bentpipe_units::{Bytes as Size, Span};
@@ -150,7 +150,7 @@ pub(crate) struct Relay {
 
 /// Who asks, and how.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asker {
+pub(super) struct RequestContext {
     pub client: IpAddr,
     pub version: Version,
     /// As early data of a handshake that is not complete (0-RTT).
@@ -190,22 +190,27 @@ impl Relay {
     }
 
     /// Asks the upstream. What goes wrong is a response too.
-    pub async fn forward(&self, request: &Request<()>, upload: Upload, asker: Asker) -> Reply {
+    pub async fn forward(&self, request: &Request<()>, upload: Upload, asker: RequestContext) -> StreamedResponse {
         let asked = match self.refusal(request) {
             Some(status) => Err(status),
             None => self.ask(request, upload, asker).await,
         };
-        asked.unwrap_or_else(|status| Reply::plain(status, asker.now))
+        asked.unwrap_or_else(|status| StreamedResponse::plain(status, asker.now))
     }
 
-    async fn ask(&self, request: &Request<()>, mut upload: Upload, asker: Asker) -> Result<Reply, StatusCode> {
+    async fn ask(
+        &self,
+        request: &Request<()>,
+        mut upload: Upload,
+        asker: RequestContext,
+    ) -> Result<StreamedResponse, StatusCode> {
         let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
         if fields::max_forwards(request) == Some(0) || path == "*" {
             // The question is what the server at hand can do (RFC 9110 §9.3.7).
-            return Ok(Reply::plain(StatusCode::OK, asker.now));
+            return Ok(StreamedResponse::plain(StatusCode::OK, asker.now));
         }
         let host = fields::host(request).ok_or(StatusCode::BAD_REQUEST)?;
-        let Asker { client, version, early, now } = asker;
+        let RequestContext { client, version, early, now } = asker;
         let about = About { client, version, host, upstream_host: self.upstream.host.clone(), early };
         let patience = Duration::from(self.upstream.answer_time);
         if !upload.limit(self.upstream.max_body.map_or(u64::MAX, Size::get)) {
@@ -235,7 +240,7 @@ impl Relay {
         fields::response(&mut head.headers, head.version, known, now);
         let mut response = http::Response::new(());
         (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
-        Ok(Reply { head: response, content: Content::Upstream(Relayed::new(incoming, patience, place)) })
+        Ok(StreamedResponse { head: response, content: Content::Upstream(Relayed::new(incoming, patience, place)) })
     }
 
     /// Waits for the response's head. A client that is still sending does not count as an upstream that is slow.

@@ -15,7 +15,7 @@ const LONGEST_START: Span = Span::from_secs(10);
 
 /// Who is starting fast. Clones share it: one for each server, or server farm that shares memory.
 #[derive(Debug, Clone)]
-pub struct StartGate<K: Ord>(Arc<Mutex<Entries<K>>>);
+pub struct StartLimiter<K: Ord>(Arc<Mutex<Entries<K>>>);
 
 #[derive(Debug)]
 struct Entries<K: Ord> {
@@ -29,22 +29,22 @@ struct Entry {
     until: Time,
 }
 
-impl<K: Ord> Default for StartGate<K> {
+impl<K: Ord> Default for StartLimiter<K> {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Entries { inside: BTreeMap::new(), next: 0 })))
     }
 }
 
-impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartGate<K> {
+impl<K: Ord + Clone + Debug + Send + Sync + 'static> StartLimiter<K> {
     /// What a connection of `key` enters with.
-    pub fn ticket(&self, key: K) -> StartTicket {
+    pub fn ticket(&self, key: K) -> StartLease {
         let (gate, entered) = (self.clone(), Arc::new(Mutex::new(None)));
         let leave = {
             let (gate, key, entered) = (gate.clone(), key.clone(), entered.clone());
             Arc::new(move || gate.leave(&key, &entered))
         };
         let on_drop = leave.clone();
-        StartTicket {
+        StartLease {
             enter: Arc::new(move |now| {
                 if !gate.enter(&key, &entered, now) {
                     return FastStart::Refused;
@@ -87,20 +87,20 @@ impl Drop for Guard {
     }
 }
 
-/// One connection's way through a [`StartGate`]. Clones are the same ticket.
+/// One connection's way through a [`StartLimiter`]. Clones are the same ticket.
 #[derive(Clone)]
-pub struct StartTicket {
+pub struct StartLease {
     enter: Arc<dyn Fn(Time) -> FastStart + Send + Sync>,
     leave: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Debug for StartTicket {
+impl Debug for StartLease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("StartTicket")
     }
 }
 
-impl StartTicket {
+impl StartLease {
     /// Whether the connection may start fast at `now`.
     pub fn enter(&self, now: Time) -> FastStart {
         (self.enter)(now)
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_second_of_a_prefix_is_refused_until_the_first_is_done() {
-        let gate = StartGate::default();
+        let gate = StartLimiter::default();
         let first = gate.ticket("a").enter(Time::ZERO);
         assert!(allowed(&first));
         assert!(!allowed(&gate.ticket("a").enter(Time::ZERO)));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_ends_makes_way() {
-        let gate = StartGate::default();
+        let gate = StartLimiter::default();
         let ticket = gate.ticket("a");
         let first = ticket.enter(Time::ZERO);
         ticket.leave();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_start_that_does_not_end_keeps_nobody_out_for_long() {
-        let gate = StartGate::default();
+        let gate = StartLimiter::default();
         let _idle = gate.ticket("a").enter(Time::ZERO);
         assert!(!allowed(&gate.ticket("a").enter(Time::from_secs(9))));
         assert!(allowed(&gate.ticket("a").enter(Time::from_secs(10))));

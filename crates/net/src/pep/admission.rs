@@ -73,10 +73,10 @@ pub(super) enum Full {
 
 /// Who is inside. Clones are the same.
 #[derive(Debug, Clone)]
-pub(super) struct Door(Arc<Inside>);
+pub(super) struct AdmissionControl(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inside {
+struct Inner {
     limits: Limits,
     counts: Mutex<Counts>,
 }
@@ -88,9 +88,9 @@ struct Counts {
     closed: bool,
 }
 
-impl Door {
+impl AdmissionControl {
     pub fn new(limits: Limits) -> Self {
-        Self(Arc::new(Inside { limits, counts: Mutex::default() }))
+        Self(Arc::new(Inner { limits, counts: Mutex::default() }))
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -117,7 +117,7 @@ impl Door {
     }
 
     /// Lets a client in, with buffers that fit into what is left.
-    pub fn enter(&self, address: IpAddr, wanted: (Bytes, Bytes)) -> Result<Pass, Full> {
+    pub fn enter(&self, address: IpAddr, wanted: (Bytes, Bytes)) -> Result<ConnectionGuard, Full> {
         let client = client(address);
         let (limits, mut counts) = (self.limits(), self.counts());
         if counts.closed {
@@ -137,25 +137,25 @@ impl Door {
         counts.clients.enter(client);
         counts.memory += buffers.cost();
         drop(counts);
-        Ok(Pass { door: self.clone(), client, buffers })
+        Ok(ConnectionGuard { door: self.clone(), client, buffers })
     }
 }
 
 /// A client's place inside, given back when dropped.
 #[derive(Debug)]
-pub(super) struct Pass {
-    door: Door,
+pub(super) struct ConnectionGuard {
+    door: AdmissionControl,
     client: IpPrefix,
     buffers: Buffers,
 }
 
-impl Pass {
+impl ConnectionGuard {
     pub const fn buffers(&self) -> Buffers {
         self.buffers
     }
 }
 
-impl Drop for Pass {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         let mut counts = self.door.counts();
         counts.clients.leave(&self.client);
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn connections_are_counted_in_all_and_for_each_client() {
-        let door = Door::new(Limits { connections: 3, per_client: 2, ..Limits::default() });
+        let door = AdmissionControl::new(Limits { connections: 3, per_client: 2, ..Limits::default() });
         let first = door.enter(client(1), WANTED).unwrap();
         let second = door.enter(client(1), WANTED).unwrap();
         assert_eq!(door.enter(client(1), WANTED).unwrap_err(), Full::Client);
@@ -193,7 +193,7 @@ mod tests {
     fn as_memory_goes_buffers_shrink_and_in_the_end_nobody_is_let_in() {
         let memory = Bytes::from_mb(1000);
         let limits = Limits { memory, connections: 3000, per_client: 100_000, ..Limits::default() };
-        let door = Door::new(limits);
+        let door = AdmissionControl::new(limits);
         let (mut inside, mut sizes) = (Vec::new(), Vec::new());
         let refused = loop {
             match door.enter(client(1), WANTED) {
@@ -216,16 +216,16 @@ mod tests {
 
     #[test]
     fn without_memory_nobody_is_let_in() {
-        let door = Door::new(Limits { memory: Bytes::new(700_000), ..Limits::default() });
-        let two: Vec<Pass> = (0..2).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
+        let door = AdmissionControl::new(Limits { memory: Bytes::new(700_000), ..Limits::default() });
+        let two: Vec<ConnectionGuard> = (0..2).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
         assert_eq!(door.enter(client(1), WANTED).unwrap_err(), Full::Memory);
         assert_eq!(two[0].buffers(), Buffers::of(LEAST, LEAST));
     }
 
     #[test]
     fn with_the_default_limits_the_first_get_what_they_want() {
-        let door = Door::new(Limits::default());
-        let eight: Vec<Pass> = (0..8).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
+        let door = AdmissionControl::new(Limits::default());
+        let eight: Vec<ConnectionGuard> = (0..8).map(|_| door.enter(client(1), WANTED).unwrap()).collect();
         assert!(eight[0].buffers().satellite == WANTED.0 && eight[7].buffers().satellite > Bytes::from_mb(4));
     }
 

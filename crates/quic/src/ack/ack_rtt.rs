@@ -1,6 +1,6 @@
 //! Round trips that a receiver measures by its own packets.
 
-use crate::packets::{PacketSeen, Space};
+use crate::packets::{PacketInfo, Space};
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ const MEMORY: Span = Span::from_secs(10);
 
 /// The small ack-eliciting packets of this side that nobody has acknowledged, and how long others took.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Trips {
+pub(super) struct AckRtt {
     pending: VecDeque<(u64, Time)>,
     /// The shortest since the time beside it.
     present: Option<(Span, Time)>,
@@ -23,9 +23,9 @@ pub(super) struct Trips {
     heard: bool,
 }
 
-impl Trips {
+impl AckRtt {
     /// `packet` left.
-    pub fn left(&mut self, now: Time, packet: &PacketSeen) {
+    pub fn left(&mut self, now: Time, packet: &PacketInfo) {
         if packet.space == Space::Data && packet.frames.eliciting && packet.bytes() <= SMALL {
             if self.pending.len() >= MOST {
                 self.pending.pop_front();
@@ -35,7 +35,7 @@ impl Trips {
     }
 
     /// `packet` arrived. The round trip of the newest packet that it acknowledges for the first time.
-    pub fn received(&mut self, now: Time, packet: &PacketSeen) -> Option<Span> {
+    pub fn received(&mut self, now: Time, packet: &PacketInfo) -> Option<Span> {
         let acknowledges = packet.frames.acknowledges.filter(|_| packet.space == Space::Data)?;
         self.heard = true;
         let mut trip = None;

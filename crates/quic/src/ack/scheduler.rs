@@ -1,25 +1,25 @@
 //! Where packets leave a connection: what is only an acknowledgement may have to wait here.
 
-use super::{Acknowledger, Circumstances, Verdict};
-use crate::account::Account;
-use crate::credit::CreditReport;
+use super::{AckContext, AckDecision, Acknowledger};
+use crate::account::TrafficStats;
+use crate::credit::FlowControlReport;
 use crate::endpoint::{Attached, Transmit};
-use crate::packets::{PacketSeen, Space, Watch};
+use crate::packets::{PacketInfo, PacketObserver, Space};
 use bentpipe_units::{Span, Time};
 
 /// The last that a connection passes on its way out, and the first on its way in, where it is watched.
 #[derive(Debug)]
-pub(crate) struct Outlet {
-    watch: Option<Watch>,
+pub(crate) struct AckScheduler {
+    watch: Option<PacketObserver>,
     acknowledger: Option<Acknowledger>,
-    account: Option<Account>,
-    credit: Option<CreditReport>,
-    credit_heard: Option<CreditReport>,
+    account: Option<TrafficStats>,
+    credit: Option<FlowControlReport>,
+    credit_heard: Option<FlowControlReport>,
     held: Option<Held>,
     /// Whether the datagram that arrived last was marked CE.
     marked: bool,
     /// Kept for its allocation.
-    packets: Vec<PacketSeen>,
+    packets: Vec<PacketInfo>,
 }
 
 /// A datagram that does nothing but acknowledge.
@@ -28,10 +28,10 @@ struct Held {
     until: Time,
     transmit: Transmit,
     datagram: Vec<u8>,
-    packet: PacketSeen,
+    packet: PacketInfo,
 }
 
-impl Outlet {
+impl AckScheduler {
     /// An outlet that passes everything where there is no watch. Takes what it needs out of `attached`.
     pub fn new(attached: &mut Attached) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Outlet {
         if self.packets.is_empty() {
             return false;
         }
-        let seen = Circumstances { marked: self.marked, smoothed_rtt: smoothed_rtt() };
+        let seen = AckContext { marked: self.marked, smoothed_rtt: smoothed_rtt() };
         for packet in &self.packets {
             if let Some(account) = &self.account {
                 account.received(now, packet);
@@ -97,14 +97,14 @@ impl Outlet {
         let mut packets = std::mem::take(&mut self.packets);
         packets.clear();
         watch.take_sent(&mut packets);
-        let verdict = match (&mut self.acknowledger, packets.as_slice()) {
+        let decide = match (&mut self.acknowledger, packets.as_slice()) {
             (Some(acknowledger), [packet]) if packet.space == Space::Data && packet.is_ack_only() => {
-                acknowledger.verdict(now, packet)
+                acknowledger.decide(now, packet)
             }
-            _ => Verdict::Send,
+            _ => AckDecision::Send,
         };
-        let passed = match (verdict, packets.first()) {
-            (Verdict::Hold(until), Some(&packet)) if until > now => {
+        let passed = match (decide, packets.first()) {
+            (AckDecision::Hold(until), Some(&packet)) if until > now => {
                 let datagram = buffer.split_off(start.min(buffer.len()));
                 self.held = Some(Held { until, transmit, datagram, packet });
                 None
@@ -122,7 +122,7 @@ impl Outlet {
         passed
     }
 
-    fn left(&mut self, now: Time, packet: &PacketSeen) {
+    fn left(&mut self, now: Time, packet: &PacketInfo) {
         if let Some(account) = &self.account {
             account.sent(now, packet);
         }

@@ -34,15 +34,15 @@ pub(crate) fn humane(time: SystemTime) -> String {
 
 /// Where lines go. Clones are the same.
 #[derive(Debug)]
-pub(crate) struct Lines<L>(SyncSender<Item<L>>);
+pub(crate) struct LogWriter<L>(SyncSender<Item<L>>);
 
-impl<L> Clone for Lines<L> {
+impl<L> Clone for LogWriter<L> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<L: LogLine> Lines<L> {
+impl<L: LogLine> LogWriter<L> {
     /// Writes to `sink`; the thread ends with the last clone. `lost` is called for what could not be written.
     pub fn new(
         format: LogFormat,
@@ -120,7 +120,7 @@ mod tests {
         let (allow, may) = channel();
         let written = Arc::new(Mutex::new(String::new()));
         let sink = Reluctant { may, written: written.clone() };
-        let lines = Lines::new(LogFormat::Text, Box::new(sink), || {}).unwrap();
+        let lines = LogWriter::new(LogFormat::Text, Box::new(sink), || {}).unwrap();
         assert!(lines.write("first"));
         // The thread waits with the first, perhaps with the second, too.
         let settled = tokio::time::timeout(10 * PATIENCE, lines.settle());

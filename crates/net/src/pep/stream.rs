@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 /// What ends a side before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum StreamError {
     /// Its peer reset the connection.
     Reset,
     /// Its peer does not answer any more.
@@ -17,7 +17,7 @@ pub(super) enum Cut {
     Failed,
 }
 
-impl From<io::Error> for Cut {
+impl From<io::Error> for StreamError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
@@ -31,26 +31,26 @@ impl From<io::Error> for Cut {
     }
 }
 
-/// One side of a connection. Dropped before [`Face::done`], it resets its peer: whoever is cut off must not take what it has for everything.
-pub(super) trait Face {
+/// One side of a connection. Dropped before [`ProxyStream::done`], it resets its peer: whoever is cut off must not take what it has for everything.
+pub(super) trait ProxyStream {
     /// The next bytes; 0 of them at the end of what the peer sends.
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Cut>>;
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>>;
     /// Writes some of `data`, which is not empty.
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, Cut>>;
+    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>>;
     /// Says that nothing more will be written.
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Cut>>;
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>>;
     /// Both directions have ended as they should.
     fn done(&mut self);
 }
 
 /// A TCP connection.
 #[derive(Debug)]
-pub(super) struct TcpFace {
+pub(super) struct TcpProxyStream {
     stream: TcpStream,
     done: bool,
 }
 
-impl TcpFace {
+impl TcpProxyStream {
     pub const fn new(stream: TcpStream) -> Self {
         Self { stream, done: false }
     }
@@ -61,18 +61,21 @@ impl TcpFace {
     }
 }
 
-impl Face for TcpFace {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Cut>> {
+impl ProxyStream for TcpProxyStream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
         let mut buffer = ReadBuf::new(into);
-        Pin::new(&mut self.stream).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len()).map_err(Cut::from)
+        Pin::new(&mut self.stream)
+            .poll_read(cx, &mut buffer)
+            .map_ok(|()| buffer.filled().len())
+            .map_err(StreamError::from)
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, Cut>> {
-        Pin::new(&mut self.stream).poll_write(cx, data).map_err(Cut::from)
+    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
+        Pin::new(&mut self.stream).poll_write(cx, data).map_err(StreamError::from)
     }
 
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Cut>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx).map_err(Cut::from)
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx).map_err(StreamError::from)
     }
 
     fn done(&mut self) {
@@ -80,7 +83,7 @@ impl Face for TcpFace {
     }
 }
 
-impl Drop for TcpFace {
+impl Drop for TcpProxyStream {
     fn drop(&mut self) {
         if !self.done {
             // Without it, the peer sees an end instead of a reset.

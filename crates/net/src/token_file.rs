@@ -3,7 +3,7 @@
 use crate::sqlite;
 use bentpipe_quic::memory::StoreError;
 use bentpipe_quic::noq_proto::TokenStore;
-use bentpipe_quic::token::{Malformed, ReadToken, TokenJar};
+use bentpipe_quic::token::{Malformed, PathTokenStore, ReadToken};
 use bentpipe_units::Epoch;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -59,7 +59,7 @@ impl TokenFile {
     }
 
     /// The path tokens in it.
-    pub fn jar(&self) -> impl TokenJar + use<> {
+    pub fn jar(&self) -> impl PathTokenStore + use<> {
         self.clone()
     }
 
@@ -85,7 +85,7 @@ impl TokenFile {
     }
 }
 
-impl TokenJar for TokenFile {
+impl PathTokenStore for TokenFile {
     fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
         let read = ReadToken::parse(token)?;
         let millis = |epoch: Epoch| i64::try_from(epoch.as_unix_millis()).unwrap_or(i64::MAX);

@@ -14,7 +14,7 @@ const MOST_UNREAD: u32 = 256;
 
 /// What there is of a stream that is read out of order.
 #[derive(Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct OverflowBuffer {
     /// Frames that came since the reader last looked.
     unread: u32,
     held: Reassembler,
@@ -26,14 +26,14 @@ pub(crate) struct Aside {
 impl State {
     /// Something came for a stream whose reader does not wait for it.
     pub(crate) fn unread(&mut self, id: StreamId) {
-        let Some(aside) = self.asides.get_mut(&id) else { return };
-        aside.unread += 1;
-        if aside.unread < MOST_UNREAD || aside.end.is_some() {
+        let Some(overflow) = self.overflow.get_mut(&id) else { return };
+        overflow.unread += 1;
+        if overflow.unread < MOST_UNREAD || overflow.end.is_some() {
             return;
         }
-        aside.unread = 0;
+        overflow.unread = 0;
         let mut taken = 0;
-        while aside.end.is_none() {
+        while overflow.end.is_none() {
             let room = self.credit.room(self.now, &mut self.quic);
             let mut stream = self.quic.recv_stream(id);
             // Without room, the peer had no credit for what comes; without a stream, nothing does.
@@ -43,13 +43,13 @@ impl State {
                 match chunks.next(usize::try_from(room - (taken - before)).unwrap_or(usize::MAX)) {
                     Ok(Some(chunk)) => {
                         taken += chunk.bytes.len() as u64;
-                        aside.held.insert(chunk.offset, chunk.bytes);
+                        overflow.held.insert(chunk.offset, chunk.bytes);
                     }
-                    Ok(None) => aside.end = Some(Read::Finished),
-                    Err(ReadError::Reset(code)) => aside.end = Some(Read::Reset(code.into_inner())),
+                    Ok(None) => overflow.end = Some(Read::Finished),
+                    Err(ReadError::Reset(code)) => overflow.end = Some(Read::Reset(code.into_inner())),
                     Err(ReadError::Blocked) => break,
                 }
-                if aside.end.is_some() {
+                if overflow.end.is_some() {
                     break;
                 }
             }
@@ -59,25 +59,25 @@ impl State {
                 break;
             }
         }
-        self.credit.waits(&mut aside.told, aside.held.held(), &mut self.quic);
+        self.credit.waits(&mut overflow.told, overflow.held.held(), &mut self.quic);
     }
 
     /// Hands to `sink` what was set aside of a stream, and says what comes then: nothing where nothing was set aside.
-    pub(crate) fn take_aside(&mut self, id: StreamId, mut sink: impl FnMut(u64, Bytes)) -> Option<Read> {
-        let aside = self.asides.entry(id).or_default();
-        aside.unread = 0;
-        if aside.held.held() == 0 {
-            return aside.end.take();
+    pub(crate) fn take_overflow(&mut self, id: StreamId, mut sink: impl FnMut(u64, Bytes)) -> Option<Read> {
+        let overflow = self.overflow.entry(id).or_default();
+        overflow.unread = 0;
+        if overflow.held.held() == 0 {
+            return overflow.end.take();
         }
-        self.credit.waits(&mut aside.told, 0, &mut self.quic);
-        std::mem::take(&mut aside.held).into_pieces().for_each(|(offset, bytes)| sink(offset, bytes));
+        self.credit.waits(&mut overflow.told, 0, &mut self.quic);
+        std::mem::take(&mut overflow.held).into_pieces().for_each(|(offset, bytes)| sink(offset, bytes));
         Some(Read::More)
     }
 
     /// Nobody reads the stream any more.
-    pub(crate) fn forget_aside(&mut self, id: StreamId) {
-        let Some(mut aside) = self.asides.remove(&id) else { return };
-        self.credit.waits(&mut aside.told, 0, &mut self.quic);
-        self.credit.consumed(aside.held.held());
+    pub(crate) fn forget_overflow(&mut self, id: StreamId) {
+        let Some(mut overflow) = self.overflow.remove(&id) else { return };
+        self.credit.waits(&mut overflow.told, 0, &mut self.quic);
+        self.credit.consumed(overflow.held.held());
     }
 }

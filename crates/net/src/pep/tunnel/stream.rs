@@ -1,6 +1,6 @@
 //! A stream of the tunnel as one side of a proxied connection.
 
-use super::super::face::{Cut, Face};
+use super::super::stream::{ProxyStream, StreamError};
 use super::credit::Credits;
 use bentpipe_quic::noq_proto::ConnectionError;
 use bentpipe_quic::{RawStream, StreamEnd};
@@ -13,7 +13,7 @@ const RESET: u64 = 1;
 /// The part of a window that is free before the peer hears of it: the eighth that QUIC's stack has, too.
 const PART: u64 = 8;
 
-impl From<StreamEnd> for Cut {
+impl From<StreamEnd> for StreamError {
     fn from(end: StreamEnd) -> Self {
         match end {
             StreamEnd::Peer(_) => Self::Reset,
@@ -25,7 +25,7 @@ impl From<StreamEnd> for Cut {
 
 /// A stream of the tunnel. What stands at its beginning does not count for its windows.
 #[derive(Debug)]
-pub(super) struct StreamFace {
+pub(super) struct QuicProxyStream {
     stream: RawStream,
     credits: Credits,
     /// What was taken from the stream and not yet handed on.
@@ -39,7 +39,7 @@ pub(super) struct StreamFace {
     done: bool,
 }
 
-impl StreamFace {
+impl QuicProxyStream {
     /// One that the peer may send `window` bytes on at first, and on which we may send `room`.
     pub fn new(stream: RawStream, credits: Credits, window: Size, room: Size) -> Self {
         credits.begin(stream.id(), room.get());
@@ -69,8 +69,8 @@ impl StreamFace {
     }
 }
 
-impl Face for StreamFace {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Cut>> {
+impl ProxyStream for QuicProxyStream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
         while self.held.is_empty() {
             match ready!(self.stream.poll_read(cx))? {
                 Some(bytes) => self.held = bytes,
@@ -89,7 +89,7 @@ impl Face for StreamFace {
         Poll::Ready(Ok(length))
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, Cut>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
         let room = ready!(self.credits.poll_room(self.stream.id(), self.sent, cx));
         let data = data.get(..usize::try_from(room).unwrap_or(usize::MAX)).unwrap_or(data);
         let written = ready!(self.stream.poll_write(cx, data))?;
@@ -97,8 +97,8 @@ impl Face for StreamFace {
         Poll::Ready(Ok(written))
     }
 
-    fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Cut>> {
-        Poll::Ready(self.stream.finish().map_err(|_| Cut::Failed))
+    fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        Poll::Ready(self.stream.finish().map_err(|_| StreamError::Failed))
     }
 
     fn done(&mut self) {
@@ -106,7 +106,7 @@ impl Face for StreamFace {
     }
 }
 
-impl Drop for StreamFace {
+impl Drop for QuicProxyStream {
     fn drop(&mut self) {
         self.credits.end(self.stream.id());
         if !self.done {

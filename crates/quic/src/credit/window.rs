@@ -1,7 +1,7 @@
 //! The rule itself: what is promised to the peer, and when more is.
 
-use super::pace::Pace;
-use crate::settings::CreditRule;
+use super::pace::ArrivalRate;
+use crate::settings::FlowControlRule;
 use bentpipe_units::{Bytes, Span, Time};
 
 /// Largest limit (RFC 9000 §16).
@@ -13,11 +13,11 @@ const SLACK: u64 = 65_536;
 
 /// The flow-control account of one connection: what was announced, what arrived, what was consumed.
 ///
-/// Order of calls: [`Promise::arrived`] for what the network brings; [`Promise::read`] for what is taken from the stack and [`Promise::consumed`] for
-/// what the application takes of that, or what is thrown away; then [`Promise::poll`], and again at [`Promise::due`]. `now` never goes back.
+/// Order of calls: [`FlowControlWindow::arrived`] for what the network brings; [`FlowControlWindow::read`] for what is taken from the stack and [`FlowControlWindow::consumed`] for
+/// what the application takes of that, or what is thrown away; then [`FlowControlWindow::poll`], and again at [`FlowControlWindow::due`]. `now` never goes back.
 #[derive(Debug, Clone)]
-pub struct Promise {
-    rule: CreditRule,
+pub struct FlowControlWindow {
+    rule: FlowControlRule,
     /// The window that is aimed at, but for what waits behind holes.
     window: u64,
     limit: u64,
@@ -26,14 +26,23 @@ pub struct Promise {
     waiting: u64,
     /// When the last update left.
     updated: Option<Time>,
-    pace: Pace,
+    pace: ArrivalRate,
 }
 
-impl Promise {
+impl FlowControlWindow {
     /// `initial`: the limit that the peer knows from the handshake.
-    pub fn new(rule: CreditRule, initial: Bytes) -> Self {
+    pub fn new(rule: FlowControlRule, initial: Bytes) -> Self {
         let limit = initial.get().min(MOST_LIMIT);
-        Self { rule, window: limit, limit, consumed: 0, read: 0, waiting: 0, updated: None, pace: Pace::default() }
+        Self {
+            rule,
+            window: limit,
+            limit,
+            consumed: 0,
+            read: 0,
+            waiting: 0,
+            updated: None,
+            pace: ArrivalRate::default(),
+        }
     }
 
     /// `bytes` arrived from the network, duplicates and headers among them, when the smoothed round trip was `smoothed`. Tunes the window.
@@ -108,7 +117,7 @@ impl Promise {
         self.consumed.saturating_add(self.window()).clamp(self.limit, MOST_LIMIT)
     }
 
-    /// When [`Promise::poll`] is due, if nothing happens before: an update that only waits for its time.
+    /// When [`FlowControlWindow::poll`] is due, if nothing happens before: an update that only waits for its time.
     pub fn due(&self) -> Option<Time> {
         let every = self.rule.every?;
         (self.target() > self.limit).then(|| self.updated.map_or(Time::ZERO, |updated| updated + every))
@@ -148,19 +157,19 @@ mod tests {
     use bentpipe_units::Ratio;
     use proptest::prelude::*;
 
-    fn rule(after: f64, every: Option<u64>) -> CreditRule {
+    fn rule(after: f64, every: Option<u64>) -> FlowControlRule {
         let after = Ratio::new(after).unwrap();
-        CreditRule { after, every: every.map(Span::from_millis), ..CreditRule::default() }
+        FlowControlRule { after, every: every.map(Span::from_millis), ..FlowControlRule::default() }
     }
 
-    fn take(promise: &mut Promise, bytes: u64) {
+    fn take(promise: &mut FlowControlWindow, bytes: u64) {
         promise.read(bytes);
         promise.consumed(bytes);
     }
 
     #[test]
     fn an_update_leaves_when_its_share_of_the_window_is_consumed() {
-        let mut promise = Promise::new(rule(0.5, None), Bytes::new(1000));
+        let mut promise = FlowControlWindow::new(rule(0.5, None), Bytes::new(1000));
         take(&mut promise, 499);
         assert_eq!((promise.poll(Time::ZERO), promise.due()), (None, None));
         take(&mut promise, 1);
@@ -170,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_update_leaves_in_time_whatever_was_consumed() {
-        let mut promise = Promise::new(rule(1.0, Some(50)), Bytes::new(1000));
+        let mut promise = FlowControlWindow::new(rule(1.0, Some(50)), Bytes::new(1000));
         assert_eq!(promise.due(), None, "nothing was consumed");
         take(&mut promise, 1);
         assert_eq!(promise.poll(Time::from_millis(7)), Some(1001), "there was none before");
@@ -183,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_is_read_and_not_consumed_gives_no_credit() {
-        let mut promise = Promise::new(rule(0.25, Some(10)), Bytes::new(1000));
+        let mut promise = FlowControlWindow::new(rule(0.25, Some(10)), Bytes::new(1000));
         promise.read(1000);
         assert_eq!((promise.held(), promise.poll(Time::from_secs(9)), promise.rest()), (1000, None, LEAST));
         promise.consumed(300);
@@ -193,7 +202,8 @@ mod tests {
     #[test]
     fn a_tuned_window_makes_room_for_what_waits_behind_holes_up_to_as_much_again() {
         let most = Bytes::new(5000);
-        let mut promise = Promise::new(CreditRule { tuned: true, most, ..rule(0.1, None) }, Bytes::new(1000));
+        let mut promise =
+            FlowControlWindow::new(FlowControlRule { tuned: true, most, ..rule(0.1, None) }, Bytes::new(1000));
         promise.read(600);
         promise.waits(600);
         assert_eq!(promise.poll(Time::ZERO), Some(1600));
@@ -207,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_window_as_large_as_quic_knows_overflows_nothing() {
-        let mut promise = Promise::new(rule(0.125, None), Bytes::MAX);
+        let mut promise = FlowControlWindow::new(rule(0.125, None), Bytes::MAX);
         take(&mut promise, MOST_LIMIT);
         assert_eq!((promise.poll(Time::ZERO), promise.limit()), (None, MOST_LIMIT));
         promise.raise(Bytes::MAX);
@@ -224,8 +234,8 @@ mod tests {
             most in 1u64..1_000_000,
             steps in prop::collection::vec((0u8..5, 0u64..50_000), 1..200),
         ) {
-            let rule = CreditRule { tuned, most: Bytes::new(most), ..rule(after, every) };
-            let mut promise = Promise::new(rule, Bytes::new(initial));
+            let rule = FlowControlRule { tuned, most: Bytes::new(most), ..rule(after, every) };
+            let mut promise = FlowControlWindow::new(rule, Bytes::new(initial));
             let mut now = Time::ZERO;
             let bound = if tuned { most.max(initial) } else { initial };
             for (kind, value) in steps {

@@ -1,7 +1,7 @@
 //! A connection from when it is known where it goes: counted and logged when it is over, however it ends.
 
 use super::Shared;
-use super::log::{Fate, How, Line};
+use super::log::{How, Line, Outcome};
 use super::refusal::Refusal;
 use super::relay::{End, Moved};
 use super::target::Target;
@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 /// A connection under way.
 #[derive(Debug)]
-pub(super) struct Journey {
+pub(super) struct ProxiedConnection {
     shared: Arc<Shared>,
     client: SocketAddr,
     how: How,
@@ -21,15 +21,15 @@ pub(super) struct Journey {
     server: Option<SocketAddr>,
     began: (Time, SystemTime),
     moved: Moved,
-    fate: Fate,
+    fate: Outcome,
 }
 
-impl Journey {
+impl ProxiedConnection {
     /// One that begins.
     pub fn begin(shared: &Arc<Shared>, client: SocketAddr, how: How, target: Target) -> Self {
         let began = (shared.clock.now(), shared.clock.system());
         let moved = Moved::default();
-        Self { shared: shared.clone(), client, how, target, server: None, began, moved, fate: Fate::Stopped }
+        Self { shared: shared.clone(), client, how, target, server: None, began, moved, fate: Outcome::Stopped }
     }
 
     /// Where it is led to.
@@ -39,12 +39,12 @@ impl Journey {
 
     /// It was not led on.
     pub fn refused(&mut self, refusal: Refusal) {
-        self.fate = Fate::Refused(refusal);
+        self.fate = Outcome::Refused(refusal);
     }
 
     /// It was led on, and has ended.
     pub fn ended(&mut self, end: End) {
-        self.fate = Fate::Ended(end);
+        self.fate = Outcome::Ended(end);
     }
 
     /// What was led on so far.
@@ -53,18 +53,18 @@ impl Journey {
     }
 }
 
-impl Drop for Journey {
+impl Drop for ProxiedConnection {
     fn drop(&mut self) {
         let metrics = &self.shared.metrics;
         let (up, down) = (self.moved.up.load(Relaxed), self.moved.down.load(Relaxed));
         metrics.bytes_up.fetch_add(up, Relaxed);
         metrics.bytes_down.fetch_add(down, Relaxed);
         let counter = match self.fate {
-            Fate::Ended(End::Complete) => &metrics.complete,
-            Fate::Ended(End::Idle) => &metrics.idle,
-            Fate::Ended(End::Cut(..)) | Fate::Stopped => &metrics.cut,
-            Fate::Refused(Refusal::NotAllowed) => &metrics.not_allowed,
-            Fate::Refused(_) => &metrics.unreachable,
+            Outcome::Ended(End::Complete) => &metrics.complete,
+            Outcome::Ended(End::Idle) => &metrics.idle,
+            Outcome::Ended(End::StreamError(..)) | Outcome::Stopped => &metrics.cut,
+            Outcome::Refused(Refusal::NotAllowed) => &metrics.not_allowed,
+            Outcome::Refused(_) => &metrics.unreachable,
         };
         counter.fetch_add(1, Relaxed);
         let Some(log) = &self.shared.log else { return };

@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 use tokio::time::{Duration, Sleep, sleep};
 
 /// Fails writes that make no progress for a while.
-pub(super) struct Impatient {
+pub(super) struct WriteTimeout {
     stream: TcpStream,
     limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
     metrics: Arc<Metrics>,
 }
 
-impl Impatient {
+impl WriteTimeout {
     pub fn new(stream: TcpStream, limit: Duration, metrics: Arc<Metrics>) -> Self {
         Self { stream, limit, waiting: None, metrics }
     }
@@ -38,13 +38,13 @@ impl Impatient {
     }
 }
 
-impl AsyncRead for Impatient {
+impl AsyncRead for WriteTimeout {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Impatient {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, data);
         self.judge(written, cx)
