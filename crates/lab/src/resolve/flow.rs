@@ -291,7 +291,7 @@ fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
     let objects =
         objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object { name, bytes, after, delay });
     Visit {
-        duration: duration,
+        duration,
         handshake,
         idle_before: Span::ZERO,
         start_jitter: Span::ZERO,

@@ -2,7 +2,7 @@
 //! JSON Schema for editors.
 //!
 //! serde's `flatten` and `untagged` are not used: both lose the place in the text and the list of
-//! allowed values, which errors should name. Tables that share keys are read by [`section`] instead.
+//! allowed values, which errors should name. Tables that share keys are read by `section` instead.
 
 mod accept;
 pub(crate) mod check;

@@ -172,7 +172,7 @@ async fn respond(
             // Content of a request is not read: it would only cost credit.
             content.stop_sending(Code::H3_NO_ERROR);
             drop(content);
-            StreamedResponse::file(&shared, root, request, client, now).await
+            StreamedResponse::file(shared, root, request, client, now).await
         }
         Origin::Upstream(relay) => {
             let early = conn.connected_at().is_none();

@@ -9,8 +9,9 @@ use bentpipe_units::Span;
 use http::header::RETRY_AFTER;
 use http_body_util::BodyExt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
 
 const ATTACKER: [u8; 4] = [127, 0, 0, 2];
 const OTHER: [u8; 4] = [127, 0, 0, 3];
