@@ -123,6 +123,8 @@ describe("without WebGL", () => {
     await page.click("[aria-label=Play]");
     await expect.poll(at).toBeGreaterThan(3);
     await page.click("[aria-label=Pause]");
+    // A frame that was under way when it was paused is still drawn.
+    await page.waitForTimeout(200);
     const stopped = await at();
     await page.waitForTimeout(300);
     expect(await at()).toBe(stopped);

@@ -1,6 +1,6 @@
 //! Flow-control credit: what a receiver lets its peer send (RFC 9000 §4), and when it says so.
 //!
-//! Two can decide. **The stack**, where a [`FlowControlRule`](crate::CreditRule) asks for nothing of its own: it announces each eighth of a fixed window. Or
+//! Two can decide. **The stack**, where a [`FlowControlRule`](crate::FlowControlRule) asks for nothing of its own: it announces each eighth of a fixed window. Or
 //! the rule: [`FlowControlWindow`] keeps the account of one connection and says which limit is due when; it knows no stack. `FlowControl` carries
 //! either out, and [`FlowControlReport`] writes down what came of it.
 //!
