@@ -1,7 +1,7 @@
 //! What a connection gets when it begins: its congestion control, what is remembered of its path, its windows.
 
 use super::Shared;
-use super::limits::UNREAD_BUFFER;
+use super::limits::IDLE_BUFFER;
 use super::reply::Origin;
 use crate::resumption::Begun;
 use bentpipe_quic::noq_proto::{ServerConfig, VarInt};
@@ -77,7 +77,7 @@ pub(crate) fn accept(shared: &Arc<Shared>, remote: SocketAddr) -> Option<Accept>
     let pass = shared.door.enter(remote.ip());
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
     let settings = &shared.tuning.settings;
-    let mut transport = Settings { send_window: Bytes::new(UNREAD_BUFFER), ..settings.clone() }.transport().ok()?;
+    let mut transport = Settings { send_window: Bytes::new(IDLE_BUFFER), ..settings.clone() }.transport().ok()?;
     transport.max_concurrent_bidi_streams(VarInt::from_u32(shared.door.limits().requests));
     // Control, two of QPACK (RFC 9114 §6.2), one of path tokens, and room for reserved ones.
     transport.max_concurrent_uni_streams(VarInt::from_u32(8));

@@ -1,6 +1,6 @@
 //! HTTP/3: one task for each connection and one for each request, inside the endpoint's calls.
 
-use super::limits::{ConnectionGuard, SendBufferGrant, UNREAD_BUFFER};
+use super::limits::{ConnectionGuard, IDLE_BUFFER, SendBufferGrant};
 use super::reply::{Origin, StreamedResponse};
 use super::upstream::{Piece, Relay, RequestContext, Upload, announced, expects_continue};
 use super::{RequestLog, Shared};
@@ -36,7 +36,7 @@ const PIECES: usize = 32;
 
 /// Serves a connection until it ends. The pass goes with the task: it is kept until the connection is forgotten.
 pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, mut pass: ConnectionGuard, notes: Option<ResumeHandle>) {
-    conn.set_send_buffer(UNREAD_BUFFER);
+    conn.set_send_buffer(IDLE_BUFFER);
     shared.tuning.set_flow_control(&conn);
     let limit = shared.door.limits().handshake_time;
     let (watched, counts) = (conn.clone(), shared.metrics.clone());
@@ -287,7 +287,7 @@ async fn send(
         conn.set_send_buffer(buffer);
         let bytes = piece.len() as u64;
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
-        sending.written(bytes);
+        sending.written();
         served.sent(bytes);
     }
     if let Some(notes) = notes {

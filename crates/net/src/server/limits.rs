@@ -33,9 +33,8 @@ pub struct Limits {
     /// Memory for what is sent and not yet acknowledged, of all QUIC connections together.
     ///
     /// One client gets an eighth of it, or 64 MB. Each response gets an equal part of what others
-    /// do not hold, at least 128 kB, but no more than twice the congestion window or 16 times
-    /// what its client has taken. What is read of its file comes on top: an eighth of its part,
-    /// or 32 kB.
+    /// do not hold, at least 128 kB, but no more than 4 MB or twice the congestion window. What is
+    /// read of its file comes on top: an eighth of its part, or 32 kB.
     pub send_memory: Bytes,
     /// A handshake takes no longer.
     pub handshake_time: Span,
@@ -100,18 +99,15 @@ const LEAST_FILES: usize = 64;
 /// several have to agree before others notice.
 const CLIENT_PART: usize = 8;
 
-/// Send buffer of a connection whose client has taken nothing yet: more than twice the initial
-/// congestion window (RFC 9002 §7.2), and little where a client never takes anything.
-pub(super) const UNREAD_BUFFER: u64 = 32 * 1024;
+/// Send buffer of a connection without a response: room for the control streams.
+pub(super) const IDLE_BUFFER: u64 = 32 * 1024;
 /// Send buffer that a response gets, where it can use it, however many others there are.
 const LEAST_BUFFER: u64 = 128 * 1024;
-/// What a response's buffer may exceed what its client has taken by, before the congestion window
-/// says more: our choice, room for a fast start.
-const TAKEN_FACTOR: u64 = 16;
 /// Largest: 850 Mbps over 600 ms.
 const MOST_BUFFER: u64 = 64 * 1_000_000;
-/// What a response's buffer grows to by what its client has taken: what the first round trips of
-/// a fast start take.
+/// What a response's buffer begins with: what the first round trips of a fast start take. A smaller
+/// one would leave the congestion window unused, and a window that is not used neither grows nor
+/// jumps (RFC 9002 §7.8, RFC 9959).
 const FIRST_BUFFER: u64 = 4 * 1024 * 1024;
 
 /// Who is connected. Clones are the same.
@@ -212,7 +208,7 @@ impl AdmissionControl {
         let mut counts = self.counts();
         counts.sent.responses += 1;
         counts.sent_to.entry(client).or_default().responses += 1;
-        SendBufferGrant { door: self.clone(), client, granted: 0, next: 0, handed: 0 }
+        SendBufferGrant { door: self.clone(), client, granted: 0, next: 0 }
     }
 }
 
@@ -251,8 +247,6 @@ pub(crate) struct SendBufferGrant {
     granted: u64,
     /// What it may hold once the piece that is being written has gone into a buffer of that size.
     next: u64,
-    /// Bytes that went into the buffer.
-    handed: u64,
 }
 
 impl SendBufferGrant {
@@ -269,10 +263,7 @@ impl SendBufferGrant {
         };
         let all = room(&counts.sent, memory);
         let own = counts.sent_to.get(&self.client).map_or(0, |shares| room(shares, of_client));
-        // What went into the buffer and is not in it any more.
-        let taken = self.handed.saturating_sub(self.next);
-        let start = taken.saturating_mul(TAKEN_FACTOR).clamp(UNREAD_BUFFER, FIRST_BUFFER);
-        let useful = window.clamp(start, MOST_BUFFER);
+        let useful = window.clamp(FIRST_BUFFER, MOST_BUFFER);
         self.next = useful.min(all).min(own).max(LEAST_BUFFER.min(useful));
         let more = self.next.saturating_sub(self.granted);
         counts.grant(&self.client, more);
@@ -280,10 +271,9 @@ impl SendBufferGrant {
         self.next
     }
 
-    /// `bytes` were to be written and have been taken: no more than the last size is held now,
+    /// A piece was to be written and has been taken: no more than the last size is held now,
     /// where it was larger before.
-    pub fn written(&mut self, bytes: u64) {
-        self.handed += bytes;
+    pub fn written(&mut self) {
         self.door.counts().take_back(&self.client, self.granted - self.next);
         self.granted = self.next;
     }
@@ -366,35 +356,20 @@ mod tests {
     fn send_memory_is_shared_by_those_who_send() {
         let door = door(Limits { send_memory: Bytes::new(8 * 1024 * 1024), ..Limits::default() });
         let mut first = door.send(ip(1));
+        assert_eq!(first.buffer(0), FIRST_BUFFER);
         assert_eq!(first.buffer(u64::MAX), 8 * 1024 * 1024);
         let mut sending: Vec<SendBufferGrant> = (0..15).map(|_| door.send(ip(1))).collect();
         let late: Vec<u64> = sending.iter_mut().map(|sending| sending.buffer(u64::MAX)).collect();
         assert_eq!(late, [LEAST_BUFFER; 15], "the first one has all");
         assert_eq!(first.buffer(u64::MAX), 512 * 1024);
         assert_eq!(sending[0].buffer(u64::MAX), LEAST_BUFFER, "and may still hold it");
-        first.written(0);
+        first.written();
         assert_eq!(sending[0].buffer(u64::MAX), 512 * 1024);
         let more: Vec<SendBufferGrant> = (0..1000).map(|_| door.send(ip(1))).collect();
         assert_eq!(sending[1].buffer(u64::MAX), LEAST_BUFFER);
         drop((first, sending, more));
         let counts = door.counts();
         assert_eq!((counts.sent.granted, counts.sent_to.len()), (0, 0));
-    }
-
-    #[test]
-    fn a_client_that_takes_nothing_holds_little_and_one_that_takes_gets_more() {
-        let door = door(Limits::default());
-        let mut unread = door.send(ip(1));
-        for _ in 0..100 {
-            assert_eq!(unread.buffer(0), UNREAD_BUFFER);
-        }
-        unread.written(UNREAD_BUFFER);
-        assert_eq!(unread.buffer(0), UNREAD_BUFFER, "all of it may be in the buffer");
-        unread.written(UNREAD_BUFFER);
-        assert_eq!(unread.buffer(0), TAKEN_FACTOR * UNREAD_BUFFER, "some of it was taken");
-        unread.written(1_000_000);
-        assert_eq!(unread.buffer(0), FIRST_BUFFER);
-        assert_eq!(door.send(ip(2)).buffer(6_000_000), 6_000_000, "the connection was used before");
     }
 
     #[test]
@@ -422,7 +397,7 @@ mod tests {
                     let index = step as usize * 13 % sending.len();
                     sending[index].buffer(step.pow(2) * 1000);
                     if step % 2 == 0 {
-                        sending[index].written(step);
+                        sending[index].written();
                     }
                 }
             }
