@@ -48,7 +48,8 @@ test-report: build
 	$(BENTPIPE) run scenarios/examples/first.toml --out $(OUT)/test-report >/dev/null
 	cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-report/report.html npx vitest run --project page tests/real.page.test.ts
 
-lint: studio/node_modules/.installed ## Formatting, clippy, documentation, the page's sources: warnings are errors
+lint: studio/node_modules/.installed ## Formatting, retired words, clippy, documentation, the page's sources: warnings are errors
+	scripts/check-words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

@@ -5,7 +5,7 @@ mod common;
 
 use bentpipe_link::{Ecn, Enqueue, Event, FrameShare, Link, Packet};
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use common::{Arrival, Fate, direction, link, model, run};
+use common::{Arrival, PacketOutcome, direction, link, model, run};
 use proptest::prelude::*;
 
 const FRAME: Span = Span::from_micros(26_500);
@@ -32,7 +32,7 @@ fn at(at: Time, port: usize, bytes: u32) -> Arrival {
 }
 
 /// Runs `arrivals` through `link`: what became of each in its order, and what became of each frame.
-fn watch(mut link: Link<usize>, arrivals: &[Arrival], until: Time) -> (Vec<Fate>, Vec<FrameShare>) {
+fn watch(mut link: Link<usize>, arrivals: &[Arrival], until: Time) -> (Vec<PacketOutcome>, Vec<FrameShare>) {
     assert!(link.record_frame_shares());
     let mut fates = run(&mut link, arrivals, |_| ());
     let frames = link.take_frame_shares(until).collect();

@@ -5,7 +5,7 @@ mod common;
 
 use bentpipe_link::{DirectionConfig, DropCause, Ecn, LossPreset, loss_presets};
 use bentpipe_units::{Span, Time};
-use common::{Fate, direction, link, run, steady};
+use common::{PacketOutcome, direction, link, run, steady};
 use std::collections::BTreeMap;
 
 /// What a measurement of a loss process shows.
@@ -26,7 +26,7 @@ fn config(loss: &str) -> DirectionConfig {
 
 /// The fates of `count` packets, a millisecond apart, on a link that is never full.
 fn fates(loss: &str, seed: u64, count: u64) -> Vec<bool> {
-    let mut fates: Vec<Fate> =
+    let mut fates: Vec<PacketOutcome> =
         run(&mut link(&config(loss), seed, 1), &steady(count, Span::from_millis(1), Ecn::NotEct), |_| ());
     fates.sort_by_key(|fate| fate.packet);
     fates.iter().map(|fate| fate.lost.is_some()).collect()

@@ -4,11 +4,11 @@ mod common;
 
 use bentpipe_link::DropCause;
 use bentpipe_units::{Rate, Span, Time};
-use common::{Arrival, Fate, direction, link, run, steady};
+use common::{Arrival, PacketOutcome, direction, link, run, steady};
 use proptest::prelude::*;
 
 /// Sends `arrivals` through a policer in front of a link that takes everything.
-fn policed(rate: Rate, burst: u64, arrivals: &[Arrival]) -> Vec<Fate> {
+fn policed(rate: Rate, burst: u64, arrivals: &[Arrival]) -> Vec<PacketOutcome> {
     let (rate, link_text) = (rate.as_bps(), "rate = \"10 Gbps\"\ndelay = \"1 ms\"\nqueue = \"1 GB\"");
     let text = format!("{link_text}\npolicer = {{ rate = \"{rate} bps\", burst = \"{burst} B\" }}");
     let mut fates = run(&mut link(&direction(&text), 1, 3), arrivals, |_| ());

@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_link::{DirectionConfig, DropCause, Ecn, Link};
 use bentpipe_units::{Rate, Span, Time};
-use common::{Arrival, Fate, direction, link, model, run};
+use common::{Arrival, PacketOutcome, direction, link, model, run};
 use proptest::prelude::*;
 
 const RATES: &[&str] = &[
@@ -137,18 +137,18 @@ proptest! {
         prop_assert_eq!(counters.dropped_loss.packets, link.loss_tallies().map(|tally| tally.packets).sum::<u64>());
 
         // Only a queue that marks changes the ECN field, and only to CE.
-        let changed: Vec<&Fate> = fates.iter().filter(|fate| fate.ecn != arrivals[fate.packet].ecn).collect();
+        let changed: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.ecn != arrivals[fate.packet].ecn).collect();
         prop_assert_eq!(changed.len() as u64, counters.marked_ce);
         prop_assert!(changed.iter().all(|fate| fate.ecn == Ecn::Ce && arrivals[fate.packet].ecn != Ecn::NotEct));
 
-        let delivered: Vec<&Fate> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
+        let delivered: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
         prop_assert!(delivered.windows(2).all(|pair| pair[0].at <= pair[1].at));
-        let ordered = |fates: &[&Fate]| fates.windows(2).all(|pair| pair[0].packet < pair[1].packet);
+        let ordered = |fates: &[&PacketOutcome]| fates.windows(2).all(|pair| pair[0].packet < pair[1].packet);
         if in_order && config.allocation.is_none() {
             prop_assert!(ordered(&delivered));
         } else if in_order {
             for port in 0..3 {
-                let own: Vec<&Fate> = delivered.iter().filter(|fate| arrivals[fate.packet].port == port).copied().collect();
+                let own: Vec<&PacketOutcome> = delivered.iter().filter(|fate| arrivals[fate.packet].port == port).copied().collect();
                 prop_assert!(ordered(&own), "port {}", port);
             }
         }
@@ -185,8 +185,8 @@ proptest! {
     fn no_more_leaves_than_the_transmitter_can_send((config, _) in any_direction(), arrivals in any_arrivals(), seed: u64) {
         let model = model(&config);
         let fates = run(&mut link(&config, seed, 3), &arrivals, |_| ());
-        let delivered: Vec<&Fate> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
-        let sent = |fate: &Fate| Time::ZERO + fate.at.since_start().saturating_sub(model.least_delay());
+        let delivered: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.lost.is_none()).collect();
+        let sent = |fate: &PacketOutcome| Time::ZERO + fate.at.since_start().saturating_sub(model.least_delay());
         let mut bytes = 0;
         for fate in &delivered {
             bytes += u64::from(fate.bytes);
@@ -221,7 +221,7 @@ proptest! {
                 bentpipe_link::Event::Lost { cause, packet, .. } => (packet.payload, Some(cause)),
             });
         }
-        let is_refused = |fate: &&Fate| matches!(fate.lost, Some(DropCause::Policer | DropCause::QueueFull));
+        let is_refused = |fate: &&PacketOutcome| matches!(fate.lost, Some(DropCause::Policer | DropCause::QueueFull));
         prop_assert_eq!(refused, on_time.iter().filter(is_refused).map(|fate| fate.packet).collect::<Vec<_>>());
         let others: Vec<_> = on_time.iter().filter(|fate| !is_refused(fate)).map(|fate| (fate.packet, fate.lost)).collect();
         prop_assert_eq!(told, others);

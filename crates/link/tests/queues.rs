@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, Packet};
 use bentpipe_units::{Span, Time};
-use common::{Fate, RTT, direction, link, run, steady};
+use common::{PacketOutcome, RTT, direction, link, run, steady};
 use proptest::prelude::*;
 
 fn with_queue(rate: &str, queue: &str) -> DirectionConfig {
@@ -77,7 +77,7 @@ fn a_full_drop_tail_queue_adds_its_own_delay_and_no_more() {
     assert_eq!(link.counters().queue_max_packets, 100);
 }
 
-fn delivered(fates: &[Fate]) -> impl Iterator<Item = &Fate> {
+fn delivered(fates: &[PacketOutcome]) -> impl Iterator<Item = &PacketOutcome> {
     fates.iter().filter(|fate| fate.lost.is_none())
 }
 
@@ -151,7 +151,7 @@ fn codel_drops_at_the_head_and_says_when() {
     // Twice the rate for 2 s, without any answer from the sender.
     let config = with_queue("\"12 Mbps\"", "{ limit = \"10 BDP\", aqm = \"codel\" }");
     let fates = run(&mut link(&config, 1, 1), &steady(4_000, Span::from_micros(500), Ecn::NotEct), |_| ());
-    let dropped: Vec<&Fate> = fates.iter().filter(|fate| fate.lost == Some(DropCause::Aqm)).collect();
+    let dropped: Vec<&PacketOutcome> = fates.iter().filter(|fate| fate.lost == Some(DropCause::Aqm)).collect();
     // The wait passes 5 ms after 10 ms; the first drop comes an interval later.
     let first = dropped[0].at.as_secs_f64();
     assert!((0.105..0.115).contains(&first), "{first}");

@@ -6,7 +6,7 @@ use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Bytes, Span, Time};
-use support::{CLIENT, Fate, Pair, SERVER};
+use support::{CLIENT, PacketOutcome, Pair, SERVER};
 
 const ONE_WAY: Span = Span::from_millis(50);
 
@@ -60,7 +60,9 @@ fn a_window_that_closes_is_probed_and_the_transfer_goes_on_when_it_opens() {
     assert!(gaps.len() >= 4 && gaps.windows(2).all(|pair| pair[1] > 1.5 * pair[0]), "{gaps:?}");
     // The announcement that the window is open again is lost: a probe finds out.
     let opened = pair.now;
-    pair.fates(move |sent| if sent.from == CLIENT && sent.at == opened { Fate::Drop } else { Fate::Pass });
+    pair.fates(
+        move |sent| if sent.from == CLIENT && sent.at == opened { PacketOutcome::Drop } else { PacketOutcome::Pass },
+    );
     pair.applications[CLIENT].reads = true;
     assert!(pair.finish(opened + Span::from_secs(120)), "{:?}", pair.ends[SERVER]);
     assert_eq!((pair.ends[CLIENT].received(), pair.ends[SERVER].record().timeouts), (500_000, 0));
@@ -73,7 +75,7 @@ fn a_closed_window_is_borne_for_as_long_as_the_peer_answers() {
     pair.applications[CLIENT].reads = false;
     pair.run(Time::from_secs(10_000));
     assert_eq!(pair.ends[SERVER].end(), None);
-    pair.fates(|_| Fate::Drop);
+    pair.fates(|_| PacketOutcome::Drop);
     pair.run(Time::from_secs(20_000));
     assert_eq!(pair.ends[SERVER].end(), Some(bentpipe_tcp::CloseReason::TimedOut));
 }
@@ -113,7 +115,7 @@ fn marks_halve_the_window_once_a_round_trip_and_the_peer_is_told() {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
         // Each of a part of one round trip.
-        if data && (150..180).contains(&seen) { Fate::Mark } else { Fate::Pass }
+        if data && (150..180).contains(&seen) { PacketOutcome::Mark } else { PacketOutcome::Pass }
     });
     pair.download(1448 * 2000);
     assert!(pair.finish(Time::from_secs(20)));

@@ -10,7 +10,7 @@ use bentpipe_tcp::{AckPolicy, CloseReason, Endpoint, Flags, Sack, Segment, Setti
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
-use support::{CLIENT, Fate, Pair, SERVER, controller};
+use support::{CLIENT, PacketOutcome, Pair, SERVER, controller};
 
 /// What a path does to segments, in shares of them.
 #[derive(Debug, Clone, Copy)]
@@ -89,11 +89,11 @@ proptest! {
             let draws = [loss, repeat, late, mark].map(|chance| random.chance(chance));
             let by = Span::from_micros(random.below(1000 * latest_ms));
             match draws {
-                [true, ..] => Fate::Drop,
-                [_, true, ..] => Fate::Twice,
-                [_, _, true, _] => Fate::Late(by),
-                [.., true] => Fate::Mark,
-                _ => Fate::Pass,
+                [true, ..] => PacketOutcome::Drop,
+                [_, true, ..] => PacketOutcome::Twice,
+                [_, _, true, _] => PacketOutcome::Late(by),
+                [.., true] => PacketOutcome::Mark,
+                _ => PacketOutcome::Pass,
             }
         });
         let mut written = [0, 0];

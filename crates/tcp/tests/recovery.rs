@@ -6,7 +6,7 @@ use bentpipe_congestion::SenderMetrics;
 use bentpipe_tcp::{AckPolicy, Settings};
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
-use support::{CLIENT, Fate, Pair, SERVER, Sent};
+use support::{CLIENT, PacketOutcome, Pair, SERVER, Sent};
 
 /// One way; the round trip is twice that, and a little for sending at 100 Mbps.
 const ONE_WAY: Span = Span::from_millis(50);
@@ -22,11 +22,11 @@ fn pair(metrics: Option<SenderMetrics>) -> Pair {
 
 /// Lets the server's data segments with these places in the order of their first sending have that
 /// fate, once each.
-fn once(places: impl IntoIterator<Item = u64>, fate: Fate) -> impl FnMut(&Sent) -> Fate {
+fn once(places: impl IntoIterator<Item = u64>, fate: PacketOutcome) -> impl FnMut(&Sent) -> PacketOutcome {
     let mut places: BTreeSet<u64> = places.into_iter().map(|place| 1 + 1448 * place).collect();
     move |sent| {
         let hit = sent.from == SERVER && sent.segment.len > 0 && places.remove(&sent.segment.seq);
-        if hit { fate } else { Fate::Pass }
+        if hit { fate } else { PacketOutcome::Pass }
     }
 }
 
@@ -42,7 +42,7 @@ fn between(earlier: Time, later: Time, from_ms: u64, to_ms: u64) -> bool {
 fn a_lost_segment_is_sent_again_a_round_trip_later_and_once() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once([40], Fate::Drop));
+    pair.fates(once([40], PacketOutcome::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
     let times = times(&pair, 40);
@@ -58,7 +58,7 @@ fn many_losses_of_a_window_are_repaired_in_one_recovery() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
     let lost: Vec<u64> = (70..140).step_by(3).collect();
-    pair.fates(once(lost.clone(), Fate::Drop));
+    pair.fates(once(lost.clone(), PacketOutcome::Drop));
     pair.download(1448 * 400);
     assert!(pair.finish(Time::from_secs(20)));
     let record = pair.ends[SERVER].record();
@@ -69,7 +69,7 @@ fn many_losses_of_a_window_are_repaired_in_one_recovery() {
 #[test]
 fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
     let mut pair = pair(None);
-    pair.fates(once([199], Fate::Drop));
+    pair.fates(once([199], PacketOutcome::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
     let times = times(&pair, 199);
@@ -85,7 +85,7 @@ fn a_lost_tail_is_found_by_a_probe_two_round_trips_after_it() {
 fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
     let metrics = SenderMetrics::new(false);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once(195..200, Fate::Drop));
+    pair.fates(once(195..200, PacketOutcome::Drop));
     pair.download(1448 * 200);
     assert!(pair.finish(Time::from_secs(20)));
     let record = pair.ends[SERVER].record();
@@ -99,7 +99,7 @@ fn a_lost_tail_of_several_segments_is_repaired_without_a_timeout() {
 fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
     let metrics = SenderMetrics::new(true);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once([99], Fate::Drop));
+    pair.fates(once([99], PacketOutcome::Drop));
     pair.applications[SERVER].to_write = 1448 * 100;
     pair.run(Time::from_secs(3));
     let record = metrics.stats();
@@ -119,7 +119,7 @@ fn a_probe_for_a_lost_acknowledgement_is_no_congestion_event() {
     let mut lost = false;
     pair.fates(move |sent| {
         let last = sent.from == CLIENT && sent.segment.ack == end && !std::mem::replace(&mut lost, true);
-        if last { Fate::Drop } else { Fate::Pass }
+        if last { PacketOutcome::Drop } else { PacketOutcome::Pass }
     });
     pair.applications[SERVER].to_write = 1448 * 100;
     pair.run(Time::from_secs(3));
@@ -136,7 +136,7 @@ fn a_lost_retransmission_is_found_a_round_trip_after_it() {
     pair.fates(move |sent| {
         let hit = sent.from == SERVER && sent.segment.seq == 1 + 1448 * 40;
         transmissions += u32::from(hit);
-        if hit && transmissions <= 3 { Fate::Drop } else { Fate::Pass }
+        if hit && transmissions <= 3 { PacketOutcome::Drop } else { PacketOutcome::Pass }
     });
     pair.download(1448 * 2000);
     assert!(pair.finish(Time::from_secs(20)));
@@ -154,7 +154,9 @@ fn the_timeout_backs_off_and_the_transfer_goes_on_when_the_path_is_back() {
     pair.applications[SERVER].to_write = 1448 * 5000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
-    pair.fates(move |sent| if sent.at < away + Span::from_secs(10) { Fate::Drop } else { Fate::Pass });
+    pair.fates(
+        move |sent| if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass },
+    );
     pair.applications[SERVER].finish = true;
     pair.applications[CLIENT].finish = true;
     assert!(pair.finish(Time::from_secs(60)));
@@ -175,7 +177,9 @@ fn timeouts_in_a_row_leave_the_threshold_of_the_first() {
     pair.applications[SERVER].to_write = 1448 * 20_000;
     pair.run(Time::from_millis(1000));
     let away = pair.now;
-    pair.fates(move |sent| if sent.at < away + Span::from_secs(10) { Fate::Drop } else { Fate::Pass });
+    pair.fates(
+        move |sent| if sent.at < away + Span::from_secs(10) { PacketOutcome::Drop } else { PacketOutcome::Pass },
+    );
     pair.run(Time::from_millis(11_000));
     let record = metrics.stats();
     let series = record.series.as_ref().unwrap();
@@ -196,9 +200,9 @@ fn reordering_within_a_quarter_of_a_round_trip_causes_no_retransmission() {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
         match seen {
-            20 if data => Fate::Late(Span::from_micros(200)),
-            n if data && n > 100 && n.is_multiple_of(25) => Fate::Late(Span::from_millis(20)),
-            _ => Fate::Pass,
+            20 if data => PacketOutcome::Late(Span::from_micros(200)),
+            n if data && n > 100 && n.is_multiple_of(25) => PacketOutcome::Late(Span::from_millis(20)),
+            _ => PacketOutcome::Pass,
         }
     });
     pair.download(1448 * 2000);
@@ -216,7 +220,7 @@ fn reordering_by_half_a_round_trip_is_learnt() {
     pair.fates(move |sent| {
         let data = sent.from == SERVER && sent.segment.len > 0;
         seen += u64::from(data);
-        if data && seen % 50 == 0 { Fate::Late(Span::from_millis(50)) } else { Fate::Pass }
+        if data && seen % 50 == 0 { PacketOutcome::Late(Span::from_millis(50)) } else { PacketOutcome::Pass }
     });
     pair.applications[SERVER].to_write = 1448 * 40_000;
     pair.run(Time::from_secs(3));
@@ -234,7 +238,7 @@ fn reordering_by_half_a_round_trip_is_learnt() {
 fn a_recovery_for_a_late_segment_is_taken_back() {
     let metrics = SenderMetrics::new(true);
     let mut pair = pair(Some(metrics.clone()));
-    pair.fates(once([60], Fate::Late(Span::from_millis(20))));
+    pair.fates(once([60], PacketOutcome::Late(Span::from_millis(20))));
     pair.download(1448 * 1000);
     assert!(pair.finish(Time::from_secs(20)));
     let record = metrics.stats();
@@ -256,7 +260,9 @@ fn a_timeout_for_a_path_that_paused_is_taken_back() {
     let paused = pair.now;
     let until = paused + Span::from_millis(1000);
     // A pause: everything waits, in order, and arrives.
-    pair.fates(move |sent| if sent.at < until { Fate::Late(until.since(sent.at)) } else { Fate::Pass });
+    pair.fates(
+        move |sent| if sent.at < until { PacketOutcome::Late(until.since(sent.at)) } else { PacketOutcome::Pass },
+    );
     pair.applications[SERVER].finish = true;
     pair.applications[CLIENT].finish = true;
     assert!(pair.finish(Time::from_secs(30)));
@@ -278,7 +284,7 @@ fn while_the_window_is_halved_every_second_delivery_lets_a_segment_go() {
     // A bottleneck that spaces acknowledgements.
     directions[SERVER].rate = bentpipe_link::RateConfig::Constant(Rate::from_mbps(20));
     let mut pair = Pair::probed([settings(), settings()], "newreno", &directions, 1, Some(metrics.clone()));
-    pair.fates(once([400], Fate::Drop));
+    pair.fates(once([400], PacketOutcome::Drop));
     pair.applications[SERVER].to_write = 1448 * 3000;
     pair.run(Time::from_secs(3));
     let again = times(&pair, 400)[1];

@@ -6,7 +6,7 @@ use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::LossConfig;
 use bentpipe_tcp::{CloseReason, Settings};
 use bentpipe_units::{Ratio, Span, Time};
-use support::{CLIENT, Fate, Pair, SERVER};
+use support::{CLIENT, PacketOutcome, Pair, SERVER};
 
 fn defaults() -> [Settings; 2] {
     [Settings::default(), Settings::default()]
@@ -63,7 +63,7 @@ fn a_lost_reset_is_sent_again_to_who_goes_on() {
     let mut resets = 0;
     pair.fates(move |sent| {
         resets += u32::from(sent.segment.flags.rst);
-        if sent.segment.flags.rst && resets == 1 { Fate::Drop } else { Fate::Pass }
+        if sent.segment.flags.rst && resets == 1 { PacketOutcome::Drop } else { PacketOutcome::Pass }
     });
     let now = pair.now;
     pair.ends[CLIENT].reset(now);
@@ -77,7 +77,7 @@ fn a_lost_syn_and_a_lost_answer_are_sent_again_after_a_second_each() {
     let mut seen = [false; 2];
     pair.fates(move |sent| {
         let first = sent.segment.flags.syn && !std::mem::replace(&mut seen[sent.from], true);
-        if first { Fate::Drop } else { Fate::Pass }
+        if first { PacketOutcome::Drop } else { PacketOutcome::Pass }
     });
     pair.download(1000);
     assert!(pair.finish(Time::from_secs(20)));
@@ -96,7 +96,7 @@ fn the_answer_to_a_syn_is_acknowledged_at_once_by_itself_and_data_follows_as_the
         pair.fates(move |sent| {
             let drop = sent.from == CLIENT && lost == Some(sent_before);
             sent_before += u32::from(sent.from == CLIENT);
-            if drop { Fate::Drop } else { Fate::Pass }
+            if drop { PacketOutcome::Drop } else { PacketOutcome::Pass }
         });
         // Written before the connection is open, it waits all the same.
         pair.applications[CLIENT].to_write = request;
@@ -125,9 +125,9 @@ fn a_lost_last_acknowledgement_is_answered_after_the_end() {
         // The server's answer to the client's FIN, once.
         if fins > 0 && sent.from == SERVER && !lost && sent.segment.is_pure_ack() {
             lost = true;
-            return Fate::Drop;
+            return PacketOutcome::Drop;
         }
-        Fate::Pass
+        PacketOutcome::Pass
     });
     pair.download(10_000);
     assert!(pair.finish(Time::from_secs(20)), "{:?}", pair.ends);
@@ -139,11 +139,11 @@ fn silence_ends_in_a_timeout() {
     let mut pair = Pair::new([settings.clone(), settings], "newreno", &Pair::path(20, Span::from_millis(50)), 1);
     pair.download(3_000_000);
     pair.run(Time::from_millis(500));
-    pair.fates(|_| Fate::Drop);
+    pair.fates(|_| PacketOutcome::Drop);
     pair.finish(Time::from_secs(200));
     assert_eq!(pair.ends[SERVER].end(), Some(CloseReason::TimedOut));
     let mut unheard = Pair::new(defaults(), "newreno", &Pair::path(20, Span::from_millis(50)), 1);
-    unheard.fates(|_| Fate::Drop);
+    unheard.fates(|_| PacketOutcome::Drop);
     while unheard.ends[CLIENT].end().is_none() && unheard.step(Time::from_secs(300)) {}
     assert_eq!(unheard.ends[CLIENT].end(), Some(CloseReason::TimedOut));
     // SYNs at 0, 1, 3, 7, 15, 31, 63 s, and a last wait of 64 s.

@@ -40,7 +40,7 @@ pub struct PepSection {
     pub ack_filter: Option<Spanned<Span>>,
     /// Time in each visit at which the proxy fails and loses its buffers.
     pub fails_at: Option<Span>,
-    /// Fate of its connections: `reset`, it restarts and resets them; `blackhole`, it drops their
+    /// PacketOutcome of its connections: `reset`, it restarts and resets them; `blackhole`, it drops their
     /// segments.
     pub failure: Option<FailureMode>,
 }

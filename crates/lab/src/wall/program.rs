@@ -64,7 +64,7 @@ pub fn commands(
         visits.iter().filter_map(|visit| visit.objects.first()).map(|object| object.bytes.get()).collect();
     let bytes = sizes.first().copied().unwrap_or(0);
     let place = TempDir::with_prefix("bentpipe-").map_err(system("a directory for programs"))?;
-    let desk = Desk::new(place.path(), play, flow, port, &sizes).map_err(system("files for programs"))?;
+    let files = ProgramFiles::new(place.path(), play, flow, port, &sizes).map_err(system("files for programs"))?;
     // Each visit has its time, and there are pauses between them.
     let pauses = visits.iter().skip(1).fold(Span::ZERO, |sum, visit| sum + visit.idle_before + visit.start_jitter);
     let give_up = play.emulator.now() + play.spec.time_limit * visits.len() as u64 + pauses;
@@ -79,8 +79,8 @@ pub fn commands(
         outcome.end = play.emulator.now();
         outcome.error = error;
     };
-    let mut server = desk.start(ground.server(), "server", &stack.server)?;
-    if let Some(error) = listens(play, &mut server, &desk, port)? {
+    let mut server = files.start(ground.server(), "server", &stack.server)?;
+    if let Some(error) = listens(play, &mut server, &files, port)? {
         over(&mut outcome, Some(error));
         return Ok(Ended { outcome, output: Vec::new() });
     }
@@ -89,7 +89,7 @@ pub fn commands(
         return Err(EmuError::Spec { what, allowed: "those of the path".to_owned() });
     };
     outcome.begin = play.emulator.now();
-    let mut client = desk.start(namespace, "client", &stack.client)?;
+    let mut client = files.start(namespace, "client", &stack.client)?;
     let status = loop {
         if let Some(status) = client.wait_for(LOOK)? {
             break Some(status);
@@ -105,14 +105,14 @@ pub fn commands(
         server.terminate();
         server.wait_for(GRACE)?;
     }
-    let written = if stack.client.contains(DISCARDS) { bytes } else { desk.written() };
+    let written = if stack.client.contains(DISCARDS) { bytes } else { files.written() };
     let error = match status {
         None => Some("given up at the time limit".to_owned()),
         Some(0) if written != bytes => {
             Some(format!("the client ended well and has written {written} of {bytes} bytes"))
         }
         Some(0) => None,
-        Some(status) => Some(format!("the client ended with status {status}{}", desk.last_words("client"))),
+        Some(status) => Some(format!("the client ended with status {status}{}", files.last_words("client"))),
     };
     outcome.objects[0] = ObjectOutcome {
         asked: Some(outcome.begin),
@@ -121,19 +121,24 @@ pub fn commands(
     };
     over(&mut outcome, error);
     outcome.end = now;
-    Ok(Ended { outcome, output: fs::read(desk.path("client.out")).unwrap_or_default() })
+    Ok(Ended { outcome, output: fs::read(files.path("client.out")).unwrap_or_default() })
 }
 
 /// Waits until the server listens; why not, where it does not.
-fn listens(play: Play<'_>, server: &mut Program, desk: &Desk<'_>, port: u16) -> Result<Option<String>, EmuError> {
+fn listens(
+    play: Play<'_>,
+    server: &mut Program,
+    files: &ProgramFiles<'_>,
+    port: u16,
+) -> Result<Option<String>, EmuError> {
     let patience: Time = play.emulator.now() + PATIENCE;
     while !play.emulator.testbed().server().is_listening_at(port)? {
         if let Some(status) = server.wait_for(Duration::from_millis(10))? {
-            let words = desk.last_words("server");
+            let words = files.last_words("server");
             return Ok(Some(format!("the server ended with status {status} before it listened at port {port}{words}")));
         }
         if play.stop.load(Ordering::Relaxed) || play.emulator.now() > patience {
-            let words = desk.last_words("server");
+            let words = files.last_words("server");
             return Ok(Some(format!("the server did not listen at port {port} within {PATIENCE}{words}")));
         }
     }
@@ -141,12 +146,12 @@ fn listens(play: Play<'_>, server: &mut Program, desk: &Desk<'_>, port: u16) -> 
 }
 
 /// The files of one visit, and what placeholders stand for.
-struct Desk<'a> {
+struct ProgramFiles<'a> {
     place: &'a Path,
     words: Vec<(&'static str, String)>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ProgramFiles<'a> {
     /// Makes the object, and a certificate for the server's addresses.
     fn new(place: &'a Path, play: Play<'_>, flow: &FlowSpec, port: u16, sizes: &[u64]) -> io::Result<Self> {
         let ([server, server6], [client, client6]) = (server_addresses(), client_addresses(flow.terminal));
@@ -276,12 +281,12 @@ mod tests {
     #[test]
     fn placeholders_are_filled_in_other_braces_stay_and_the_last_words_are_short() {
         let place = tempfile::tempdir().unwrap();
-        let desk = Desk { place: place.path(), words: vec![("port", "5001".to_owned())] };
-        assert_eq!(desk.filled("serve :{port} '{x}' {port}"), "serve :5001 '{x}' 5001");
-        assert_eq!(desk.last_words("client"), "");
+        let files = ProgramFiles { place: place.path(), words: vec![("port", "5001".to_owned())] };
+        assert_eq!(files.filled("serve :{port} '{x}' {port}"), "serve :5001 '{x}' 5001");
+        assert_eq!(files.last_words("client"), "");
         let lines: String = (0..50).map(|line| format!("line {line}\x1b[0m\n\n")).collect();
-        fs::write(desk.path("client.err"), lines).unwrap();
-        assert_eq!(desk.last_words("client"), ": line 45[0m | line 46[0m | line 47[0m | line 48[0m | line 49[0m");
+        fs::write(files.path("client.err"), lines).unwrap();
+        assert_eq!(files.last_words("client"), ": line 45[0m | line 46[0m | line 47[0m | line 48[0m | line 49[0m");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Arrival {
 
 /// A packet that came out: its number in the order of arrivals, and what happened to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fate {
+pub struct PacketOutcome {
     pub packet: usize,
     pub at: Time,
     pub bytes: u32,
@@ -43,16 +43,20 @@ pub fn link(config: &DirectionConfig, seed: u64, ports: usize) -> Link<usize> {
 }
 
 /// Tells of everything that is due before `until`, at its own time.
-pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<Fate>) {
+pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<PacketOutcome>) {
     while let Some(now) = link.next_deadline().filter(|due| *due < until) {
         while let Some(event) = link.poll(now) {
             fates.push(match event {
                 Event::Delivered { packet, .. } => {
-                    Fate { packet: packet.payload, at: now, bytes: packet.bytes, ecn: packet.ecn, lost: None }
+                    PacketOutcome { packet: packet.payload, at: now, bytes: packet.bytes, ecn: packet.ecn, lost: None }
                 }
-                Event::Lost { cause, at, packet, .. } => {
-                    Fate { packet: packet.payload, at, bytes: packet.bytes, ecn: packet.ecn, lost: Some(cause) }
-                }
+                Event::Lost { cause, at, packet, .. } => PacketOutcome {
+                    packet: packet.payload,
+                    at,
+                    bytes: packet.bytes,
+                    ecn: packet.ecn,
+                    lost: Some(cause),
+                },
             });
         }
     }
@@ -60,13 +64,13 @@ pub fn drain(link: &mut Link<usize>, until: Time, fates: &mut Vec<Fate>) {
 
 /// Sends all arrivals, which come in the order of their times, and waits for the last packet.
 /// `look` sees the link after each arrival.
-pub fn run(link: &mut Link<usize>, arrivals: &[Arrival], mut look: impl FnMut(&Link<usize>)) -> Vec<Fate> {
+pub fn run(link: &mut Link<usize>, arrivals: &[Arrival], mut look: impl FnMut(&Link<usize>)) -> Vec<PacketOutcome> {
     let mut fates = Vec::new();
     for (number, arrival) in arrivals.iter().enumerate() {
         drain(link, arrival.at, &mut fates);
         let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
         if let Enqueue::Dropped(cause, packet) = link.enqueue(arrival.at, arrival.port, packet) {
-            fates.push(Fate {
+            fates.push(PacketOutcome {
                 packet: packet.payload,
                 at: arrival.at,
                 bytes: packet.bytes,

@@ -27,7 +27,7 @@ pub struct Sent {
 
 /// What becomes of a segment before its link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Fate {
+pub enum PacketOutcome {
     Pass,
     Drop,
     /// It passes, marked with congestion experienced.
@@ -57,7 +57,7 @@ pub struct Pair {
     pub log: Vec<Sent>,
     pub logs: bool,
     links: [Link<Segment>; 2],
-    fate: Box<dyn FnMut(&Sent) -> Fate>,
+    fate: Box<dyn FnMut(&Sent) -> PacketOutcome>,
     held: BTreeMap<(Time, u64), Sent>,
     count: u64,
 }
@@ -115,7 +115,7 @@ impl Pair {
             log: Vec::new(),
             logs: true,
             links: [link(0), link(1)],
-            fate: Box::new(|_| Fate::Pass),
+            fate: Box::new(|_| PacketOutcome::Pass),
             held: BTreeMap::new(),
             count: 0,
         }
@@ -129,7 +129,7 @@ impl Pair {
     }
 
     /// What becomes of segments before their link.
-    pub fn fates(&mut self, fate: impl FnMut(&Sent) -> Fate + 'static) {
+    pub fn fates(&mut self, fate: impl FnMut(&Sent) -> PacketOutcome + 'static) {
         self.fate = Box::new(fate);
     }
 
@@ -162,17 +162,17 @@ impl Pair {
                     self.log.push(sent);
                 }
                 match (self.fate)(&sent) {
-                    Fate::Drop => {}
-                    Fate::Pass => self.launch(sent),
-                    Fate::Mark => {
+                    PacketOutcome::Drop => {}
+                    PacketOutcome::Pass => self.launch(sent),
+                    PacketOutcome::Mark => {
                         sent.ecn = Ecn::Ce;
                         self.launch(sent);
                     }
-                    Fate::Twice => {
+                    PacketOutcome::Twice => {
                         self.launch(sent);
                         self.launch(sent);
                     }
-                    Fate::Late(by) => {
+                    PacketOutcome::Late(by) => {
                         self.count += 1;
                         self.held.insert((self.now + by, self.count), sent);
                     }
