@@ -216,7 +216,8 @@ fn an_application_that_reads_slowly_holds_no_more_than_its_window() {
             assert!(pair.ahead() <= window, "{} bytes ahead of the reader", pair.ahead());
         }
         let figures = pair.report.figures();
-        assert!(figures.window_most.get() <= window && figures.held_most.get() <= window, "{figures:?}");
+        // Once all is used up, the stack announces the eight bytes by itself that it is left with between updates.
+        assert!(figures.window_most.get() <= window + 8 && figures.held_most.get() <= window, "{figures:?}");
         assert!(pair.reader.taken.load(Ordering::Relaxed) > 0);
     }
 }

@@ -1,18 +1,18 @@
 //! A performance-enhancing proxy for TCP (RFC 3135 §2.1): it splits real connections, so that each part of the path has a connection of its own.
 //!
-//! What [`bentpipe_tcp`'s relay](https://docs.rs/bentpipe-tcp) is in the simulator, this is on real sockets. A [`Pep`] has an [`Listener`], by which
+//! What [`bentpipe_tcp`'s relay](https://docs.rs/bentpipe-tcp) is in the simulator, this is on real sockets. A [`Pep`] has a [`Listener`], by which
 //! connections come, and a [`NextHop`] by which they go on. Its limits hold against clients that mean harm: places, memory and time are bounded.
 //!
 //! The parsers of what comes from outside do no I/O: [`Entry`] for clients of an explicit proxy, [`Target`] for where they want to go.
 //!
 //! ```
-//! use bentpipe_net::pep::{Allowed, Config, Entrance, Pep};
+//! use bentpipe_net::pep::{Allowed, Config, Listener, Pep};
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-//! let config = Config { allowed: Allowed::all(), ..Config::new(Entrance::Explicit { credentials: None }) };
+//! let config = Config { allowed: Allowed::all(), ..Config::new(Listener::Explicit { credentials: None }) };
 //! let pep = Pep::start(config, None).await?;
 //!
 //! let mut client = tokio::net::TcpStream::connect(pep.address()).await?;
