@@ -1,0 +1,177 @@
+//! Wrong input about orbits: constellations, stations, elements, flows between them.
+
+use super::{Case, case, checked, orbit, path, station};
+
+/// Elements with a wrong checksum, some that end early, and some of a satellite with so much drag that it has come down by 2030.
+pub fn elements() -> [(&'static str, String); 3] {
+    let line = |drag: &str| checked(&format!("1 25544U 98067A   08264.51782528 -.00002182  00000-0 {drag} 0  292"));
+    let second = checked("2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.7212539156353");
+    let first = line("-11606-4");
+    let wrong = first.replace("98067A", "98068A");
+    [
+        ("wrong.tle", format!("ISS (ZARYA)\n{wrong}{second}")),
+        ("short.tle", format!("ISS (ZARYA)\n{first}")),
+        ("down.tle", format!("DOWN\n{}{second}", line(" 50000-1"))),
+    ]
+}
+
+pub fn of_orbits() -> Vec<Case> {
+    let stations = |text: &str| orbit("").replace("\"Tokyo\"", text);
+    vec![
+        case("an unknown city", stations("\"Tokio\""), 8, &["`Tokio`", "Tokyo"]),
+        case("no place", orbit("").replace("from = \"Tokyo\"\n", ""), 7, &["allowed: `from`", "and `to`"]),
+        case("a flow to itself", stations("\"Osaka\""), 9, &["`Osaka` to itself", "two places"]),
+        case(
+            "a place without an orbit",
+            path("").replace("download", "from = \"Tokyo\"\ndownload"),
+            6,
+            &["`Tokyo` is a place", "with [path.orbit]"],
+        ),
+        case("an unknown constellation", orbit("").replace("iridium", "iridum"), 4, &["`iridum`", "iridium"]),
+        case(
+            "an orbit beside a profile",
+            path("orbit = { constellation = \"iridium\" }"),
+            4,
+            &["`path.profile`", "either hops or an orbit"],
+        ),
+        case(
+            "no satellites",
+            orbit("").replace("constellation = \"iridium\"", ""),
+            3,
+            &["no satellite", "`constellation`, or a [[path.orbit.shell]]"],
+        ),
+        case(
+            "links without a rate",
+            orbit("").replace("links.all", "links.isl"),
+            3,
+            &["`up` have no rate", "path.orbit.links.up"],
+        ),
+        case(
+            "a delay of a link",
+            orbit("links.up = { delay = \"1 ms\" }"),
+            6,
+            &["follows from where their ends are", "allowed: `rate`, `queue`"],
+        ),
+        case(
+            "terminals on a network of satellites",
+            orbit("links.up = { capacity_allocation = \"dama\" }"),
+            6,
+            &["cannot be allocated", "not terminals", "allowed: `rate`, `queue`"],
+        ),
+        case("an unknown pattern", orbit("isl = \"mesh\""), 6, &["`mesh`", "`+grid`, `intra-plane`, `none`"]),
+        case("links of no satellite", orbit("isl = [[\"iridium-0-0\", \"iridium-0-99\"]]"), 6, &["`iridium-0-99`"]),
+        case(
+            "a range of nothing",
+            orbit("max_isl_length = \"0 km\""),
+            6,
+            &["`max_isl_length` of 0 mm", "allowed: 1 km to"],
+        ),
+        case("a range in miles", orbit("max_isl_length = \"3000 mi\""), 6, &["`3000 mi`", "km, m, mm"]),
+        case("no step", orbit("step = \"0 s\""), 6, &["`step` of 0 ns", "above 0 s"]),
+        case(
+            "a date that is none",
+            orbit("epoch = \"2024-02-30T00:00:00Z\""),
+            6,
+            &["`2024-02-30T00:00:00Z`", "RFC 3339"],
+        ),
+        case(
+            "within without random",
+            orbit("start_window = \"1 h\""),
+            6,
+            &["at = \"random\"", "allowed only beside it"],
+        ),
+        case(
+            "an elevation below the horizon",
+            orbit("min_elevation_deg = -5"),
+            6,
+            &["`min_elevation_deg` of -5", "0 to 90"],
+        ),
+        case(
+            "an interruption that never comes",
+            orbit("handover_outage = \"80 ms\""),
+            6,
+            &["never turns", "`satellite_selection` `highest`"],
+        ),
+        case("an unknown selection", orbit("satellite_selection = \"best\""), 6, &["`best`", "`all`", "`slots`"]),
+        case("something to avoid that is not there", orbit("avoid = [\"iridium-0-0\", \"nobody\"]"), 6, &["`nobody`"]),
+        case(
+            "an unknown response to path changes",
+            orbit("").replace(
+                "download = \"1 MB\"",
+                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\npath_change_response = \"some\"",
+            ),
+            13,
+            &["`some`", "`drain`"],
+        ),
+        case(
+            "latitude beyond the pole",
+            station("latitude_deg = 91\nlongitude_deg = 0"),
+            8,
+            &["`latitude_deg` of 91", "-90 to 90"],
+        ),
+        case(
+            "half a place",
+            station("latitude_deg = 9"),
+            6,
+            &["where this station stands", "`latitude_deg` and `longitude_deg`"],
+        ),
+        case("two places", station("city = \"Paris\"\nlatitude_deg = 9"), 8, &["exclude each other"]),
+        case(
+            "a shell without a height",
+            orbit("").replace(
+                "constellation = \"iridium\"",
+                "shell = [{ name = \"s\", planes = 1, per_plane = 1, inclination_deg = 53 }]",
+            ),
+            4,
+            &["no height", "one of `altitude`, `mean_motion_rev_per_day`"],
+        ),
+        case(
+            "a shell of nothing",
+            orbit("").replace(
+                "constellation = \"iridium\"",
+                "shell = [{ name = \"s\", planes = 0, per_plane = 1, inclination_deg = 53, altitude = \"550 km\" }]",
+            ),
+            4,
+            &["0", "allowed"],
+        ),
+        case(
+            "elements that are missing",
+            orbit("").replace("\"iridium\"", "{ tle = \"nowhere.tle\" }"),
+            4,
+            &["nowhere.tle", "No such file"],
+        ),
+        case(
+            "elements with a wrong checksum",
+            orbit("").replace("\"iridium\"", "{ tle = \"wrong.tle\" }"),
+            4,
+            &["wrong.tle: line 2", "checksum"],
+        ),
+        case(
+            "elements that end early",
+            orbit("").replace("\"iridium\"", "{ tle = \"short.tle\" }"),
+            4,
+            &["short.tle: line 2"],
+        ),
+        case(
+            "satellites that have all come down",
+            orbit("epoch = \"2030-01-01T00:00:00Z\"").replace("\"iridium\"", "{ tle = \"down.tle\" }"),
+            4,
+            &["DOWN"],
+        ),
+        case(
+            "a proxy over an orbit",
+            orbit("").replace(
+                "download",
+                "download = \"1 MB\"\n[[variant]]\nname = \"a\"\nhttp = \"h2\"\ntcp.pep = \"gateway\"\n#",
+            ),
+            14,
+            &["has none", "allowed: tcp.pep = \"none\""],
+        ),
+        case(
+            "a capture over an orbit",
+            orbit("").replace("download", "download = \"1 MB\"\n[output]\ncapture = \"access\"\n#"),
+            12,
+            &["a path with an orbit has none"],
+        ),
+    ]
+}
