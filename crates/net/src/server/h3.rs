@@ -234,7 +234,7 @@ async fn pass_on(mut content: RequestStream<RecvStream, Bytes>, sender: mpsc::Se
                 None => Piece::Failed(io::ErrorKind::TimedOut.into()),
                 Some(Err(error)) => Piece::Failed(io::Error::other(error)),
                 Some(Ok(None)) => {
-                    // Nobody who waits for it is nobody who needs it.
+                    // The receiver may be gone: then nobody needs the end.
                     let _ = sender.send(Piece::End).await;
                     return;
                 }

@@ -189,7 +189,7 @@ impl FrameFilter {
 
     fn read_frame_header(&mut self, bytes: &mut Bytes) -> Result<(), FrameError> {
         let Some([kind, length]) = self.read_integers::<2>(bytes) else { return Ok(()) };
-        match self.longest(kind)? {
+        match self.payload_of(kind)? {
             Payload::Pass => {
                 self.pass_partial();
                 self.position = if length == 0 { Position::FrameHeader } else { Position::Data(length) };
@@ -206,7 +206,7 @@ impl FrameFilter {
     }
 
     /// What is done with the payload of a frame of type `kind` (RFC 9114 §7.2, table 1).
-    fn longest(&self, kind: u64) -> Result<Payload, FrameError> {
+    fn payload_of(&self, kind: u64) -> Result<Payload, FrameError> {
         let on_request = !self.is_control;
         match kind {
             frame::DATA if on_request => Ok(Payload::Pass),
